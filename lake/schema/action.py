@@ -118,7 +118,7 @@ DEX_SWAPS = Table(
         Column("dex", "text", "stonfi, stonfi_v2, dedust, dedust_v2, tonco, coffee"),
         *optional(
             Column("sender", "text", "Account that swapped"),
-            Column("pool", "text", "Pool or router"),
+            Column("pool", "text", "First pool, router or vault on the route"),
             Column("asset_in", "text", "Jetton master; NULL: TON"),
             Column("amount_in", "amount", "Smallest units of asset_in"),
             Column("asset_out", "text", "Jetton master; NULL: TON"),

@@ -8,7 +8,7 @@ from tonlake.ingest.derive.action.block import MARKERS, Block
 from tonlake.ingest.derive.action.classifier import find_blocks
 from tonlake.ingest.derive.action.node import build_nodes
 from tonlake.ingest.derive.action.protocol.telegram import is_gasless, read_opcode
-from tonlake.ingest.derive.body.body import name_opcode
+from tonlake.ingest.derive.body.body import name_opcode, name_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,7 +87,7 @@ def _name(message: Message | None) -> str:
     opcode = read_opcode(message)
     if opcode is None:
         return "(no opcode)"
-    name = name_opcode(opcode)
+    name = name_opcode(opcode) if opcode == message.opcode else name_request(opcode)
     return f"{opcode:08x}" + (f" {name}" if name else "")
 
 

@@ -129,15 +129,15 @@ def _list_accounts(row: Row) -> Iterable[Row]:
 
 def _make_swap(row: Row) -> Row:
     data = json.loads(row["details"])["jetton_swap_data"]
-    incoming, outgoing = data["dex_incoming_transfer"], data["dex_outgoing_transfer"]
+    incoming, outgoing = data["dex_incoming_transfer"] or {}, data["dex_outgoing_transfer"] or {}
     return row | {
         "dex": data["dex"],
         "sender": row["source"],
-        "pool": row["destination"] if row["destination"] != row["source"] else None,
+        "pool": incoming.get("destination") or outgoing.get("source"),
         "asset_in": row["asset"],
-        "amount_in": (incoming or {}).get("amount"),
+        "amount_in": incoming.get("amount"),
         "asset_out": row["asset2"],
-        "amount_out": (outgoing or {}).get("amount"),
+        "amount_out": outgoing.get("amount"),
         "hops": len(data.get("peer_swaps") or ()) or 1,
     }
 
@@ -156,7 +156,7 @@ def _make_sale(row: Row) -> Row:
         "seller": seller,
         "buyer": row["source_secondary"] if event == "auction_outbid" else buyer,
         "sale": row["source"] if is_purchase or event == "auction_outbid" else row["destination"],
-        "marketplace": moved.get("marketplace"),
+        "marketplace": moved.get("marketplace") or listed.get("marketplace"),
         "marketplace_address": moved.get("marketplace_address"),
         "price": _fit(moved.get("price") or listed.get("full_price") or row["value"]),
     }

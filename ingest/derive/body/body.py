@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_PAYLOADS = 10
 """Most payloads inside one another that are taken apart, as TON Center does."""
 _COMMENT = "text_comment"
+_REQUEST = "TgWalletRequest"
 SIGNED, WALLET = "SignedBody", "WalletBody"
 """Types of bodies with a signature in front: of messages of any direction, of external ones."""
 
@@ -40,6 +41,12 @@ def name_opcode(opcode: int) -> str | None:
     """Return the name of an unsigned 32-bit opcode: that of the first layout tried for it."""
     layouts = load_scheme().layouts.get(opcode)
     return layouts[0].name if layouts else None
+
+
+def name_request(opcode: int) -> str | None:
+    """Return the name of a request that stands behind a signature."""
+    choices = load_scheme().union(_REQUEST).choices
+    return next((each.record.name for each in choices if each.tag == opcode), None)
 
 
 def decode_body(tree: CellTree, cell: int) -> Decoded:

@@ -481,3 +481,30 @@ def test_garbage_bags_give_an_object_or_an_error_of_cells(data: bytes) -> None:
     except BocError:
         return
     decode_message_body(tree, tree.roots[0], external_in=True)
+
+
+def test_bodies_of_dedust_v2_are_read(shared: Path) -> None:
+    """Each layout fits the recorded messages; amounts agree from payment to payout."""
+    found: dict[str, list[Any]] = {}
+    path = str(shared / "data" / "classifier-new" / "traces.jsonl.zst")
+    with pa.input_stream(path, compression="zstd") as stream:
+        for line in stream.read().splitlines():
+            for transaction in json.loads(line)["transactions"]:
+                for message in transaction["out_msgs"]:
+                    tree = parse_boc(b64decode(message["body_boc"]))
+                    name, value = decode_body(tree, tree.roots[0])
+                    if name and name.startswith("dedust_v2_"):
+                        assert value is not None, name
+                        found.setdefault(name.removeprefix("dedust_v2_"), []).append(value)
+    assert found.keys() == {
+        *("withdraw", "join", "payout_fees", "payout", "claim_fees", "credit_liquidity"),
+        *("claim_reward", "payout_reward", "pay_native", "credit", "exit"),
+        *("deposit_event", "withdrawal_event"),
+    }
+    withdraw, event = found["withdraw"][0], found["withdrawal_event"][0]
+    assert withdraw["liquidity"] == event["liquidity"]
+    for least, paid in (("min_x", "x_out"), ("min_y", "y_out")):
+        assert int(withdraw[least]["amount"]["value"]) < int(event[paid]["amount"]["value"])
+    orders = {value["payload"].get("@type") for value in found["pay_native"]}
+    assert orders == {"dedust_v2_swap", "dedust_v2_deposit"}
+    assert {value["exit_code"] for value in found["payout"]} == {"0", "30"}

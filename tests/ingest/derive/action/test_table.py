@@ -1,0 +1,52 @@
+"""Tables that follow from actions: swaps and sales in columns of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.ingest.derive.action.protocol import test_dedust_v2 as dedust
+from tests.ingest.derive.action.protocol import test_sale as sale
+from tests.ingest.derive.action.protocol.test_nft import ITEM, MARKET, OWNER, SALE
+from tests.ingest.derive.action.scene import Scene
+from tonlake.ingest.derive.action.table import ActionRows
+from tonlake.lake.schema.action import DEX_SWAPS, NFT_SALES_EVENTS
+
+if TYPE_CHECKING:
+    from tonlake.lake.schema import Table
+
+
+def collect(scene: Scene, table: Table) -> list[dict[str, Any]]:
+    """Return the rows of a table for the actions of a scene."""
+    rows = ActionRows()
+    rows.add(scene.trace(), scene.classify())
+    return rows.tables()[table.name].to_pylist()
+
+
+def test_swap_on_two_pools() -> None:
+    scene = Scene()
+    dedust.swap_twice(scene)
+    (row,) = collect(scene, DEX_SWAPS)
+    assert (row["dex"], row["sender"], row["hops"]) == ("dedust_v2", dedust.OWNER, 2)
+    assert row["pool"] == dedust.POOL
+    assert (row["asset_in"], row["amount_in"]) == (None, 69)
+    assert (row["asset_out"], row["amount_out"]) == (dedust.OTHER, 8)
+
+
+def test_refused_swap_names_the_pool_that_refused_it() -> None:
+    scene = Scene()
+    assets = [{"is_ton": True, "address": None}, {"is_ton": False, "address": dedust.COIN}]
+    scene.know(dedust.POOL, "DedustPool", assets=assets)
+    pool = scene.external(dedust.OWNER).send(dedust.POOL, dedust.pay(70))
+    pool.send(dedust.OWNER, dedust.payout(70, 30))
+    (row,) = collect(scene, DEX_SWAPS)
+    assert (row["pool"], row["success"], row["amount_out"]) == (dedust.POOL, False, 0)
+
+
+def test_listing() -> None:
+    scene = Scene()
+    sale.know_sale(scene)
+    sale.put_on(scene, SALE, sale.INIT)
+    (row,) = collect(scene, NFT_SALES_EVENTS)
+    assert (row["event"], row["seller"], row["buyer"]) == ("nft_put_on_sale", OWNER, None)
+    assert (row["item"], row["sale"], row["price"]) == (ITEM, SALE, 5)
+    assert (row["marketplace"], row["marketplace_address"]) == ("getgems", MARKET)
