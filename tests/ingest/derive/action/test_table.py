@@ -19,7 +19,8 @@ def collect(scene: Scene, table: Table) -> list[dict[str, Any]]:
     """Return the rows of a table for the actions of a scene."""
     rows = ActionRows()
     rows.add(scene.trace(), scene.classify())
-    return rows.tables()[table.name].to_pylist()
+    found: list[dict[str, Any]] = rows.tables()[table.name].to_pylist()
+    return found
 
 
 def test_swap_on_two_pools() -> None:
