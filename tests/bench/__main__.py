@@ -2,7 +2,7 @@
 
     python -m tests.bench [--quick] [--transactions N] [--only AREA ...] [--json FILE]
 
-Areas: decode, ingest, lookup, http, growth, tvm, contracts, actions. Everything happens in a
+Areas: decode, ingest, lookup, http, growth, tvm, contracts, actions, files. Everything happens in a
 scratch folder that goes away with all processes that were started, however the run ends.
 """
 
@@ -29,14 +29,16 @@ from tests.bench.decode import measure_decoders
 from tests.bench.figure import Figure, print_figures
 from tests.bench.ingest import measure_follow, measure_ingest
 from tests.bench.lookup import compare_sizes, measure_lake
+from tests.bench.manyfiles import measure_many_files
 from tests.bench.tvm import measure_tvm
 from tests.bench.workers import measure_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm", "contracts", "actions")
+AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm", "contracts", "actions", "files")
 DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
+FILES_AND_COMMITS, QUICK_FILES_AND_COMMITS = (50_000, 20_000), (2_000, 800)
 INGEST_SIZES = (10_000, 100_000, 1_000_000)
 WIDTH = 170
 
@@ -106,6 +108,11 @@ def main(
             "tvm": partial(measure_tvm, folder, quick=quick),
             "contracts": partial(measure_contracts, folder, quick=quick),
             "actions": partial(measure_classifier, quick=quick),
+            "files": partial(
+                measure_many_files,
+                folder,
+                *(QUICK_FILES_AND_COMMITS if quick else FILES_AND_COMMITS),
+            ),
         }
         for area in set(areas).intersection(small):
             add(area, small[area])

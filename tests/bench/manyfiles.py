@@ -1,0 +1,227 @@
+"""A lake of many files and commits: opening it, a query of one day, a commit, its status.
+
+    python -m tests.bench.manyfiles [--files N] [--commits N] [--lake FOLDER]
+
+prints the figures as JSON; with ``--lake`` the lake is made there, and found there the next time.
+What a new process pays is measured in one: ``--open LAKE``.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+import msgspec
+
+from tests.bench.blocks import ROOT
+from tests.bench.figure import Figure, at_most, percentile
+from tests.bench.filegen import NETWORK, TABLES_MADE, ManyFiles, day_of, make_rows
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.place import Place
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.lake.log.state import Range
+
+AREA = "many files"
+OPEN_MS, COMMIT_MS, STATUS_MS = 300, 10, 2_000
+COMMITS, PROCESSES = 60, 5
+TABLE = "transactions"
+_READ = re.compile(r"Total Files Read: (\d+)")
+_OF_DAY = "select count(*), sum(total_fees) from transactions where day = $day"
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """What a new process took from its imports to an answer, and how many files it read."""
+
+    open_ms: float
+    query_ms: float
+    rows: int
+    files_read: int
+    files_of_day: int
+    files_of_table: int
+
+
+def measure_many_files(
+    scratch: Path, files: int, commits: int, lake_dir: Path | None = None
+) -> list[Figure]:
+    """Make a lake of ``files`` and ``commits`` beside an almost empty one; return their costs."""
+    many, few = lake_dir or scratch / "many.lake", scratch / "few.lake"
+    for folder, shape in ((many, ManyFiles(files, commits)), (few, ManyFiles(1, 1))):
+        if not folder.exists():
+            shape.make(folder)
+    size = f"{files:,} files, {commits:,} commits"
+    committed = _sample_commits(many, few)
+    opened = [[_open(folder) for _ in range(PROCESSES)] for folder in (many, few)]
+    return [
+        _describe_commit(size, committed),
+        _compare(f"open: log, snapshot, connection; {size}", opened, "open_ms", OPEN_MS),
+        _compare(f"first query of one day; {size}", opened, "query_ms", None),
+        _describe_query(size, opened[0][0]),
+        _measure_status(size, many, few),
+    ]
+
+
+class Costs(NamedTuple):
+    """Milliseconds of commits, each by CPU and by the clock."""
+
+    cpu_ms: list[float]
+    wall_ms: list[float]
+
+
+def _sample_commits(many: Path, few: Path) -> tuple[Costs, Costs]:
+    """Commit one block to both lakes in turn, again and again."""
+    logs = [LogReader(many), LogReader(few)]
+    costs = Costs([], []), Costs([], [])
+    for _ in range(COMMITS):
+        for log, cost in zip(logs, costs, strict=True):
+            cpu_s, wall_s = _commit_next(log)
+            cost.cpu_ms.append(cpu_s * 1000)
+            cost.wall_ms.append(wall_s * 1000)
+    return costs
+
+
+def _commit_next(log: LogReader) -> tuple[float, float]:
+    """Commit the next block in every table, and return the seconds of CPU and of wall time."""
+    state = log.read()
+    seqno = state.ranges[-1][1] + 1
+    place = state.number
+    at = Place(seqno, seqno, day_of(place))
+    rows = {name: make_rows(name, at, place) for name in TABLES_MADE}
+    mc_range: Range = (at.first, at.last)
+    cpu_s, wall_s = time.process_time(), time.perf_counter()
+    commit_range(
+        log.lake_dir,
+        rows,
+        first_mc_seqno=mc_range[0],
+        last_mc_seqno=mc_range[1],
+        day=at.day,
+        source={"kind": "generated"},
+        network=NETWORK,
+        log=log,
+    )
+    return time.process_time() - cpu_s, time.perf_counter() - wall_s
+
+
+def _describe_commit(size: str, costs: tuple[Costs, Costs]) -> Figure:
+    many, few = costs
+    return Figure(
+        area=AREA,
+        name=f"a commit more than in an empty lake; {size}",
+        unit="ms",
+        value=percentile(many.cpu_ms, 0.5) - percentile(few.cpu_ms, 0.5),
+        p99=percentile(many.cpu_ms, 0.99) - percentile(few.cpu_ms, 0.99),
+        wall=percentile(many.wall_ms, 0.5) - percentile(few.wall_ms, 0.5),
+        targets={"value": at_most(COMMIT_MS)},
+        note=f"of {percentile(many.cpu_ms, 0.5):.1f} ms, in turn; the p99 writes a checkpoint",
+    )
+
+
+def _open(lake_dir: Path) -> Opened:
+    """Open a lake in a new process."""
+    command = [sys.executable, "-m", "tests.bench.manyfiles", "--open", str(lake_dir)]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    return msgspec.json.decode(done.stdout, type=Opened)
+
+
+def open_here(lake_dir: Path) -> Opened:
+    """Open a lake and ask for one of its days; what is imported is imported before."""
+    began_s = time.perf_counter()
+    snapshot = Snapshot(lake_dir, LogReader(lake_dir).read())
+    connection = connect(snapshot)
+    opened_s = time.perf_counter()
+    files = snapshot.files[TABLE]
+    folder = files[len(files) // 2].path.rpartition("/")[0]
+    parameters = {"day": folder.rpartition("=")[2]}
+    ((rows, _fees),) = connection.execute(_OF_DAY, parameters).fetchall()
+    answered_s = time.perf_counter()
+    plan = connection.execute(f"explain analyze {_OF_DAY}", parameters).fetchall()[0][1]
+    return Opened(
+        open_ms=(opened_s - began_s) * 1000,
+        query_ms=(answered_s - opened_s) * 1000,
+        rows=rows,
+        files_read=sum(map(int, _READ.findall(plan))),
+        files_of_day=sum(file.path.startswith(f"{folder}/") for file in files),
+        files_of_table=len(files),
+    )
+
+
+def _compare(name: str, opened: list[list[Opened]], field: str, most_ms: float | None) -> Figure:
+    """Return the median of a time beside that of the almost empty lake."""
+    many, few = ([getattr(one, field) for one in group] for group in opened)
+    return Figure(
+        area=AREA,
+        name=name,
+        unit="ms wall",
+        value=percentile(many, 0.5),
+        p99=max(many),
+        peer=percentile(few, 0.5),
+        targets={} if most_ms is None else {"value": at_most(most_ms)},
+        note="peer: an almost empty lake",
+    )
+
+
+def _describe_query(size: str, opened: Opened) -> Figure:
+    return Figure(
+        area=AREA,
+        name=f"files read for one day; {size}",
+        unit="files",
+        value=opened.files_read,
+        targets={"value": at_most(opened.files_of_day)},
+        note=f"of {opened.files_of_table:,} files of the table",
+    )
+
+
+def _measure_status(size: str, many: Path, few: Path) -> Figure:
+    """Measure ``tonlake status`` from its start to its end."""
+
+    def show(lake_dir: Path) -> float:
+        began_s = time.perf_counter()
+        command = [str(Path(sys.executable).with_name("tonlake")), "status", "--lake"]
+        subprocess.run([*command, str(lake_dir)], check=True, stdout=subprocess.DEVNULL)
+        return (time.perf_counter() - began_s) * 1000
+
+    walls = {folder: [show(folder) for _ in range(PROCESSES)] for folder in (many, few)}
+    return Figure(
+        area=AREA,
+        name=f"tonlake status, the process; {size}",
+        unit="ms wall",
+        value=percentile(walls[many], 0.5),
+        p99=max(walls[many]),
+        peer=percentile(walls[few], 0.5),
+        targets={"value": at_most(STATUS_MS)},
+        note="peer: an almost empty lake",
+    )
+
+
+def _write_json(write: Callable[[bytes], object], body: object) -> None:
+    write(msgspec.json.format(msgspec.json.encode(body)) + b"\n")
+
+
+@click.command()
+@click.option("--files", default=50_000, show_default=True, help="Live files.")
+@click.option("--commits", default=20_000, show_default=True, help="Commits.")
+@click.option("--lake", type=click.Path(path_type=Path), help="Where the lake is, or is made.")
+@click.option("--open", "opened", type=click.Path(path_type=Path), help="Only open this lake.")
+def main(*, files: int, commits: int, lake: Path | None, opened: Path | None) -> None:
+    """Measure a lake of many files, and print the figures as JSON."""
+    write = sys.stdout.buffer.write
+    if opened is not None:
+        _write_json(write, open_here(opened))
+        return
+    with tempfile.TemporaryDirectory(prefix="tonlake-bench-") as scratch:
+        _write_json(write, measure_many_files(Path(scratch), files, commits, lake))
+
+
+if __name__ == "__main__":
+    main()

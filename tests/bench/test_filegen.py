@@ -1,0 +1,35 @@
+"""The generated lake of many files is a lake: everything that is checked of a genuine one holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.bench.filegen import TABLES_MADE, ManyFiles
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.maintenance.verify import verify_lake
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_lake_has_the_files_and_commits_asked_for(tmp_path: Path) -> None:
+    state = ManyFiles(files=30 * len(TABLES_MADE), commits=110).make(tmp_path)
+    assert (len(state.files), state.number) == (30 * len(TABLES_MADE), 110)
+    report = verify_lake(tmp_path)
+    assert (report.commits, report.damage, report.orphans) == (110, [], [])
+
+
+def test_rows_of_a_place_are_those_of_its_blocks(tmp_path: Path) -> None:
+    state = ManyFiles(files=3 * len(TABLES_MADE), commits=10).make(tmp_path)
+    assert state.ranges == ((1, 7),)
+    connection = connect(open_snapshot(tmp_path))
+    for name in ("blocks", "transactions", "messages", "account_states", "wallets"):
+        seqnos = connection.execute(
+            "select list(mc_seqno order by mc_seqno) from query_table($1)", [name]
+        )
+        assert seqnos.fetchall() == [([1, 2, 3, 4, 5, 6, 7],)], name
+    links = connection.execute("select root_hash, prev_root_hash from blocks order by seqno")
+    rows = links.fetchall()
+    assert [before for _, before in rows[1:]] == [root for root, _ in rows[:-1]]
+    assert rows[-1][0] == bytes(32)
