@@ -93,7 +93,7 @@ def render_script(snapshot: Snapshot, root: str) -> str:
     return join_scripts(parts)
 
 
-def _show_paths(paths: list[str]) -> str:
+def _show_paths(_name: str, paths: list[str]) -> str:
     listed = ",\n".join(f"        {quote(path)}" for path in paths)
     return f"lake_files([\n{listed}\n    ])"
 
