@@ -198,7 +198,7 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
     if commit.number % CHECKPOINT_COMMITS == 0:
         # The commit stands. Without a checkpoint readers replay more entries, and that is all.
         with suppress(LakeFull):
-            after = state.add(commit, digest)
+            after = state.add((commit, digest))
             final = lake_dir / LOG_FOLDER / checkpoint_name(after.number)
             write_file(final, encode_entry(after)[0], "checkpoint")
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -208,14 +207,16 @@ def render_views(
 
 
 def _render_files(root: str, name: str, paths: Sequence[str]) -> str:
-    """Return the SQL text of a macro that returns files: one text is read sooner than a list."""
-    stems = [path.removesuffix(_ENDING) for path in paths]
-    common = commonprefix(stems)  # noqa: RUF071 - texts, of which part of a name may be common
-    rest = _SEPARATOR.join(stem.removeprefix(common) for stem in stems)
+    """Return the SQL text of a macro that returns files: one text is read sooner than a list.
+
+    It has what differs: every path is ``<table>/day=``, the day, a name, ``.parquet``.
+    """
+    begin = f"{paths[0].partition('=')[0]}="
+    rest = _SEPARATOR.join([path[len(begin) : -len(_ENDING)] for path in paths])
     return (
         f"create or replace macro {quote_name(name)}() as list_transform(\n"
         f"    string_split({quote(rest)}, {quote(_SEPARATOR)}),\n"
-        f"    lambda path: {quote(f'{root}/{common}')} || path || {quote(_ENDING)}\n"
+        f"    lambda path: {quote(f'{root}/{begin}')} || path || {quote(_ENDING)}\n"
         ");\n"
     )
 
@@ -227,18 +228,19 @@ lake."""
 
 def render_view(table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths) -> str:
     """Return the SQL text of the view over a table's files, with NULLs where a file is older."""
-    view = VIEW_NAMES.get(table.name, table.name)
+    head = f"create or replace view {quote_name(VIEW_NAMES.get(table.name, table.name))} as\n"
+    sources = list(_render_sources(table, files, show_paths))
+    if len(sources) == 1:
+        return f"{head}{sources[0]};\n"
     columns = ",\n".join(f"    {quote_name(name)}" for name in (*table.names, PARTITION))
-    sources = " union all by name\n".join(_render_sources(table, files, show_paths))
-    return (
-        f"create or replace view {quote_name(view)} as\nselect\n{columns}\nfrom (\n{sources}\n);\n"
-    )
+    union = " union all by name\n".join(sources)
+    return f"{head}select\n{columns}\nfrom (\n{union}\n);\n"
 
 
 def _render_sources(
     table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths
 ) -> Iterator[str]:
-    """Yield one subquery per schema version; an empty one names what old files lack."""
+    """Yield one query per schema version; an empty one names what old files lack."""
     versions: dict[int, list[str]] = {}
     for file in files:
         versions.setdefault(file.schema_version, []).append(file.path)

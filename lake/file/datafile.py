@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonlake.lake.file.writer import encode_parquet
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import NewFiles, begin_grace, make_folder, sync_folders
+from tonlake.lake.log.groups import find_paths
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -39,10 +40,9 @@ def write_changes(
     Raises:
         LakeFull: no room.
     """
-    live = {file.path for file in state.files}
     written: list[DataFile] = []
     with ExitStack() as undo:
-        undo.callback(lambda: remove_files(lake_dir, _only_new(written, live)))
+        undo.callback(lambda: remove_files(lake_dir, _only_new(written, state)))
         with NewFiles("file") as files:
             for file in derivation.files:
                 if file.rows.num_rows:
@@ -52,9 +52,10 @@ def write_changes(
         sync_folders((lake_dir / file.path).parent for file in written)
         reach("commit.folders_synced")
         undo.pop_all()
-    removed = sorted(live.intersection(derivation.removed) - {file.path for file in written})
+    replaced = find_paths(state.by_folder, derivation.removed)
+    removed = sorted(replaced - {file.path for file in written})
     begin_grace(lake_dir, removed)
-    return Changes(tuple(_only_new(written, live)), tuple(removed))
+    return Changes(tuple(_only_new(written, state)), tuple(removed))
 
 
 def _write_file(
@@ -71,8 +72,10 @@ def _write_file(
     files.write(final, data)
 
 
-def _only_new(written: Iterable[DataFile], live: set[str]) -> list[DataFile]:
-    return [file for file in written if file.path not in live]
+def _only_new(written: Iterable[DataFile], state: LogState) -> list[DataFile]:
+    by_path = {file.path: file for file in written}
+    live = find_paths(state.by_folder, by_path.keys())
+    return [file for path, file in by_path.items() if path not in live]
 
 
 def remove_files(lake_dir: Path, files: Iterable[DataFile]) -> None:

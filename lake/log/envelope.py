@@ -61,20 +61,30 @@ def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]
         raise LakeCorrupt(file, "it is missing") from error
     try:
         envelope = msgspec.json.decode(data, type=Envelope)
-        raw = bytes(envelope.body)
+        raw = envelope.body
         if envelope.format == LOG_FORMAT and hashlib.sha256(raw).hexdigest() != envelope.sha256:
             raise LakeCorrupt(file, "its bytes do not give its digest")
-        _check_version(file, envelope.format, raw)
-        return msgspec.json.decode(raw, type=kind), envelope.sha256
+        body = _decode(file, envelope.format, raw, kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            _check_version(file, msgspec.json.decode(data, type=_Format).format, b"{}")
+            _check_version(file, msgspec.json.decode(data, type=_Format).format, _Version())
         raise LakeCorrupt(file, f"it is no log entry ({error})") from error
+    return body, envelope.sha256
 
 
-def _check_version(file: str, log_format: int, raw: bytes) -> None:
+def _decode(file: str, log_format: int, raw: msgspec.Raw, kind: type[_Body]) -> _Body:
+    """Return a body; that of a later version may have fields that this one does not know."""
+    try:
+        body = msgspec.json.decode(raw, type=kind)
+    except msgspec.DecodeError:
+        _check_version(file, log_format, msgspec.json.decode(raw, type=_Version))
+        raise
+    _check_version(file, log_format, _Version(getattr(body, "schema_version", 1)))
+    return body
+
+
+def _check_version(file: str, log_format: int, version: _Version) -> None:
     if log_format > LOG_FORMAT:
         raise LakeTooNew(file, f"log format {log_format}", LOG_FORMAT)
-    version = msgspec.json.decode(raw, type=_Version).schema_version
-    if version > SCHEMA_VERSION:
-        raise LakeTooNew(file, f"schema version {version}", SCHEMA_VERSION)
+    if version.schema_version > SCHEMA_VERSION:
+        raise LakeTooNew(file, f"schema version {version.schema_version}", SCHEMA_VERSION)

@@ -6,7 +6,7 @@ from os.path import exists
 from typing import TYPE_CHECKING
 
 from tonlake.lake.errors import LakeNotFound
-from tonlake.lake.log.state import LOG_FOLDER, LogState, entry_name, read_next, read_state
+from tonlake.lake.log.state import LOG_FOLDER, LogState, entry_name, read_on, read_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,10 +32,11 @@ class LogReader:
                 state = read_state(self.lake_dir)
             except LakeNotFound:
                 state = LogState()
-        while self._has(state.number + 1):
-            state = read_next(self.lake_dir, state)
-        self._state = state
-        return state
+        newest = state.number
+        while self._has(newest + 1):
+            newest += 1
+        self._state = read_on(self.lake_dir, state, newest)
+        return self._state
 
     def find(self, number: int | None = None) -> LogState:
         """Return the state after a commit, the newest by default, which is read on.

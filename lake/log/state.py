@@ -8,6 +8,7 @@ the log depends on the clock or the machine: the same rows give the same log.
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
+from tonlake.lake.log import groups
 from tonlake.lake.log.envelope import read_body
 from tonlake.lake.schema import SCHEMA_VERSION
 
@@ -26,8 +28,7 @@ LOG_FOLDER = "_log"
 SEGMENT_FOLDER = "lookups"
 """Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.run``."""
 
-_ENTRY_NAME = re.compile(r"([1-9][0-9]*)\.json")
-_CHECKPOINT_NAME = re.compile(r"([1-9][0-9]*)\.checkpoint\.json")
+_NUMBER = re.compile(r"[1-9][0-9]*").fullmatch
 
 Range = tuple[int, int]
 """First and last seqno, both included."""
@@ -105,35 +106,48 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     undoings: tuple[Undoing, ...] = ()
 
     @cached_property
-    def by_table(self) -> dict[str, tuple[DataFile, ...]]:
+    def by_table(self) -> groups.Groups:
         """The live files of each table, in the order of ``files``."""
         found: dict[str, list[DataFile]] = {}
         for file in self.files:
             found.setdefault(file.table, []).append(file)
         return {table: tuple(files) for table, files in found.items()}
 
-    def add(self, commit: Commit, digest: str) -> LogState:
-        """Return the state after one more commit."""
-        kept = self.files
-        if commit.removed:
-            removed = set(commit.removed)
-            kept = tuple(file for file in kept if file.path not in removed)
-        ranges, undoings = self.ranges, self.undoings
-        first, last = commit.first_mc_seqno, commit.last_mc_seqno
-        if commit.has_blocks:
-            ranges = merge_ranges((*ranges, (first, last)))
-        elif commit.undone:
-            ranges = subtract_ranges(ranges, [(first, last)])
-            undoings = (*undoings, Undoing(commit.number, first, last))
-        return LogState(
-            number=commit.number,
-            digest=digest,
-            files=kept + commit.added,
+    @cached_property
+    def by_folder(self) -> groups.Groups:
+        """The live files of each folder, such as ``blocks/day=2026-11-23``."""
+        return groups.change_groups({}, (), self.files, groups.name_folder)
+
+    def add(self, *entries: tuple[Commit, str]) -> LogState:
+        """Return the state after more commits, each with the digest of its entry."""
+        if not entries:
+            return self
+        removed, added = groups.sum_changes(commit for commit, _digest in entries)
+        ranges, undoings, network = self.ranges, self.undoings, self.network
+        segments = self.segments
+        for commit, _digest in entries:
+            span = commit.first_mc_seqno, commit.last_mc_seqno
+            if commit.has_blocks:
+                ranges = merge_ranges((*ranges, span))
+            elif commit.undone:
+                ranges = subtract_ranges(ranges, [span])
+                undoings = (*undoings, Undoing(commit.number, *span))
+            network = join_networks(network, commit.network)
+            segments = segments if commit.segments is None else commit.segments
+        state = LogState(
+            number=entries[-1][0].number,
+            digest=entries[-1][1],
+            files=groups.leave_out(self.files, removed) + added,
             ranges=ranges,
-            network=join_networks(self.network, commit.network),
-            segments=self.segments if commit.segments is None else commit.segments,
+            network=network,
+            segments=segments,
             undoings=undoings,
         )
+        names = {"by_table": groups.name_table, "by_folder": groups.name_folder}
+        for name in names.keys() & self.__dict__:
+            changed = groups.change_groups(self.__dict__[name], removed, added, names[name])
+            state.__dict__[name] = changed
+        return state
 
 
 def merge_ranges(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
@@ -229,13 +243,11 @@ def _read_numbered(lake_dir: Path, name: str, kind: type[_Body], number: int) ->
 
 def list_log(lake_dir: Path) -> tuple[list[int], list[int]]:
     """Return the numbers of all entries and of all checkpoints, both ascending."""
-    folder = lake_dir / LOG_FOLDER
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    entries, checkpoints = (
-        sorted(int(match[1]) for match in map(pattern.fullmatch, names) if match)
-        for pattern in (_ENTRY_NAME, _CHECKPOINT_NAME)
-    )
-    return entries, checkpoints
+    folder = lake_dir / LOG_FOLDER  # of tens of thousands of files
+    names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
+    stems = [name.removesuffix(".json") for name in names if name.endswith(".json")]
+    marked = [stem.removesuffix(".checkpoint") for stem in stems if stem.endswith(".checkpoint")]
+    return sorted(map(int, filter(_NUMBER, stems))), sorted(map(int, filter(_NUMBER, marked)))
 
 
 def read_state(lake_dir: Path, number: int | None = None) -> LogState:
@@ -254,23 +266,25 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
     elif not 1 <= number <= entries[-1]:
         raise SnapshotNotFound(f"{lake_dir} has commits 1 to {entries[-1]}, and no {number}")
     state = _nearest_checkpoint(lake_dir, [at for at in checkpoints if at <= number])
-    while state.number < number:
-        state = read_next(lake_dir, state)
-    return state
+    return read_on(lake_dir, state, number)
 
 
-def read_next(lake_dir: Path, state: LogState) -> LogState:
-    """Return the state after one more entry of the log.
+def read_on(lake_dir: Path, state: LogState, number: int) -> LogState:
+    """Return the state after commit ``number``, which is that of ``state`` or a later one.
 
     Raises:
-        LakeCorrupt: the entry is missing or damaged, or does not follow the one before.
+        LakeCorrupt: an entry is missing or damaged, or does not follow the one before.
     """
-    commit, digest = read_commit(lake_dir, state.number + 1)
-    if commit.previous != state.digest:
-        raise LakeCorrupt(
-            f"{LOG_FOLDER}/{entry_name(commit.number)}", f"it does not follow entry {state.number}"
-        )
-    return state.add(commit, digest)
+    entries: list[tuple[Commit, str]] = []
+    previous = state.digest
+    for at in range(state.number + 1, number + 1):
+        commit, digest = read_commit(lake_dir, at)
+        if commit.previous != previous:
+            file = f"{LOG_FOLDER}/{entry_name(at)}"
+            raise LakeCorrupt(file, f"it does not follow entry {at - 1}")
+        entries.append((commit, digest))
+        previous = digest
+    return state.add(*entries)
 
 
 def _nearest_checkpoint(lake_dir: Path, checkpoints: list[int]) -> LogState:

@@ -101,7 +101,7 @@ def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:
             damage.append(Damage(error.file, error.reason))
         else:
             damage += _check_place(state, commit)
-            state = state.add(commit, digest)
+            state = state.add((commit, digest))
         if number in checkpoints:
             state = _check_checkpoint(lake_dir, number, state, damage)
     return state, damage

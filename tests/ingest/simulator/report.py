@@ -94,7 +94,7 @@ def describe_log(lake: Path) -> dict[str, int]:
     )
     while (lake / "_log" / f"{state.number + 1}.json").exists():
         commit, digest = read_commit(lake, state.number + 1)
-        state = state.add(commit, digest)
+        state = state.add((commit, digest))
         found["gaps"] += len(state.ranges) != 1
         if commit.has_blocks:
             found["with_blocks"] += 1

@@ -170,7 +170,8 @@ def test_digests_can_be_left_unchecked(lake: Path) -> None:
 
 def test_files_of_an_unknown_table_are_left_alone(read_lake: Path) -> None:
     state = read_state(read_lake)
-    later = msgspec.structs.replace(state.files[0], table="weather")
+    path = state.files[0].path.replace(state.files[0].table, "weather")
+    later = msgspec.structs.replace(state.files[0], table="weather", path=path)
     snapshot = Snapshot(read_lake, msgspec.structs.replace(state, files=(*state.files, later)))
     assert snapshot.files == open_snapshot(read_lake).files
 

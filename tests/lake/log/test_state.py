@@ -83,8 +83,8 @@ def make_commit(number: int, added: list[str], removed: list[str]) -> Commit:
 
 
 def test_removed_files_are_live_no_more() -> None:
-    state = LogState().add(make_commit(1, ["a", "b"], []), "x")
-    state = state.add(make_commit(2, ["c"], ["a"]), "y")
+    state = LogState().add((make_commit(1, ["a", "b"], []), "x"))
+    state = state.add((make_commit(2, ["c"], ["a"]), "y"))
     assert [file.path for file in state.files] == ["b", "c"]
     assert (state.number, state.digest, state.ranges) == (2, "y", ((1, 2),))
 
