@@ -12,7 +12,7 @@ from tonlake.ingest.span import Span, missing_spans
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.values import iter_tuples
-from tonlake.lake.log.place import list_files, read_place
+from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import BLOCKS
 
@@ -84,7 +84,8 @@ def read_chain(
     lacking = missing_spans(requested, covered)
     around = {seqno for span in lacking for seqno in (span.first - 1, span.last + 1)}
     links: dict[int, Link] = {}
-    for file in list_files(state, BLOCKS.name):
+    near = (min(around), max(around)) if around else (1, 0)
+    for file in list_files_between(state, *near, BLOCKS.name):
         place = read_place(file.path)
         if any(place.first <= seqno <= place.last for seqno in around):
             if file.path not in borders:
@@ -124,10 +125,7 @@ def read_heads(lake_dir: Path, state: LogState, seqnos: Range) -> dict[int, McHe
     """Return the masterchain blocks of a lake in a range, by seqno."""
     first, last = seqnos
     found: dict[int, McHead] = {}
-    for file in list_files(state, BLOCKS.name):
-        place = read_place(file.path)
-        if place.last < first or place.first > last:
-            continue
+    for file in list_files_between(state, first, last, BLOCKS.name):
         rows = read_rows(lake_dir, file, ("workchain", "seqno", "root_hash", "gen_utime"))
         found |= list_heads(rows)
     return {at: head for at, head in found.items() if first <= at <= last}

@@ -19,7 +19,7 @@ from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import list_files, read_place
+from tonlake.lake.log.place import list_files_between
 from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS
 
 if TYPE_CHECKING:
@@ -104,10 +104,9 @@ def _read_column(
 ) -> list[Any]:
     """Return a column of rows of one masterchain block; the zero state stands with the first."""
     found: list[Any] = []
-    for file in list_files(log.read(), table):
-        place = read_place(file.path)
-        if place.first <= max(mc_seqno, 1) <= place.last:
-            found += read_rows(log.lake_dir, file, (column,), where)[column].to_pylist()
+    first = max(mc_seqno, 1)
+    for file in list_files_between(log.read(), first, first, table):
+        found += read_rows(log.lake_dir, file, (column,), where)[column].to_pylist()
     return found
 
 

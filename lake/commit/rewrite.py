@@ -11,7 +11,7 @@ import pyarrow as pa
 from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up, still_holds
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.log.disk import LOCK_FILE, QUEUE_FILE, begin_grace, hold_lock, naming_full_disk
-from tonlake.lake.log.place import Derivation, NewFile, Place, read_place
+from tonlake.lake.log.place import Derivation, NewFile, Place, find_newest_day
 from tonlake.lake.log.state import LOG_FOLDER, Commit, read_state
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def commit_maintenance(
         number=state.number + 1,
         first_mc_seqno=state.ranges[0][0],
         last_mc_seqno=state.ranges[-1][1],
-        day=max(read_place(file.path).day for file in state.files),
+        day=find_newest_day(state),
         added=tuple(added),
         removed=tuple(sorted(removed)),
         network=state.network,

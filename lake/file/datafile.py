@@ -52,7 +52,7 @@ def write_changes(
         sync_folders((lake_dir / file.path).parent for file in written)
         reach("commit.folders_synced")
         undo.pop_all()
-    replaced = find_paths(state.by_folder, derivation.removed)
+    replaced = find_paths(state.by_place, derivation.removed)
     removed = sorted(replaced - {file.path for file in written})
     begin_grace(lake_dir, removed)
     return Changes(tuple(_only_new(written, state)), tuple(removed))
@@ -74,7 +74,7 @@ def _write_file(
 
 def _only_new(written: Iterable[DataFile], state: LogState) -> list[DataFile]:
     by_path = {file.path: file for file in written}
-    live = find_paths(state.by_folder, by_path.keys())
+    live = find_paths(state.by_place, by_path.keys())
     return [file for path, file in by_path.items() if path not in live]
 
 

@@ -1,4 +1,4 @@
-"""The live files of a lake by table and by folder, carried from commit to commit.
+"""The live files of a lake by table and by place, carried from commit to commit.
 
 A commit changes few of the groups, however many files a lake has: a state shares all others with
 the state before it.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import Commit, DataFile
 
 Groups = dict[str, tuple["DataFile", ...]]
-"""Files by what their paths begin with; no group is empty."""
+"""Files by a part of their paths; no group is empty."""
 
 
 def name_table(path: str) -> str:
@@ -23,9 +23,9 @@ def name_table(path: str) -> str:
     return path[: path.find("/")]
 
 
-def name_folder(path: str) -> str:
-    """Return the folder of a data file's path: a table's day."""
-    return path[: path.rfind("/")]
+def name_place(path: str) -> str:
+    """Return what names the place in a data file's path, such as ``day=2026-11-23/1-500``."""
+    return path[path.find("/") + 1 : path.rfind("-")]
 
 
 def change_groups(
@@ -51,10 +51,10 @@ def change_groups(
     return found
 
 
-def find_paths(folders: Groups, paths: Collection[str]) -> set[str]:
-    """Return those of some paths that files have; only files of their folders are looked at."""
-    named = {name_folder(path) for path in paths}
-    known = (file.path for folder in named for file in folders.get(folder, ()))
+def find_paths(by_place: Groups, paths: Collection[str]) -> set[str]:
+    """Return those of some paths that files have; only files of their places are looked at."""
+    named = {name_place(path) for path in paths}
+    known = (file.path for place in named for file in by_place.get(place, ()))
     return {path for path in known if path in paths}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
 
 _DIGEST_LETTERS = 16
-_PATH = re.compile(
-    r"\w+/day=(?P<day>\d{4}-\d\d-\d\d)/"
-    r"(?:open|(?P<first>[1-9]\d*)-(?P<last>[1-9]\d*))-[0-9a-f]+\.parquet"
-)
+_PATH = re.compile(r"\w+/(day=\d{4}-\d\d-\d\d/(?:open|[1-9]\d*-[1-9]\d*))-[0-9a-f]+\.parquet")
+_DAY_AT, _RANGE_AT = len("day="), len("day=2026-11-23/")
 
 
 class Place(NamedTuple):
@@ -38,11 +37,16 @@ class Place(NamedTuple):
         """Whether rows that are not final stand here."""
         return self.first == 0
 
+    @property
+    def name(self) -> str:
+        """What the paths of all files here have in common."""
+        span = "open" if self.is_open else f"{self.first}-{self.last}"
+        return f"day={self.day}/{span}"
+
 
 def path_at(table: str, place: Place, sha256: str) -> str:
     """Return the path in the lake of a table's file at a place, by its digest in hex."""
-    stem = "open" if place.is_open else f"{place.first}-{place.last}"
-    return f"{table}/day={place.day}/{stem}-{sha256[:_DIGEST_LETTERS]}.parquet"
+    return f"{table}/{place.name}-{sha256[:_DIGEST_LETTERS]}.parquet"
 
 
 class NewFile(NamedTuple):
@@ -78,11 +82,9 @@ def is_open(path: str) -> bool:
     return "/open-" in path
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 16)
 def read_place(path: str) -> Place:
-    """Return the place that a data file's path names.
-
-    A lake that follows a node has thousands of files, and each commit asks about all.
+    """Return the place that a data file's path names; kept for as many files as a lake may have.
 
     Raises:
         ValueError: it is no path of a data file.
@@ -90,15 +92,51 @@ def read_place(path: str) -> Place:
     match = _PATH.fullmatch(path)
     if match is None:
         raise ValueError(f"{path!r} is no path of a data file")
-    return Place(int(match["first"] or 0), int(match["last"] or 0), match["day"])
+    return _read_name(match[1])
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_name(name: str) -> Place:
+    """Return the place of a name; its files, a dozen or more, share it."""
+    day, span = name[_DAY_AT : _RANGE_AT - 1], name[_RANGE_AT:]
+    first, _, last = span.partition("-")
+    return Place(0, 0, day) if span == "open" else Place(int(first), int(last), day)
 
 
 def list_places(state: LogState) -> list[Place]:
     """Return the places of the commits that brought the lake's ranges, in order."""
-    places = {read_place(file.path) for file in state.files}
-    return sorted(place for place in places if not place.is_open)
+    return sorted(place for place in map(_read_name, state.by_place) if not place.is_open)
+
+
+def find_newest_day(state: LogState) -> str:
+    """Return the last day that a live file is of."""
+    return max(map(_read_name, state.by_place), key=attrgetter("day")).day
 
 
 def list_files(state: LogState, *tables: str) -> list[DataFile]:
     """Return the live files of some tables: table by table, each in the order of the state."""
     return [file for table in tables for file in state.by_table.get(table, ())]
+
+
+def list_files_at(state: LogState, place: Place, *tables: str) -> list[DataFile]:
+    """Return the live files of some tables at a place."""
+    return [file for file in state.by_place.get(place.name, ()) if file.table in tables]
+
+
+def list_open_files(state: LogState, *tables: str) -> list[DataFile]:
+    """Return the live files of some tables whose rows are not final."""
+    places = [name for name in state.by_place if name.endswith("/open")]
+    return [file for name in places for file in state.by_place[name] if file.table in tables]
+
+
+def list_files_between(state: LogState, first: int, last: int, *tables: str) -> list[DataFile]:
+    """Return the live files of some tables that may have rows of a range, place by place.
+
+    Open files are of no range.
+    """
+    places = [
+        place
+        for place in map(_read_name, state.by_place)
+        if place.first <= last and first <= place.last and not place.is_open
+    ]
+    return [file for place in sorted(places) for file in list_files_at(state, place, *tables)]

@@ -114,9 +114,9 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         return {table: tuple(files) for table, files in found.items()}
 
     @cached_property
-    def by_folder(self) -> groups.Groups:
-        """The live files of each folder, such as ``blocks/day=2026-11-23``."""
-        return groups.change_groups({}, (), self.files, groups.name_folder)
+    def by_place(self) -> groups.Groups:
+        """The live files of each place; see ``lake.log.place``."""
+        return groups.change_groups({}, (), self.files, groups.name_place)
 
     def add(self, *entries: tuple[Commit, str]) -> LogState:
         """Return the state after more commits, each with the digest of its entry."""
@@ -143,7 +143,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             segments=segments,
             undoings=undoings,
         )
-        names = {"by_table": groups.name_table, "by_folder": groups.name_folder}
+        names = {"by_table": groups.name_table, "by_place": groups.name_place}
         for name in names.keys() & self.__dict__:
             changed = groups.change_groups(self.__dict__[name], removed, added, names[name])
             state.__dict__[name] = changed

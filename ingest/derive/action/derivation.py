@@ -18,7 +18,15 @@ from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.ingest.derive.action.slicing import classify_traces
 from tonlake.ingest.derive.spread import HERE
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import Derivation, NewFile, Place, list_files, list_places, read_place
+from tonlake.lake.log.place import (
+    Derivation,
+    NewFile,
+    Place,
+    list_files,
+    list_files_at,
+    list_places,
+    read_place,
+)
 from tonlake.lake.schema import TRACES, TRANSACTION_TRACES
 from tonlake.lake.schema.action import ACTION_RANGES, ACTION_TABLES, ACTIONS, SUPERSEDED_ACTIONS
 
@@ -73,14 +81,15 @@ class ActionFiles:
         """
         at_hand = {**rows, **{file.table: file.rows for file in earlier if file.place == place}}
         moved = {file.place: file.rows for file in earlier if file.table == TRANSACTION_TRACES.name}
-        mine = list_action_files(state)
         added: list[NewFile] = []
         removed: set[str] = set()
         for file in earlier:
             at = file.place
-            if file.table != TRACES.name or at.is_open or (at != place and at not in mine):
+            if file.table != TRACES.name or at.is_open:
                 continue
-            before = mine.get(at, {})
+            before = {old.table: old for old in list_files_at(state, at, *_NAMES)}
+            if at != place and not before:
+                continue
             ranges = _read_ranges(self._lake_dir, before) or make_range(at, 0, 0).to_pylist()
             fresh = _keep_within(self._leave_out_known(state, file), ranges)
             sources = gather_sources(self._lake_dir, state, fresh, at_hand, place, moved)
@@ -95,8 +104,7 @@ class ActionFiles:
         """Return the traces of a new file that no file before it had."""
         known = [
             read_rows(self._lake_dir, each, ("trace_id",))["trace_id"].combine_chunks()
-            for each in list_files(state, TRACES.name)
-            if read_place(each.path) == file.place
+            for each in list_files_at(state, file.place, TRACES.name)
         ]
         if not known:
             return file.rows
@@ -222,11 +230,7 @@ def _derive_all(
 
 
 def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:
-    parts = [
-        read_rows(lake_dir, file)
-        for file in state.files
-        if file.table == TRACES.name and read_place(file.path) == place
-    ]
+    parts = [read_rows(lake_dir, file) for file in list_files_at(state, place, TRACES.name)]
     return pa.concat_tables(parts) if parts else TRACES.empty
 
 

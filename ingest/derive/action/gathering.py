@@ -22,7 +22,7 @@ from tonlake.ingest.derive.action.stored import (
     list_sales,
 )
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import Place, list_files, read_place
+from tonlake.lake.log.place import Place, list_files_between, read_place
 from tonlake.lake.schema import MESSAGES, STATE_CELLS, TABLES, TRANSACTION_TRACES, TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -59,11 +59,7 @@ def gather_sources(
         return Rows({})
     first, last = pc.min(traces["mc_seqno_start"]).as_py(), pc.max(traces["mc_seqno_end"]).as_py()
     is_all_at_hand = bool(at_hand) and place.first <= first and last <= place.last
-    files = [
-        file
-        for file in (() if is_all_at_hand else list_files(state, *_READ))
-        if _overlaps(read_place(file.path), first, last)
-    ]
+    files = [] if is_all_at_hand else list_files_between(state, first, last, *_READ)
     fresh = at_hand if _overlaps(place, first, last) else {}
     lts = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
     gathering = _Gathering(lake_dir, files, fresh, lts)

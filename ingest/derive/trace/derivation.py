@@ -33,6 +33,9 @@ from tonlake.lake.log.place import (
     Place,
     is_open,
     list_files,
+    list_files_at,
+    list_files_between,
+    list_open_files,
     list_places,
     read_place,
 )
@@ -86,14 +89,14 @@ class TraceFiles:
             TracesMissing: the lake has transactions without traces.
             LakeCorrupt: a file that is to be replaced is damaged.
         """
-        mine = _list_trace_files(state)
-        opened = [file for file in mine if is_open(file.path)]
+        _check_traced(state)
+        opened = list_open_files(state, *TRACE_TABLES)
         transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.empty)
         messages = rows.get(MESSAGES.name, MESSAGES.empty)
         step = assemble(transactions, messages, self._read_open(opened))
         self._derived = step.open
-        mended = [*self._move_transactions(mine, step.moved)]
-        mended += self._add_complete(state, mine, _between(step.complete, place, inside=False))
+        mended = [*self._move_transactions(state, step.moved)]
+        mended += self._add_complete(state, _between(step.complete, place, inside=False))
         last = place if place.first > _end(state) else max((place, *list_places(state)))
         files = [
             NewFile(TRANSACTION_TRACES.name, place, step.transactions),
@@ -123,15 +126,14 @@ class TraceFiles:
         )
 
     def _move_transactions(
-        self, mine: Sequence[DataFile], moved: pa.Table
+        self, state: LogState, moved: pa.Table
     ) -> Iterator[tuple[NewFile, list[DataFile]]]:
         """Yield new files of transactions that belong to another trace now, and the old ones."""
         if not moved.num_rows:
             return
         starts, ends = moved["mc_seqno_start"], moved["mc_seqno_end"]
-        for file in mine:
-            if file.table != TRANSACTION_TRACES.name:
-                continue
+        span = pc.min(starts).as_py(), pc.max(ends).as_py()
+        for file in list_files_between(state, *span, TRANSACTION_TRACES.name):
             at = read_place(file.path)
             here = pc.and_(pc.less_equal(starts, at.last), pc.greater_equal(ends, at.first))
             if not pc.any(here).as_py():
@@ -142,7 +144,7 @@ class TraceFiles:
                 yield NewFile(file.table, at, mended), [file]
 
     def _add_complete(
-        self, state: LogState, mine: Sequence[DataFile], complete: pa.Table
+        self, state: LogState, complete: pa.Table
     ) -> Iterator[tuple[NewFile, list[DataFile]]]:
         """Yield new files of complete traces that ended in earlier ranges, and the old ones."""
         if not complete.num_rows:
@@ -151,9 +153,7 @@ class TraceFiles:
         lasts = [at.last for at in places]
         homes = [bisect_left(lasts, end) for end in complete["mc_seqno_end"].to_pylist()]
         for home in sorted(set(homes)):
-            here = [
-                f for f in mine if f.table == TRACES.name and read_place(f.path) == places[home]
-            ]
+            here = list_files_at(state, places[home], TRACES.name)
             parts = [read_rows(self._lake_dir, file) for file in here]
             parts.append(complete.filter(pa.array([at == home for at in homes])))
             yield NewFile(TRACES.name, places[home], pa.concat_tables(parts)), here
@@ -172,13 +172,11 @@ def move_rows(rows: pa.Table, moved: pa.Table) -> pa.Table:
     return pa.table(columns, schema=rows.schema)
 
 
-def _list_trace_files(state: LogState) -> list[DataFile]:
-    mine = list_files(state, *TRACE_TABLES)
-    if not mine and list_files(state, TRANSACTIONS.name):
+def _check_traced(state: LogState) -> None:
+    if TRANSACTIONS.name in state.by_table and not state.by_table.keys() & TRACE_TABLES:
         raise TracesMissing(
             "the lake has transactions without traces: run `tonlake rebuild traces` first"
         )
-    return mine
 
 
 def _between(complete: pa.Table, place: Place, *, inside: bool) -> pa.Table:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.lake.rows import commit_rows
-from tonlake.lake.log import state
-from tonlake.lake.log.groups import find_paths, leave_out, name_folder, name_table
+from tonlake.lake.log.envelope import read_body
+from tonlake.lake.log.groups import find_paths, leave_out, name_place, name_table
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import Commit, DataFile, LogState
 
@@ -69,14 +69,14 @@ def test_carried_groups_are_those_of_the_files(toggled: list[set[str]], some: se
     carried = LogState()
     for entry in make_commits(toggled):
         assert carried.by_table is not None
-        assert carried.by_folder is not None
+        assert carried.by_place is not None
         carried = carried.add(entry)
         fresh = LogState(files=carried.files)
         assert carried.by_table == fresh.by_table
-        assert carried.by_folder == fresh.by_folder
+        assert carried.by_place == fresh.by_place
     live = {file.path for file in carried.files}
-    assert find_paths(carried.by_folder, some) == live & some
-    assert all(group for group in carried.by_folder.values())
+    assert find_paths(carried.by_place, some) == live & some
+    assert all(group for group in carried.by_place.values())
 
 
 @given(st.sets(st.sampled_from(PATHS)), st.sets(st.sampled_from(PATHS)))
@@ -85,20 +85,20 @@ def test_files_are_left_out_wherever_they_stand(there: set[str], gone: set[str])
     assert leave_out(files, gone) == tuple(file for file in files if file.path not in gone)
 
 
-def test_a_commit_changes_its_folders_alone() -> None:
+def test_a_commit_changes_its_places_alone() -> None:
     days = [f"2024-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)]
     paths = [f"{table}/day={day}/1-1-00.parquet" for table in ("blocks", "traces") for day in days]
     before = LogState(files=tuple(map(make_file, paths)))
-    assert len(before.by_folder) == len(paths)
+    assert len(before.by_place) == len(days)
     gone, new = paths[-1], "blocks/day=2024-12-28/2-2-01.parquet"
     commit, digest = make_commits([{gone}, {gone, new}])[1]
     after = before.add((commit, digest))
     changed = {
-        folder
-        for folder in before.by_folder.keys() | after.by_folder.keys()
-        if before.by_folder.get(folder) is not after.by_folder.get(folder)
+        place
+        for place in before.by_place.keys() | after.by_place.keys()
+        if before.by_place.get(place) is not after.by_place.get(place)
     }
-    assert changed == {name_folder(gone), name_folder(new)}
+    assert changed == {name_place(gone), name_place(new)}
 
 
 def test_a_lake_is_opened_with_its_newest_checkpoint_and_the_entries_after_it(
@@ -108,7 +108,7 @@ def test_a_lake_is_opened_with_its_newest_checkpoint_and_the_entries_after_it(
         for at in range(1, 11):
             commit_rows(tmp_path, at, at, rows=1, tables=("blocks",))
     log = LogReader(tmp_path)
-    with mock.patch.object(state, "read_body", wraps=state.read_body) as read:
+    with mock.patch("tonlake.lake.log.state.read_body", wraps=read_body) as read:
         log.read()
         assert _list_read(read) == ["8.checkpoint.json", "9.json", "10.json"]
         commit_rows(tmp_path, 11, 11, rows=1, tables=("blocks",))

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tonlake.lake.log.place import list_files
+from tonlake.lake.log.place import (
+    Place,
+    find_newest_day,
+    list_files,
+    list_files_at,
+    list_files_between,
+    list_open_files,
+    path_at,
+    read_place,
+)
 from tonlake.lake.log.state import DataFile, LogState
 
 
@@ -35,3 +46,53 @@ def test_what_is_listed_may_be_changed() -> None:
     state = LogState(files=(make_file("a", 1),))
     list_files(state, "a").clear()
     assert list_files(state, "a") == [make_file("a", 1)]
+
+
+RANGES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
+TABLES_OF_PLACES = ("blocks", "traces", "actions")
+
+
+def make_places(lengths: list[int]) -> LogState:
+    """Return a state of places one after the other, three a day, and of open files."""
+    files = []
+    first = 1
+    for at, length in enumerate(lengths):
+        place = Place(first, first + length - 1, f"2024-01-{1 + at // 3:02}")
+        names = TABLES_OF_PLACES[: 1 + at % 3]
+        files += [DataFile(path_at(name, place, "ab"), name, 1, 1, "", 1) for name in names]
+        first += length + at % 2
+    last = Place(0, 0, f"2024-02-{len(lengths):02}")
+    files.append(DataFile(path_at("traces", last, "cd"), "traces", 1, 1, "", 1))
+    return LogState(files=tuple(files))
+
+
+@given(RANGES, st.integers(0, 60), st.integers(-1, 20))
+def test_files_between_are_those_whose_ranges_overlap(
+    lengths: list[int], first: int, more: int
+) -> None:
+    state = make_places(lengths)
+    last = first + more
+    expected = [
+        file
+        for file in state.files
+        if (place := read_place(file.path)).first <= last
+        and first <= place.last
+        and not place.is_open
+        and file.table != "actions"
+    ]
+    found = list_files_between(state, first, last, "blocks", "traces")
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    starts = [read_place(file.path).first for file in found]
+    assert starts == sorted(starts)
+
+
+@given(RANGES)
+def test_files_at_a_place_and_open_ones(lengths: list[int]) -> None:
+    state = make_places(lengths)
+    for place in {read_place(file.path) for file in state.files}:
+        here = [file for file in state.files if read_place(file.path) == place]
+        assert list_files_at(state, place, *TABLES_OF_PLACES) == here
+        assert list_files_at(state, place, "shard_blocks") == []
+    assert list_open_files(state, "traces") == [state.files[-1]]
+    assert list_open_files(state, "blocks") == []
+    assert find_newest_day(state) == f"2024-02-{len(lengths):02}"
