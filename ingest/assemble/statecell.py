@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.values import iter_tuples
-from tonlake.lake.log.place import list_files
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import merge_ranges
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.state import Commit, LogState, Range, Undoing
+    from tonlake.lake.log.state import Commit, DataFile, LogState, Range, Undoing
     from tonlake.lake.settings import LakeSettings
 
 
@@ -55,13 +54,17 @@ class LakeCache(Generic[Key, Value]):
         self._connection: DuckDBPyConnection | None = None
         self._number = 0
         self._content: tuple[tuple[Range, ...], tuple[Undoing, ...]] = ((), ())
-        self._paths: set[str] = set()
+        self._files: tuple[DataFile, ...] = ()
 
     def close(self) -> None:
         """Close the lake."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        self._settle()
+
+    def _settle(self) -> None:
+        """Count what commits brought as known of the lake, which is opened with it next."""
         self._asked |= self._recent
         self._recent.clear()
         self._forget_oldest()
@@ -81,7 +84,7 @@ class LakeCache(Generic[Key, Value]):
             else:
                 unknown.add(key)
         if unknown and state.number:
-            new = self._ask(self._open(state), unknown)
+            new = self._look_up(unknown, state)
             self._asked |= {key: new.get(key) for key in unknown}
             self._forget_oldest()
             found |= new
@@ -92,7 +95,7 @@ class LakeCache(Generic[Key, Value]):
         ranges, undoings = self._content
         new = (commit.first_mc_seqno, commit.last_mc_seqno)
         self._content = merge_ranges((*ranges, new)), undoings
-        self._paths |= {file.path for file in commit.added if file.table == self._table}
+        self._files += tuple(file for file in commit.added if file.table == self._table)
         for key in values:
             self._asked.pop(key, None)
         self._recent |= values
@@ -109,14 +112,19 @@ class LakeCache(Generic[Key, Value]):
             self.close()
             self._asked.clear()
             self._content = content
-        paths = {file.path for file in list_files(state, self._table)}
-        if paths != self._paths:
+        files = state.by_table.get(self._table, ())
+        if files != self._files:
             self.close()
-            self._paths = paths
+            self._files = files
+
+    def _look_up(self, keys: set[Key], state: LogState) -> Mapping[Key, Value]:
+        """Ask the lake for keys that are not remembered."""
+        return self._ask(self._open(state), keys)
 
     def _open(self, state: LogState) -> DuckDBPyConnection:
+        """Return a connection on the lake as it was when it was opened; later rows are recent."""
         if self._connection is None:
-            self.close()
+            self._settle()
             snapshot = Snapshot(self._lake_dir, state)
             self._connection = connect(snapshot, self._settings, tables=[self._table])
         return self._connection

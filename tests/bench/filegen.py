@@ -17,6 +17,7 @@ import pyarrow as pa
 from tests.bench.lakegen import FIRST_DAY_UTIME, LT_SPAN, SHARD, ZERO
 from tonlake.lake.commit.commit import append_commit
 from tonlake.lake.file.writer import encode_parquet
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.place import Place, path_at
 from tonlake.lake.log.reader import LogReader
@@ -87,7 +88,7 @@ class ManyFiles:
         return self.commits * (place + 1) // self.places - self.commits * place // self.places
 
     def make(self, lake_dir: Path) -> LogState:
-        """Write the lake, and return its state."""
+        """Write the lake and its index, which is one commit more; return its state."""
         make_folder(lake_dir / LOG_FOLDER)
         log = LogReader(lake_dir)
         before = ZERO
@@ -101,6 +102,7 @@ class ManyFiles:
             ]
             before = _hash("block", at.last)
             _append_place(lake_dir, log, at, files)
+        rebuild_index(lake_dir)
         return log.read()
 
     def _list_starts(self) -> Iterator[tuple[int, int]]:

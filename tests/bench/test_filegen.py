@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 def test_the_lake_has_the_files_and_commits_asked_for(tmp_path: Path) -> None:
     state = ManyFiles(files=30 * len(TABLES_MADE), commits=110).make(tmp_path)
-    assert (len(state.files), state.number) == (30 * len(TABLES_MADE), 110)
+    assert (len(state.files), state.number) == (30 * len(TABLES_MADE), 111)
+    assert [segment.rows for segment in state.segments] == [80]
     report = verify_lake(tmp_path)
-    assert (report.commits, report.damage, report.orphans) == (110, [], [])
+    assert (report.commits, report.damage, report.orphans) == (111, [], [])
 
 
 def test_rows_of_a_place_are_those_of_its_blocks(tmp_path: Path) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import chain
+from operator import and_
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import LakeCache
 from tonlake.ingest.derive.contract.stack import Address
+from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import list_files, read_place
+from tonlake.lake.index.newest import NewestStates
+from tonlake.lake.log.place import list_files, list_files_between, read_place
+from tonlake.lake.log.state import LogState, subtract_ranges
 from tonlake.lake.schema import ACCOUNT_STATES
 
 if TYPE_CHECKING:
@@ -17,7 +25,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.state import Commit, DataFile, LogState
+    from tonlake.lake.log.state import Commit, DataFile
+    from tonlake.lake.settings import LakeSettings
 
 STATE_COLUMNS = (
     *("workchain", "account", "mc_seqno", "last_trans_lt", "utime"),
@@ -55,9 +64,7 @@ class KnownLake:
         """Begin without having looked; the lake need not be there yet."""
         self._lake_dir = lake_dir
         self._most = most = settings.ingest.cached_rows
-        self._newest = LakeCache(
-            lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_newest, most=most
-        )
+        self._newest = _NewestCache(lake_dir, settings.lake, most)
         self._earlier = LakeCache[tuple[Address, int], AccountState](
             lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_earlier, most=most
         )
@@ -106,6 +113,60 @@ class KnownLake:
             table = read_rows(self._lake_dir, file, columns)
             self._rows[key] = list(zip(*(table[name].to_pylist() for name in columns), strict=True))
         return self._rows[key]
+
+
+class _NewestCache(LakeCache[Address, AccountState]):
+    """Newest states of accounts: those in blocks with an index come from there, of others by SQL.
+
+    Files do not show which accounts they have: without the index all of them are read.
+    """
+
+    def __init__(self, lake_dir: Path, settings: LakeSettings, most: int) -> None:
+        super().__init__(lake_dir, settings, ACCOUNT_STATES.name, _ask_newest, most=most)
+        self._indexed = NewestStates(lake_dir)
+        self._loose: LogState | None = None
+
+    def close(self) -> None:
+        super().close()
+        self._loose = None
+
+    def _look_up(self, keys: set[Address], state: LogState) -> Mapping[Address, AccountState]:
+        if self._loose is None:
+            self.close()
+            self._loose = self._leave_out_indexed(state)
+        found = dict(super()._look_up(keys, self._loose)) if self._loose.files else {}
+        for address, (row, utime) in self._indexed.find(keys).items():
+            known = found.get(Address(*address))
+            if known is None or known.mc_seqno < row.mc_seqno:
+                at = self._read_utime(Address(*address), row, state) if utime is None else utime
+                found[Address(*address)] = AccountState(
+                    *address,
+                    row.mc_seqno,
+                    row.last_trans_lt,
+                    at,
+                    row.balance,
+                    row.extra_currencies,
+                    row.code_hash,
+                    row.data_hash,
+                )
+        return found
+
+    def _leave_out_indexed(self, state: LogState) -> LogState:
+        """Return a state with the files alone that have blocks without an index."""
+        pieces = subtract_ranges(state.ranges, self._indexed.open(state))
+        found = (list_files_between(state, *piece, ACCOUNT_STATES.name) for piece in pieces)
+        files = tuple(dict.fromkeys(chain.from_iterable(found)))
+        return LogState(number=state.number, files=files, ranges=state.ranges)
+
+    def _read_utime(self, address: Address, row: Any, state: LogState) -> int:  # noqa: ANN401 - a row
+        """Read the time of a state's block from its data file."""
+        at = max(1, row.mc_seqno)  # rows of the zero state stand with the first block
+        values = {**address._asdict(), "mc_seqno": row.mc_seqno, "hash": row.hash}
+        is_state = reduce(and_, (pc.field(name) == value for name, value in values.items()))
+        for file in list_files_between(state, at, at, ACCOUNT_STATES.name):
+            for utime in read_rows(self._lake_dir, file, ("utime",), is_state)["utime"].to_pylist():
+                return int(utime)
+        raise LakeCorrupt(ACCOUNT_STATES.name, f"it lacks a state of {row.mc_seqno} with an index")
 
 
 _NEWEST = """

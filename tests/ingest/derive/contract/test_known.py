@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
+from tests.bench.filegen import TABLES_MADE, day_of, make_rows
 from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.ingest.settings import IngestSections
+from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.newest import NewestStates
+from tonlake.lake.log.place import Place
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import read_state, subtract_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +31,85 @@ from account_states where mc_seqno < $before
 order by workchain, account, mc_seqno desc, block_seqno desc
 """
 NOBODY = Address(0, bytes(range(32)))
+ALL_NEWEST = """
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from latest_account_states
+"""
+
+
+def commit_places(lake_dir: Path, *ranges: tuple[int, int]) -> None:
+    """Commit generated rows; an account has a state in every thousandth block."""
+    for number, (first, last) in enumerate(ranges):
+        place = Place(first, last, day_of(number))
+        tables = {name: make_rows(name, place, number) for name in TABLES_MADE}
+        commit_range(
+            lake_dir, tables, first_mc_seqno=first, last_mc_seqno=last, day=place.day, source={}
+        )
+
+
+@pytest.fixture
+def indexed(demo_lake: Path, tmp_path: Path) -> Path:
+    """The lake of the demo node with an index."""
+    copy = shutil.copytree(demo_lake, tmp_path / "indexed")
+    rebuild_index(copy)
+    return copy
+
+
+@pytest.fixture
+def half_indexed(tmp_path: Path) -> Path:
+    """A lake with an index over its middle, which has later and earlier states of its accounts."""
+    commit_places(tmp_path, (1001, 1010), (1011, 1020))
+    rebuild_index(tmp_path)
+    commit_places(tmp_path, (2003, 2007), (1, 9))
+    return tmp_path
+
+
+def read_newest(lake_dir: Path) -> dict[Address, AccountState]:
+    """Return the newest state of every account of a lake, by SQL."""
+    with connect(open_snapshot(lake_dir)) as connection:
+        states = map(AccountState._make, connection.execute(ALL_NEWEST).fetchall())
+        return {state.address: state for state in states}
+
+
+@pytest.mark.parametrize(("name", "loose"), [("indexed", 0), ("half_indexed", 2)])
+def test_the_index_gives_the_states_that_sql_gives(
+    request: pytest.FixtureRequest, name: str, loose: int
+) -> None:
+    lake_dir: Path = request.getfixturevalue(name)
+    state = read_state(lake_dir)
+    covered = NewestStates(lake_dir).open(state)
+    assert (len(covered), len(subtract_ranges(state.ranges, covered))) == (1, loose)
+    expected = read_newest(lake_dir)
+    with closing(KnownLake(lake_dir, SETTINGS)) as lake:
+        before = state.ranges[-1][1] + 1
+        assert lake.find_states({*expected, NOBODY}, state, before) == expected
+
+
+def test_with_an_index_no_file_is_read_for_accounts_that_had_transactions(indexed: Path) -> None:
+    newest = read_newest(indexed)
+    shutil.rmtree(indexed / "account_states")
+    state = read_state(indexed)
+    found = {address: one for address, one in newest.items() if one.mc_seqno}
+    assert len(found) > 50
+    with closing(KnownLake(indexed, SETTINGS)) as lake:
+        assert lake.find_states({*found, NOBODY}, state, state.ranges[-1][1] + 1) == found
+
+
+def test_a_damaged_segment_is_not_asked(indexed: Path) -> None:
+    (segment,) = (indexed / "lookups").glob("*.run")
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data)
+    state, expected = read_state(indexed), read_newest(indexed)
+    assert NewestStates(indexed).open(state) == []
+    with closing(KnownLake(indexed, SETTINGS)) as lake:
+        assert lake.find_states(set(expected), state, state.ranges[-1][1] + 1) == expected
 
 
 def find(lake_dir: Path, groups: Iterator[set[Address]], before: int) -> list[AccountState]:
-    """Return what a lake that nobody has asked says of groups of accounts, asked in turn."""
+    """Return what a lake that was not asked before has of groups of accounts, asked in turn."""
     with closing(KnownLake(lake_dir, SETTINGS)) as lake:
         state = read_state(lake_dir)
         found = [lake.find_states(group, state, before) for group in groups]
