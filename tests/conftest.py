@@ -41,14 +41,19 @@ LONGEST = (
 """What takes a worker long: begun last, it would keep the other one waiting."""
 
 # What a run proves depends neither on how fast the machine is nor on luck: examples are the same
-# in every run. `pytest --hypothesis-profile=luck` draws others.
+# in every run. `pytest --hypothesis-profile=luck` draws others, twice as many.
 settings.register_profile(
     "luck",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.register_profile(
-    "suite", settings.get_profile("luck"), derandomize=True, database=None, print_blob=True
+    "suite",
+    settings.get_profile("luck"),
+    max_examples=50,
+    derandomize=True,
+    database=None,
+    print_blob=True,
 )
 settings.load_profile("suite")
 

@@ -14,7 +14,7 @@ import duckdb
 from tonlake.lake.errors import QueryError
 
 _SETTINGS = re.compile(
-    r"current_setting|duckdb_settings|pg_settings|allowed_paths"
+    r"current_setting|duckdb_settings|pg_settings|allowed_paths|allowed_directories"
     r"|query_table|json_execute_serialized_sql|json_serialize_plan",
     re.IGNORECASE,
 )

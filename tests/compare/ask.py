@@ -92,7 +92,10 @@ async def ask_all(url: str, requests: Sequence[Request]) -> list[Exchange]:
 
         async def work(numbers: Iterator[int]) -> None:
             for number in numbers:
-                found[number] = await ask(client, requests[number])
+                try:
+                    found[number] = await ask(client, requests[number])
+                except httpx.HTTPError as error:
+                    raise RuntimeError(f"no answer to {requests[number]}: {error}") from error
 
         usual = iter(queues["usual"])
         await asyncio.gather(work(iter(queues["sql"])), *(work(usual) for _ in range(AT_ONCE)))

@@ -66,6 +66,10 @@ def serve(checkout: Path, lake_dir: Path, environment: dict[str, str]) -> Iterat
                 log.seek(0)
                 raise RuntimeError(f"{checkout} serves nothing: {first}{log.read()}")
             yield found[0]
+        except BaseException:
+            log.seek(0)
+            sys.stderr.write(f"exit code {process.poll()}\n{log.read()}")
+            raise
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(STOP_S)

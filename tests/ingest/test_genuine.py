@@ -45,7 +45,7 @@ def _digest(folder: Path) -> str:
     ("name", "last_expected", "settings"),
     [
         ("main", 1686, SETTINGS),
-        ("live-copy", None, SETTINGS),
+        pytest.param("live-copy", None, SETTINGS, marks=pytest.mark.long),
         ("celldb-v2", 694, SETTINGS),
         ("after-sigterm", 694, BLOCKS_ALONE),
     ],

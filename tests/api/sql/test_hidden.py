@@ -23,6 +23,7 @@ SHOWING = (
     "from pg_settings",
     "from 'pg_settings'",
     "show allowed_paths",
+    "show allowed_directories",
     "show 'allowed_paths'",
     "from (show allowed_paths)",
     "from query('from duckdb_' || 'settings()')",

@@ -75,7 +75,9 @@ def test_a_second_run_adds_nothing(lake: Path, demo_node: Path) -> None:
     assert _tree_digest(lake) == before
 
 
-@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize(
+    "count", [2, pytest.param(3, marks=pytest.mark.long), pytest.param(8, marks=pytest.mark.long)]
+)
 def test_any_number_of_workers_gives_the_same_bytes(
     lake: Path, demo_node: Path, tmp_path: Path, count: int
 ) -> None:

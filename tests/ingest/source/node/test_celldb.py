@@ -104,9 +104,9 @@ def test_demo_celldb_gives_the_cells_of_the_blocks(demo_node: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "cells", "states"),
     [
-        ("live-copy", 102_996, 2_596),
         ("celldb-v2", 50_996, 2_701),
-        ("after-sigterm", 50_996, 2_701),
+        pytest.param("live-copy", 102_996, 2_596, marks=pytest.mark.long),
+        pytest.param("after-sigterm", 50_996, 2_701, marks=pytest.mark.long),
     ],
 )
 def test_genuine_celldbs_are_read_to_the_end(
@@ -122,7 +122,9 @@ def test_genuine_celldbs_are_read_to_the_end(
     assert fingerprint(db_dir) == before
 
 
-@pytest.mark.parametrize("name", ["celldb-v2", "after-sigterm"])
+@pytest.mark.parametrize(
+    "name", ["celldb-v2", pytest.param("after-sigterm", marks=pytest.mark.long)]
+)
 def test_cells_with_pending_merges_are_those_of_the_blocks(
     genuine: Callable[[str], tuple[Path, Path]], name: str
 ) -> None:
