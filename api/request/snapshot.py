@@ -108,6 +108,8 @@ class SnapshotHolder:
         with self._lock:
             if self._kept.get(opened.snapshot.number) is opened:
                 del self._kept[opened.snapshot.number]
+            for kept in self._kept.values():
+                kept.snapshot.checked_until_s = float("-inf")
 
     def _find_open(self, number: int | None) -> _Opened:
         requested = self.newest_open() if number is None else number
@@ -167,7 +169,10 @@ class SnapshotHolder:
     def _connect(self, number: int | None) -> _Opened:
         """Open a snapshot and keep it; the caller holds ``_opening``."""
         check = self._settings.lake.check_digests
-        snapshot = open_snapshot(self._lake_dir, number, check_digests=check, log=self._log)
+        earlier = None if number is not None else self.latest()
+        snapshot = open_snapshot(
+            self._lake_dir, number, check_digests=check, log=self._log, earlier=earlier
+        )
         opened = _Opened(snapshot, self._database.open(snapshot), self._settings)
         with self._lock:
             self._kept[snapshot.number] = opened

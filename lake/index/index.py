@@ -17,6 +17,7 @@ from tonlake.lake.index.builder.place import (
     digest_derived,
     files_within,
     is_readable,
+    list_within,
     range_of,
 )
 from tonlake.lake.index.declined import Declined
@@ -121,9 +122,8 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
     """
     made = [segment for segment in snapshot.segments if is_readable(segment)]
     covered = [range_of(segment) for segment in made]
-    files = [file for table in snapshot.files.values() for file in table]
     pieces = subtract_ranges(snapshot.ranges, covered)
-    loose = [(piece, files_within(files, piece)) for piece in pieces]
+    loose = [(piece, list_within(snapshot.state, piece)) for piece in pieces]
     if sum(count_rows(found) for _, found in loose) > settings.index_memory_rows:
         return None
     try:
@@ -133,7 +133,11 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
     except LakeCorrupt:
         return None
     _kept.shrink(2 * len(segments) + _SPARE)
-    stale = any(segment.traces != digest_derived(files, range_of(segment)) for segment in made)
+    ranges = [(segment, range_of(segment)) for segment in made]
+    stale = any(
+        segment.traces != digest_derived(list_within(snapshot.state, mc_range), mc_range)
+        for segment, mc_range in ranges
+    )
     return Segments(segments, stale=stale)
 
 

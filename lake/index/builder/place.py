@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from tonlake.lake.index.builder.gather import SOURCES
 from tonlake.lake.index.segment.contracts import INDEXED
-from tonlake.lake.log.place import read_place
+from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.state import SEGMENT_FOLDER
 from tonlake.lake.schema import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonlake.lake.log.state import DataFile, Range
+    from tonlake.lake.log.state import DataFile, LogState, Range
 
 SEGMENT_FORMAT = 10
 """Version of the layout of segments; others are rebuilt, not read."""
@@ -71,6 +71,11 @@ def cut_range(files: Sequence[DataFile], mc_range: Range) -> list[Range]:
 def count_rows(files: Iterable[DataFile]) -> int:
     """Return the number of transactions in files."""
     return sum(file.rows for file in files if file.table == "transactions")
+
+
+def list_within(state: LogState, mc_range: Range) -> list[DataFile]:
+    """Return the live files that segments are made of and that may have rows of a range."""
+    return list_files_between(state, *mc_range, *_READ)
 
 
 def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:

@@ -11,6 +11,7 @@ import duckdb
 import msgspec
 import pytest
 
+from tests.bench.filegen import TABLES_MADE, ManyFiles
 from tests.lake.rows import commit_rows
 from tonlake.lake.duck.connection import connect, find_damage_behind
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
@@ -182,6 +183,62 @@ def test_a_log_that_is_known_is_read_on(lake: Path) -> None:
     commit_rows(lake, 31, 40, tables=["blocks"])
     assert open_snapshot(lake, log=log).ranges == ((1, 10), (16, 40))
     assert open_snapshot(lake, 1, log=log).ranges == ((1, 10),)
+
+
+def list_looked_at(
+    lake: Path, earlier: Snapshot, now_s: float, monkeypatch: pytest.MonkeyPatch
+) -> set[str]:
+    """Return the files whose status is read when a snapshot is opened after an earlier one."""
+    knows = digest._Sound.knows
+    seen = set()
+
+    def noting(sound: digest._Sound, path: str, sha256: str) -> bool:
+        seen.add(path.removeprefix(f"{lake}/"))
+        return knows(sound, path, sha256)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(digest._Sound, "knows", noting)
+        open_snapshot(lake, earlier=earlier, clock=iter([now_s, now_s + 1]).__next__)
+    return seen
+
+
+def test_files_that_were_looked_at_just_now_are_not_looked_at_again(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = open_snapshot(lake, clock=iter([100.0, 102.0]).__next__)
+    assert first.checked_until_s == 142
+    old = {file.path for file in first.state.files}
+    commit_rows(lake, 31, 40, tables=["blocks", "messages"])
+    new = {file.path for file in open_snapshot(lake).state.files} - old
+    assert len(new) == 2
+    assert list_looked_at(lake, first, 141.9, monkeypatch) == new
+    assert list_looked_at(lake, first, 142.1, monkeypatch) == old | new
+    later = open_snapshot(lake, earlier=first, clock=iter([110.0, 111.0]).__next__)
+    assert later.checked_until_s == 142
+    later.watch.damaged = True
+    assert list_looked_at(lake, later, 120, monkeypatch) == old | new
+
+
+def test_after_a_damaged_snapshot_all_files_are_looked_at(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = open_snapshot(lake).files["blocks"][0]
+    flip(lake / file.path, file.bytes // 2)
+    damaged = open_snapshot(lake, clock=iter([100.0, 102.0]).__next__)
+    every = {file.path for file in damaged.state.files}
+    assert list_looked_at(lake, damaged, 103, monkeypatch) == every
+    flip(lake / file.path, file.bytes // 2)
+    healed = open_snapshot(lake, earlier=damaged, clock=iter([103.0, 104.0]).__next__)
+    assert healed.damaged == {}
+
+
+def test_files_of_merges_and_segments_are_new(tmp_path: Path) -> None:
+    state = ManyFiles(files=2 * len(TABLES_MADE), commits=8).make(tmp_path)
+    before = open_snapshot(tmp_path, 3, check_digests=False)
+    assert len(before.state.files) == 3 * len(TABLES_MADE)
+    assert before.list_new(before.state) == []
+    assert before.list_new(state) == [*state.files, *state.segments]
+    assert open_snapshot(tmp_path, state.number - 1).list_new(state) == list(state.segments)
 
 
 def test_views_may_be_of_some_tables_alone(read_lake: Path) -> None:
