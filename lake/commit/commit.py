@@ -43,6 +43,7 @@ from tonlake.lake.log.state import (
     checkpoint_name,
     entry_name,
     join_networks,
+    list_log,
     overlaps,
 )
 from tonlake.lake.settings import LakeSettings
@@ -58,6 +59,10 @@ if TYPE_CHECKING:
 
 CHECKPOINT_COMMITS = 100
 """The list of live files is written out after this many commits."""
+
+KEPT_CHECKPOINTS = 10
+"""So many checkpoints stay, and of those before them one in as many: each names every live file,
+so all together would soon be larger than the lake."""
 
 __all__ = ["Commit", "DataFile", "Network", "commit_range"]
 
@@ -201,6 +206,16 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
             after = state.add((commit, digest))
             final = lake_dir / LOG_FOLDER / checkpoint_name(after.number)
             write_file(final, encode_entry(after)[0], "checkpoint")
+        if commit.number % (CHECKPOINT_COMMITS * KEPT_CHECKPOINTS) == 0:
+            _thin_checkpoints(lake_dir, commit.number)
+
+
+def _thin_checkpoints(lake_dir: Path, newest: int) -> None:
+    """Remove most checkpoints of long ago; a reader that misses one takes the one before."""
+    span = CHECKPOINT_COMMITS * KEPT_CHECKPOINTS
+    for number in list_log(lake_dir)[1]:
+        if number < newest - span and number % span:
+            (lake_dir / LOG_FOLDER / checkpoint_name(number)).unlink(missing_ok=True)
 
 
 def _write_entry(lake_dir: Path, commit: Commit) -> str:

@@ -21,6 +21,7 @@ from tonlake.lake.log.state import (
     LogState,
     Network,
     join_networks,
+    list_log,
     merge_ranges,
     overlaps,
     read_checkpoint,
@@ -119,6 +120,18 @@ def test_checkpoints_equal_the_sum_of_entries(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / "_log" / name).unlink()
     assert [read_state(tmp_path, at) for at in range(1, 6)] == states
+
+
+@every_two
+@mock.patch.object(commit, "KEPT_CHECKPOINTS", 3)
+def test_of_checkpoints_of_long_ago_few_stay(tmp_path: Path) -> None:
+    for at in range(1, 24):
+        commit_rows(tmp_path, at, at, rows=1, tables=("blocks",))
+    assert list_log(tmp_path) == ([*range(1, 24)], [6, 12, 14, 16, 18, 20, 22])
+    states = [read_state(tmp_path, at) for at in range(1, 24)]
+    for number in list_log(tmp_path)[1]:
+        (tmp_path / "_log" / f"{number}.checkpoint.json").unlink()
+    assert [read_state(tmp_path, at) for at in range(1, 24)] == states
 
 
 @every_two

@@ -71,6 +71,20 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
     assert verify_lake(tmp_path).damage == []
 
 
+@every_two
+def test_a_checkpoint_that_a_writer_removes_meanwhile_is_no_damage(tmp_path: Path) -> None:
+    for at in range(1, 6):
+        commit_rows(tmp_path, at, at, rows=1, tables=FEW_TABLES)
+
+    def remove_and_read(lake_dir: Path, number: int) -> object:
+        (lake_dir / "_log" / f"{number}.checkpoint.json").unlink()
+        return read_checkpoint(lake_dir, number)
+
+    with mock.patch("tonlake.lake.maintenance.verify.read_checkpoint", remove_and_read):
+        report = verify_lake(tmp_path)
+    assert (report.commits, report.damage) == (5, [])
+
+
 def test_lost_and_cut_files_are_found(lake: Path) -> None:
     files = [file.path for file in read_commit(lake, 2)[0].added]
     (lake / files[0]).unlink()
