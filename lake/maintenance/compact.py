@@ -23,7 +23,7 @@ from tonlake.lake.file.datafile import remove_files
 from tonlake.lake.file.merge import merge_rows
 from tonlake.lake.file.rows import stream_rows
 from tonlake.lake.file.writer import write_parquet
-from tonlake.lake.index.builder.place import digest_derived, range_of
+from tonlake.lake.index.builder.place import digest_derived, list_within, range_of
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import (
     LOCK_FILE,
@@ -34,9 +34,10 @@ from tonlake.lake.log.disk import (
     seal_file,
     sync_folders,
 )
+from tonlake.lake.log.groups import find_paths
 from tonlake.lake.log.place import path_at, read_place
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import DataFile, read_state
+from tonlake.lake.log.state import DataFile, overlaps, read_state
 from tonlake.lake.maintenance.plan import Merge, plan_merges
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -183,37 +184,54 @@ def _commit_merge(
     """Commit merged files; None if the lake has changed where they come from."""
     with hold_lock(lake_dir / LOCK_FILE):
         state = log.find()
-        live = {file.path for file in state.files}
         removed = {file.path for file in merge.files}
-        if not removed <= live or not all((lake_dir / file.path).exists() for file in added):
-            remove_files(lake_dir, (file for file in added if file.path not in live))
+        is_there = find_paths(state.by_place, removed) == removed
+        if not is_there or not all((lake_dir / file.path).exists() for file in added):
+            _remove_dead(lake_dir, state, added)
             return None
         begin_grace(lake_dir, removed)
-        kept = [file for file in state.files if file.path not in removed]
         try:
             return commit_maintenance(
                 lake_dir,
                 state,
                 added=added,
                 removed=removed,
-                segments=_carry_segments(state, [*kept, *added]),
+                segments=_carry_segments(state, merge, added),
             )
         except CommitConflict:
             return None
 
 
-def _carry_segments(state: LogState, files: list[DataFile]) -> tuple[DataFile, ...] | None:
+def _carry_segments(
+    state: LogState, merge: Merge, added: list[DataFile]
+) -> tuple[DataFile, ...] | None:
     """Return the index segments, those right about derived rows by the names of the new files."""
+    merged = merge.place.first, merge.place.last
     carried = tuple(
-        msgspec.structs.replace(segment, traces=digest_derived(files, range_of(segment)))
-        if segment.traces == digest_derived(state.files, range_of(segment))
+        _carry_segment(state, segment, merge, added)
+        if overlaps((range_of(segment),), merged)
         else segment
         for segment in state.segments
     )
     return None if carried == state.segments else carried
 
 
+def _carry_segment(
+    state: LogState, segment: DataFile, merge: Merge, added: list[DataFile]
+) -> DataFile:
+    mc_range = range_of(segment)
+    before = list_within(state, mc_range)
+    if segment.traces != digest_derived(before, mc_range):
+        return segment
+    kept = set(before).difference(merge.files)
+    return msgspec.structs.replace(segment, traces=digest_derived([*kept, *added], mc_range))
+
+
 def _remove_unless_live(lake_dir: Path, files: list[DataFile]) -> None:
     with hold_lock(lake_dir / LOCK_FILE):
-        live = {file.path for file in read_state(lake_dir).files}
-        remove_files(lake_dir, (file for file in files if file.path not in live))
+        _remove_dead(lake_dir, read_state(lake_dir), files)
+
+
+def _remove_dead(lake_dir: Path, state: LogState, files: list[DataFile]) -> None:
+    live = find_paths(state.by_place, {file.path for file in files})
+    remove_files(lake_dir, (file for file in files if file.path not in live))

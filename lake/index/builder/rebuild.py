@@ -13,6 +13,7 @@ from tonlake.lake.index.builder.place import (
     digest_derived,
     files_within,
     is_readable,
+    list_within,
     range_of,
     segment_path,
 )
@@ -84,8 +85,12 @@ def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
         for segment in state.segments
         if is_readable(segment)
         and segment.path not in damaged
-        and segment.traces == digest_derived(state.files, range_of(segment))
+        and segment.traces == _digest_now(state, range_of(segment))
     )
+
+
+def _digest_now(state: LogState, mc_range: Range) -> str:
+    return digest_derived(list_within(state, mc_range), mc_range)
 
 
 def _meets(segment: DataFile, mc_range: Range) -> bool:
@@ -105,7 +110,7 @@ def _plan(
     planned = []
     for first, last in subtract_ranges(state.ranges, map(range_of, segments)):
         piece = (first, last)
-        rows = 1 + count_rows(files_within(state.files, piece))
+        rows = 1 + count_rows(list_within(state, piece))
         while joined := [
             segment
             for segment in kept
