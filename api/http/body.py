@@ -83,7 +83,7 @@ class Bodies:
         if len(waiting) >= self._most_of_address:
             next(iter(waiting.values())).reschedule(asyncio.get_running_loop().time())
         try:
-            async with asyncio.timeout(GRACE_S) as timeout:
+            async with asyncio.timeout(min(self._most_s, GRACE_S)) as timeout:
                 waiting[id(load)] = timeout
                 return await self._collect(receive, load, timeout)
         except TimeoutError:

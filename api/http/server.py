@@ -70,9 +70,9 @@ class StreamingServer(uvicorn.Server):
         self,
         app: ASGIApp,
         end_streams: Callable[[], None],
-        connections: Connections | None = None,
+        connections: Connections,
         *,
-        body_s: float = BODY_S,
+        body_s: float,
     ) -> None:
         """Take an application, what ends its streams, and the rest as ``configure_server``."""
         super().__init__(configure_server(app, connections, body_s))

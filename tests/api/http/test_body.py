@@ -100,13 +100,20 @@ def test_a_body_arrives_as_it_was_sent(length: int | None) -> None:
 )
 def test_a_body_comes_at_a_minimum_rate(client: Client, refused: bool) -> None:  # noqa: FBT001
     app = Recorder()
-    asyncio.run(ask(make_layer(app), client))
+    asyncio.run(asyncio.wait_for(ask(make_layer(app), client), 10))
     assert isinstance(app.refusals[0], BodyLate) is refused
 
 
 def test_a_body_has_a_deadline_however_fast_it_comes() -> None:
     app = Recorder()
     asyncio.run(ask(make_layer(app, most_s=0.3), Client(*[b"a" * 1000] * 40, pause_s=0.02)))
+    assert isinstance(app.refusals[0], BodyLate)
+
+
+def test_a_deadline_may_be_shorter_than_the_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "GRACE_S", 30)
+    app = Recorder()
+    asyncio.run(asyncio.wait_for(ask(make_layer(app, most_s=0.1), Client()), 10))
     assert isinstance(app.refusals[0], BodyLate)
 
 
