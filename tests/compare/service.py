@@ -61,10 +61,7 @@ def serve(checkout: Path, lake_dir: Path, environment: dict[str, str]) -> Iterat
         try:
             first = process.stdout.readline()
             found = re.match(r"http://127\.0\.0\.1:[1-9]\d*", first)
-            if found is None:
-                process.kill()
-                log.seek(0)
-                raise RuntimeError(f"{checkout} serves nothing: {first}{log.read()}")
+            assert found is not None, f"{checkout} serves nothing: {first}"
             yield found[0]
         except BaseException:
             log.seek(0)
