@@ -20,7 +20,7 @@ from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
@@ -78,8 +78,8 @@ _OPTIONS = f"hive_partitioning = true, hive_types = {{'{PARTITION}': date}}"
 """How the files of a view are read; with its type unknown, DuckDB reads the day of every file to
 find one."""
 
-_SEPARATOR, _ENDING = "|", ".parquet"
-"""Between paths in the lake, none of which has it; what all end with."""
+_SEPARATOR = "|"
+"""Between paths in the lake, none of which has it."""
 
 _DEFAULTS = LakeSettings()
 _MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
@@ -136,7 +136,9 @@ def connect(
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
     connection = begin_database(settings)
     root = name_root(snapshot.lake_dir)
-    connection.execute(join_scripts([read_macros(), *render_views(root, chosen, ALL_VIEWS)]))
+    connection.execute(read_macros())
+    for script in render_views(root, chosen, ALL_VIEWS):
+        connection.execute(script)
     # To list the files themselves takes DuckDB 14 microseconds each.
     folders = [f"{root}/{name}/" for name in chosen]
     connection.execute("set allowed_directories = $folders", {"folders": folders})
@@ -182,11 +184,12 @@ def lock_database(connection: DuckDBPyConnection) -> None:
 def render_views(
     root: str, tables: Mapping[str, tuple[DataFile, ...]], views: Iterable[str]
 ) -> Iterator[str]:
-    """Yield the SQL text of those views of ``views`` whose tables are all in ``tables``.
+    """Yield scripts that make those views of ``views`` whose tables are all in ``tables``.
 
     ``views`` has the views that a view is made of before it. The files of a view are what a macro
     returns. DuckDB reads the names of all files when a view is made, and once more for each view
-    over that; so the macros return one file until all views are there.
+    over that; so the macros return one file until all views are there. Those that return thousands
+    are scripts of their own, as DuckDB copies a script for every statement in it.
     """
     paths: dict[str, list[str]] = {}
 
@@ -201,22 +204,17 @@ def render_views(
             texts.append(render_view(known[view], tables[known[view].name], keep_paths))
         elif known.keys() >= set(DERIVED_VIEWS.get(view, (view,))):
             texts.append(read_sql(view))
-    yield from (_render_files(root, name, listed[:1]) for name, listed in paths.items())
-    yield from texts
+    short = [_render_files(root, name, listed[:1]) for name, listed in paths.items()]
+    yield join_scripts([*short, *texts])
     yield from (_render_files(root, name, listed) for name, listed in paths.items() if listed[1:])
 
 
-def _render_files(root: str, name: str, paths: Sequence[str]) -> str:
-    """Return the SQL text of a macro that returns files: one text is read sooner than a list.
-
-    It has what differs: every path is ``<table>/day=``, the day, a name, ``.parquet``.
-    """
-    begin = f"{paths[0].partition('=')[0]}="
-    rest = _SEPARATOR.join([path[len(begin) : -len(_ENDING)] for path in paths])
+def _render_files(root: str, name: str, paths: Iterable[str]) -> str:
+    """Return the SQL text of a macro that returns files: one text is read sooner than a list."""
     return (
         f"create or replace macro {quote_name(name)}() as list_transform(\n"
-        f"    string_split({quote(rest)}, {quote(_SEPARATOR)}),\n"
-        f"    lambda path: {quote(f'{root}/{begin}')} || path || {quote(_ENDING)}\n"
+        f"    string_split({quote(_SEPARATOR.join(paths))}, {quote(_SEPARATOR)}),\n"
+        f"    lambda path: {quote(f'{root}/')} || path\n"
         ");\n"
     )
 
@@ -241,9 +239,7 @@ def _render_sources(
     table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths
 ) -> Iterator[str]:
     """Yield one query per schema version; an empty one names what old files lack."""
-    versions: dict[int, list[str]] = {}
-    for file in files:
-        versions.setdefault(file.schema_version, []).append(file.path)
+    versions = dict.fromkeys(file.schema_version for file in files)
     if SCHEMA_VERSION not in versions:
         types = {column.name: _SQL_TYPES[column.type] for column in table.columns}
         nulls = ", ".join(
@@ -251,6 +247,7 @@ def _render_sources(
             for name, kind in (types | {PARTITION: "DATE"}).items()
         )
         yield f"    select {nulls} where false"
-    for version, paths in versions.items():
+    for version in versions:
+        paths = [file.path for file in files if file.schema_version == version]
         shown = show_paths(f"{table.name}_{version}", paths)
         yield f"    from read_parquet({shown}, {_OPTIONS})"

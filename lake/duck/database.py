@@ -26,9 +26,10 @@ from tonlake.lake.duck.connection import (
     read_macros,
     render_views,
 )
-from tonlake.lake.duck.statement import Name, fill_statement, join_scripts
+from tonlake.lake.duck.statement import Name, fill_statement
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import duckdb
@@ -108,13 +109,13 @@ class Engine:
         """Let the next schema drop this one; called by finalizers, so it waits for nothing."""
         self._released.append(schema)
 
-    def render(self, snapshot: Snapshot, views: list[str]) -> str:
-        """Return the SQL text of views of a snapshot, whose files are going to be read."""
+    def render(self, snapshot: Snapshot, views: list[str]) -> Iterator[str]:
+        """Return scripts that make views of a snapshot, whose files are going to be read."""
         sound = snapshot.sound_files()
         for table in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
             known = self._known.setdefault(table, set())
             known.update(file.path for file in sound.get(table, ()))
-        return join_scripts(render_views(self._root, sound, views))
+        return render_views(self._root, sound, views)
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -161,7 +162,8 @@ class SnapshotViews:
         with self._lock:
             maker = self._begin()
             lacking = [view for view in views if view not in self._made]
-            maker.execute(self._engine.render(self._snapshot, lacking))
+            for script in self._engine.render(self._snapshot, lacking):
+                maker.execute(script)
             self._made.update(lacking)
 
     def _begin(self) -> duckdb.DuckDBPyConnection:

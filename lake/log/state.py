@@ -9,7 +9,6 @@ the log depends on the clock or the machine: the same rows give the same log.
 from __future__ import annotations
 
 import os
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,7 +27,6 @@ LOG_FOLDER = "_log"
 SEGMENT_FOLDER = "lookups"
 """Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.run``."""
 
-_NUMBER = re.compile(r"[1-9][0-9]*").fullmatch
 
 Range = tuple[int, int]
 """First and last seqno, both included."""
@@ -245,9 +243,13 @@ def list_log(lake_dir: Path) -> tuple[list[int], list[int]]:
     """Return the numbers of all entries and of all checkpoints, both ascending."""
     folder = lake_dir / LOG_FOLDER  # of tens of thousands of files
     names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
-    stems = [name.removesuffix(".json") for name in names if name.endswith(".json")]
-    marked = [stem.removesuffix(".checkpoint") for stem in stems if stem.endswith(".checkpoint")]
-    return sorted(map(int, filter(_NUMBER, stems))), sorted(map(int, filter(_NUMBER, marked)))
+    stems = [name[: -len(".json")] for name in names if name.endswith(".json")]
+    marked = [stem[: -len(".checkpoint")] for stem in stems if stem.endswith(".checkpoint")]
+    return sorted(_read_numbers(stems)), sorted(_read_numbers(marked))
+
+
+def _read_numbers(names: Iterable[str]) -> list[int]:
+    return [int(name) for name in names if name.isdecimal() and name[0] != "0" and name.isascii()]
 
 
 def read_state(lake_dir: Path, number: int | None = None) -> LogState:

@@ -2,17 +2,20 @@
 
     python -m tests.bench.manyfiles [--files N] [--commits N] [--lake FOLDER]
 
-prints the figures as JSON; with ``--lake`` the lake is made there, and found there the next time.
-What a new process pays is measured in one: ``--open LAKE``.
+prints the figures as JSON. With ``--lake`` the lake is made there, and found there the next time: a
+copy of links is what changes. What a new process pays is measured in one: ``--open LAKE``.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +23,12 @@ import click
 import msgspec
 
 from tests.bench.blocks import ROOT
+from tests.bench.chain import MIDDLING, Chain, ChainWriter, Moulds
 from tests.bench.figure import Figure, at_most, percentile
 from tests.bench.filegen import NETWORK, TABLES_MADE, ManyFiles, day_of, make_rows
+from tests.patience import compose
+from tonlake.ingest.run.follow import Follower
+from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.place import Place
@@ -36,16 +43,19 @@ if TYPE_CHECKING:
 AREA = "many files"
 OPEN_MS, COMMIT_MS, STATUS_MS = 300, 10, 2_000
 COMMITS, PROCESSES = 60, 5
+FOLLOWED_BLOCKS, WARM_BLOCKS, FOLLOWED_SHARD_BLOCKS = 32, 8, 2
 TABLE = "transactions"
 _READ = re.compile(r"Total Files Read: (\d+)")
 _OF_DAY = "select count(*), sum(total_fees) from transactions where day = $day"
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """What a new process took from its imports to an answer, and how many files it read."""
+    """What a process took after its imports, CPU and wall, and how many files it read."""
 
     open_ms: float
+    open_wall_ms: float
     query_ms: float
+    query_wall_ms: float
     rows: int
     files_read: int
     files_of_day: int
@@ -56,17 +66,21 @@ def measure_many_files(
     scratch: Path, files: int, commits: int, lake_dir: Path | None = None
 ) -> list[Figure]:
     """Make a lake of ``files`` and ``commits`` beside an almost empty one; return their costs."""
-    many, few = lake_dir or scratch / "many.lake", scratch / "few.lake"
-    for folder, shape in ((many, ManyFiles(files, commits)), (few, ManyFiles(1, 1))):
-        if not folder.exists():
-            shape.make(folder)
+    many, few = scratch / "many.lake", scratch / "few.lake"
+    source = lake_dir or scratch / "source.lake"
+    if not source.exists():
+        ManyFiles(files, commits).make(source)
+    shutil.copytree(source, many, copy_function=os.link)
+    ManyFiles(1, 1).make(few)
     size = f"{files:,} files, {commits:,} commits"
+    followed = [_follow(scratch, folder) for folder in (many, few)]
     committed = _sample_commits(many, few)
     opened = [[_open(folder) for _ in range(PROCESSES)] for folder in (many, few)]
     return [
-        _describe_commit(size, committed),
-        _compare(f"open: log, snapshot, connection; {size}", opened, "open_ms", OPEN_MS),
-        _compare(f"first query of one day; {size}", opened, "query_ms", None),
+        _describe_more(f"a commit more than in an empty lake; {size}", *committed),
+        _describe_more(f"a block that is followed, the same; {size}", *followed),
+        _compare(f"open: log, snapshot, connection; {size}", opened, "open", OPEN_MS),
+        _compare(f"first query of one day; {size}", opened, "query", None),
         _describe_query(size, opened[0][0]),
         _measure_status(size, many, few),
     ]
@@ -77,6 +91,27 @@ class Costs(NamedTuple):
 
     cpu_ms: list[float]
     wall_ms: list[float]
+
+
+def _follow(scratch: Path, lake_dir: Path) -> Costs:
+    """Follow a node whose chain goes on where the generated lake ends, with all stages."""
+    chain = Chain(Moulds(scratch), MIDDLING, FOLLOWED_SHARD_BLOCKS)
+    chain.mc_seqno = LogReader(lake_dir).read().ranges[-1][1]
+    node = scratch / "node-many"
+    costs = Costs([], [])
+    with closing(ChainWriter(node, chain)) as writer:
+        writer.append()
+        settings = compose(lake={"maintenance_commits": 0})
+        follower = Follower(lambda: open_node(node), lake_dir, settings, notify=print)
+        for _ in range(FOLLOWED_BLOCKS):
+            cpu_s, wall_s = time.process_time(), time.perf_counter()
+            follower.step()
+            costs.cpu_ms.append((time.process_time() - cpu_s) * 1000)
+            costs.wall_ms.append((time.perf_counter() - wall_s) * 1000)
+            writer.append()
+        follower.close()
+    shutil.rmtree(node)
+    return Costs(costs.cpu_ms[WARM_BLOCKS:], costs.wall_ms[WARM_BLOCKS:])
 
 
 def _sample_commits(many: Path, few: Path) -> tuple[Costs, Costs]:
@@ -113,17 +148,16 @@ def _commit_next(log: LogReader) -> tuple[float, float]:
     return time.process_time() - cpu_s, time.perf_counter() - wall_s
 
 
-def _describe_commit(size: str, costs: tuple[Costs, Costs]) -> Figure:
-    many, few = costs
+def _describe_more(name: str, many: Costs, few: Costs) -> Figure:
     return Figure(
         area=AREA,
-        name=f"a commit more than in an empty lake; {size}",
+        name=name,
         unit="ms",
         value=percentile(many.cpu_ms, 0.5) - percentile(few.cpu_ms, 0.5),
         p99=percentile(many.cpu_ms, 0.99) - percentile(few.cpu_ms, 0.99),
         wall=percentile(many.wall_ms, 0.5) - percentile(few.wall_ms, 0.5),
         targets={"value": at_most(COMMIT_MS)},
-        note=f"of {percentile(many.cpu_ms, 0.5):.1f} ms, in turn; the p99 writes a checkpoint",
+        note=f"{percentile(many.cpu_ms, 0.5):.1f} ms, and {percentile(few.cpu_ms, 0.5):.1f} ms",
     )
 
 
@@ -136,19 +170,21 @@ def _open(lake_dir: Path) -> Opened:
 
 def open_here(lake_dir: Path) -> Opened:
     """Open a lake and ask for one of its days; what is imported is imported before."""
-    began_s = time.perf_counter()
+    began = time.process_time(), time.perf_counter()
     snapshot = Snapshot(lake_dir, LogReader(lake_dir).read())
     connection = connect(snapshot)
-    opened_s = time.perf_counter()
+    opened = time.process_time(), time.perf_counter()
     files = snapshot.files[TABLE]
     folder = files[len(files) // 2].path.rpartition("/")[0]
     parameters = {"day": folder.rpartition("=")[2]}
     ((rows, _fees),) = connection.execute(_OF_DAY, parameters).fetchall()
-    answered_s = time.perf_counter()
+    answered = time.process_time(), time.perf_counter()
     plan = connection.execute(f"explain analyze {_OF_DAY}", parameters).fetchall()[0][1]
     return Opened(
-        open_ms=(opened_s - began_s) * 1000,
-        query_ms=(answered_s - opened_s) * 1000,
+        open_ms=(opened[0] - began[0]) * 1000,
+        open_wall_ms=(opened[1] - began[1]) * 1000,
+        query_ms=(answered[0] - opened[0]) * 1000,
+        query_wall_ms=(answered[1] - opened[1]) * 1000,
         rows=rows,
         files_read=sum(map(int, _READ.findall(plan))),
         files_of_day=sum(file.path.startswith(f"{folder}/") for file in files),
@@ -158,14 +194,17 @@ def open_here(lake_dir: Path) -> Opened:
 
 def _compare(name: str, opened: list[list[Opened]], field: str, most_ms: float | None) -> Figure:
     """Return the median of a time beside that of the almost empty lake."""
-    many, few = ([getattr(one, field) for one in group] for group in opened)
+    many, few = ([getattr(one, f"{field}_ms") for one in group] for group in opened)
+    walls, peer = ([getattr(one, f"{field}_wall_ms") for one in group] for group in opened)
     return Figure(
         area=AREA,
         name=name,
-        unit="ms wall",
+        unit="ms",
         value=percentile(many, 0.5),
         p99=max(many),
+        wall=percentile(walls, 0.5),
         peer=percentile(few, 0.5),
+        peer_wall=percentile(peer, 0.5),
         targets={} if most_ms is None else {"value": at_most(most_ms)},
         note="peer: an almost empty lake",
     )
@@ -219,7 +258,8 @@ def main(*, files: int, commits: int, lake: Path | None, opened: Path | None) ->
     if opened is not None:
         _write_json(write, open_here(opened))
         return
-    with tempfile.TemporaryDirectory(prefix="tonlake-bench-") as scratch:
+    beside = None if lake is None else lake.absolute().parent
+    with tempfile.TemporaryDirectory(prefix="tonlake-bench-", dir=beside) as scratch:
         _write_json(write, measure_many_files(Path(scratch), files, commits, lake))
 
 
