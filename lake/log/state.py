@@ -32,12 +32,13 @@ Range = tuple[int, int]
 """First and last seqno, both included."""
 
 
-class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class DataFile(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
+):
     """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes.
 
-    An index segment (lake.index) is one as well: of the table ``lookups``, its rows transactions.
-    It is right about traces and contracts as long as ``traces`` is the digest of the paths of the
-    files that hold them for its range.
+    An index segment is one as well: of the table ``lookups``, its rows transactions. It is right
+    about traces and contracts as long as ``traces`` is the digest of the paths of their files.
     """
 
     path: str
