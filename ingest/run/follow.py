@@ -17,7 +17,6 @@ from tonlake.ingest.errors import BlockPruned, IngestError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.status import FollowerStatus
 from tonlake.ingest.run.wakeup import Wakeup
-from tonlake.ingest.run.workers import MANY_MC_BLOCKS
 from tonlake.ingest.span import Span
 from tonlake.lake import errors as lake_errors
 from tonlake.lake.errors import LakeError, NetworkMismatch, UndoRefused
@@ -43,6 +42,9 @@ HEAL_S = 600
 
 NEAR_MC_BLOCKS = 100
 """A block that cannot be read is waited for only if it is one of the node's newest."""
+
+MANY_MC_BLOCKS = 500
+"""After a span of this many masterchain blocks maintenance is due."""
 
 SLOWEST_S = 1.0
 """The longest pause between steps that fail."""

@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 PART_BYTES = 32 << 20
 """A worker returns what it has read of a span once the rows take this much memory."""
 
-MANY_MC_BLOCKS = 500
-"""From this many masterchain blocks on, starting processes pays."""
+MANY_MC_BLOCKS = 5_000
+"""From this many masterchain blocks on, starting processes pays: 1,686 blocks of 13 transactions
+took 13 % longer by two workers on two cores, 182 blocks of 331 transactions 28 % less."""
 
 _TASKS_PER_WORKER = 2
 """One that is worked on, and one that waits."""
