@@ -103,7 +103,7 @@ def _follow(scratch: Path, lake_dir: Path) -> Costs:
     with closing(ChainWriter(node, chain)) as writer:
         writer.append()
         settings = compose(lake={"maintenance_commits": 0})
-        follower = Follower(lambda: open_node(node), lake_dir, settings, notify=print)
+        follower = Follower(lambda: open_node(node), lake_dir, settings, notify=_fail)
         for _ in range(FOLLOWED_BLOCKS):
             cpu_s, wall_s = time.process_time(), time.perf_counter()
             follower.step()
@@ -113,6 +113,10 @@ def _follow(scratch: Path, lake_dir: Path) -> Costs:
         follower.close()
     shutil.rmtree(node)
     return Costs(costs.cpu_ms[WARM_BLOCKS:], costs.wall_ms[WARM_BLOCKS:])
+
+
+def _fail(problem: str) -> None:
+    raise RuntimeError(f"the chain does not go on where the lake ends: {problem}")
 
 
 def _sample_commits(many: Path, few: Path) -> tuple[Costs, Costs]:
