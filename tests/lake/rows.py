@@ -107,3 +107,10 @@ def file_bytes(lake_dir: Path) -> dict[str, bytes]:
         for path in sorted(lake_dir.rglob("*"))
         if path.is_file()
     }
+
+
+def flip_value(path: Path, value: bytes) -> None:
+    """Flip a bit of a value wherever a file has it: in a plain file, another value of that kind."""
+    data = path.read_bytes()
+    assert value in data
+    path.write_bytes(data.replace(value, bytes([value[0] ^ 1]) + value[1:]))

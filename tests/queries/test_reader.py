@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tonlake.queries.reader
+from tests.lake.rows import commit_rows, flip_value
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.watch import FileWatch
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
 from tonlake.queries.loader import REQUIRED, load_queries, parse_query
@@ -124,3 +126,17 @@ def test_damage_is_named_where_it_is_met(demo_lake: Path, tmp_path: Path) -> Non
     assert reader.rows("v3/blocks", limit=1)
     with pytest.raises(LakeCorrupt, match="messages/day="):
         reader.rows("v3/trace_ids_of_messages", msg_hashes=[bytes(32)])
+
+
+def test_a_value_that_changes_under_an_open_snapshot_is_not_returned(tmp_path: Path) -> None:
+    """A plain file decodes with a flipped bit; compared just before, few files are all the same."""
+    commit_rows(tmp_path, 1, 4, tables=["blocks"])
+    snapshot = open_snapshot(tmp_path)
+    seconds = iter(range(100))
+    snapshot.watch = FileWatch(tmp_path, snapshot.files, lambda: next(seconds))
+    reader = Reader(snapshot, connect(snapshot).cursor())
+    root_hash = reader.rows("v3/blocks", limit=1)[0]["root_hash"]
+    [file] = snapshot.files["blocks"]
+    flip_value(tmp_path / file.path, root_hash)
+    with pytest.raises(LakeCorrupt, match=file.path):
+        reader.rows("v3/blocks", limit=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.errors import LakeNotFound, SnapshotNotFound
+from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.maintenance.recheck import Recheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,3 +161,35 @@ def test_holes_are_named(tmp_path: Path, grow: Callable[[int, int], None]) -> No
         ready = client.get("/readyz").json()
         assert (ready["snapshot"], ready["masterchain_ranges"]) == (2, [[1, 3], [7, 9]])
         assert (ready["lag"]["holes"], ready["lag"]["lag_s"]) == (3, None)
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def test_an_open_segment_that_is_written_to_is_withdrawn(
+    tmp_path: Path, grow: Callable[[int, int], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    grow(1, 3)
+    rebuild_index(tmp_path)
+    holder = SnapshotHolder(tmp_path, PATIENT)
+    [segment] = holder.reader().snapshot.segments
+    _flip(tmp_path / segment.path)
+    time.sleep(0.1)  # files are compared in a part of the time only
+    assert holder.reader().snapshot.segments == ()
+    assert segment.path in caplog.text
+
+
+def test_what_a_recheck_finds_is_withdrawn(
+    tmp_path: Path, grow: Callable[[int, int], None]
+) -> None:
+    grow(1, 3)
+    holder = SnapshotHolder(tmp_path, PATIENT)
+    opened = holder.reader().snapshot
+    _flip(tmp_path / opened.files["messages"][0].path)
+    assert holder.reader().snapshot is opened
+    for _ in Recheck(holder.latest, 1.0).check_round():
+        pass
+    assert set(holder.reader().snapshot.damaged) == {"messages"}

@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.lake.chain import Chain, commit_chain, commit_made
+from tests.lake.rows import flip_value
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup import cache as rowgroups
 from tonlake.lake.index.rowgroup.cache import RowGroups, gather
@@ -221,6 +223,28 @@ def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
     damaged = open_snapshot(tmp_path / "lake")
     assert "blocks" in damaged.damaged
     assert ask(damaged, {"mc_seqno": (2, 2)}) is None
+
+
+def test_a_page_without_its_checksum_is_left_to_the_query(tmp_path: Path) -> None:
+    commit_chain(tmp_path, Chain(3, accounts=5), 1, 3)
+    snapshot = open_snapshot(tmp_path, check_digests=False)
+    bounds: dict[str, Bounds] = {"mc_seqno": (2, 2)}
+    sound = query(snapshot, "mc_seqno = 2")
+    [file] = snapshot.files["blocks"]
+    flip_value(tmp_path / file.path, sound[0]["root_hash"])
+    assert ask(snapshot, bounds) is None
+
+
+def test_a_file_that_changed_after_it_was_decoded_is_named(tmp_path: Path) -> None:
+    commit_chain(tmp_path, Chain(3, accounts=5), 1, 3)
+    snapshot = open_snapshot(tmp_path)
+    bounds: dict[str, Bounds] = {"mc_seqno": (2, 2)}
+    rows = ask(snapshot, bounds)
+    assert rows
+    [file] = snapshot.files["blocks"]
+    flip_value(tmp_path / file.path, rows[0]["root_hash"])
+    with pytest.raises(LakeCorrupt, match=file.path):
+        gather(snapshot, "blocks", COLUMNS, bounds)
 
 
 def test_a_flipped_bit_in_a_page_is_never_decoded(
