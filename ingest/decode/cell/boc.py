@@ -54,11 +54,11 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
     Raises:
         BocError: the bytes are no valid bag of cells; names the offset where that shows.
     """
-    envelope = read_envelope(data, check_crc=check_crc)
     tree = CellTree()
     tree.data = data
-    tree.roots = envelope.roots
-    if not tree.take_parsed():
+    if not tree.take_parsed(check_crc=check_crc):
+        envelope = read_envelope(data, check_crc=check_crc)
+        tree.roots = envelope.roots
         _read_cells(data, envelope, tree)
         tree.measure()
     return tree

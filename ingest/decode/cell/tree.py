@@ -166,14 +166,15 @@ class CellTree:
         self.hash(cell)
         return (self._digests or self._make_digests()).all_hashes(cell)
 
-    def take_parsed(self) -> bool:
-        """Take the cells of ``data`` from the extension; False where it declines them.
+    def take_parsed(self, *, check_crc: bool) -> bool:
+        """Take the roots and cells of ``data`` from the extension; False where it declines them.
 
-        It has checked them then as ``measure`` does.
+        It has checked them then as ``read_envelope`` and ``measure`` do.
         """
-        found = None if NATIVE is None else NATIVE.parse(self.data)
+        found = None if NATIVE is None else NATIVE.parse(self.data, check_crc)
         if found is not None:
-            (self.cells, self.links, self._depths), self.stored_hashes = found
+            root, (self.cells, self.links, self._depths), self.stored_hashes = found
+            self.roots = [root]
             self._parsed = len(self.cells)
         return found is not None
 

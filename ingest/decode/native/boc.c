@@ -16,6 +16,7 @@ typedef struct {
     unsigned ref_bytes;
     size_t first, end; /* where the cells begin and end */
     uint64_t root;
+    bool has_crc;
 } Envelope;
 
 static unsigned count_bits(unsigned mask)
@@ -49,6 +50,7 @@ static Status read_sizes(const uint8_t *data, size_t size, unsigned flags, bool 
     to->ref_bytes = ref_bytes;
     to->first = first;
     to->end = first + cell_bytes;
+    to->has_crc = flags & CRC_FLAG;
     to->root = generic ? load_be(data + sizes_end, ref_bytes) : 0;
     return to->root < cells ? DONE : NOT_MINE;
 }
@@ -227,6 +229,36 @@ Status tree_parse(Tree *tree, const uint8_t *data, size_t size)
     tree->root = (uint32_t)envelope.root;
     status = read_cells(tree, data, &envelope);
     return status == DONE ? measure_cells(tree) : status;
+}
+
+/* CRC-32C by half bytes: the polynomial 0x82f63b78, reflected. */
+static uint32_t crc32c(const uint8_t *data, size_t size)
+{
+    static const uint32_t rest[16] = {
+        0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+        0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+        0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+    };
+    uint32_t crc = ~0u;
+    for (size_t at = 0; at < size; at++) {
+        crc ^= data[at];
+        crc = crc >> 4 ^ rest[crc & 15];
+        crc = crc >> 4 ^ rest[crc & 15];
+    }
+    return ~crc;
+}
+
+bool boc_has_right_crc(const uint8_t *data, size_t size)
+{
+    Envelope envelope;
+    if (read_envelope(data, size, &envelope) != DONE)
+        return false;
+    if (!envelope.has_crc)
+        return true;
+    const uint8_t *stored = data + envelope.end;
+    uint32_t crc = stored[0] | (uint32_t)stored[1] << 8 | (uint32_t)stored[2] << 16 |
+                   (uint32_t)stored[3] << 24;
+    return crc == crc32c(data, envelope.end);
 }
 
 Status tree_take(Tree *tree, const Cell *cells, uint32_t count)

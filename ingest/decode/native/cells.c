@@ -91,6 +91,11 @@ static Status parse_bytes(Tree *tree, PyObject *data)
     return tree_parse(tree, (const uint8_t *)bytes, (size_t)size);
 }
 
+static bool has_right_crc(PyObject *data)
+{
+    return boc_has_right_crc((const uint8_t *)PyBytes_AsString(data), (size_t)PyBytes_Size(data));
+}
+
 /* Three lists, each with an item for each cell. */
 static PyObject *pack_lists(const Tree *tree, const MakeItem makers[3])
 {
@@ -116,14 +121,16 @@ static PyObject *end(Tree *tree, Status status, PyObject *result)
     return result;
 }
 
-PyObject *parse_cells(PyObject *data)
+PyObject *parse_cells(PyObject *data, bool check_crc)
 {
     static const MakeItem makers[3] = {make_head, make_links, make_depth};
     Tree tree = {0};
     Status status = parse_bytes(&tree, data);
+    if (status == DONE && check_crc && !has_right_crc(data))
+        status = NOT_MINE;
     PyObject *lists = status == DONE ? pack_lists(&tree, makers) : NULL;
     PyObject *stored = lists ? list_stored(&tree) : NULL;
-    PyObject *result = stored ? Py_BuildValue("NN", lists, stored) : NULL;
+    PyObject *result = stored ? Py_BuildValue("INN", tree.root, lists, stored) : NULL;
     if (!stored)
         Py_XDECREF(lists);
     return end(&tree, status, result);

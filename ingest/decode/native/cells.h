@@ -7,8 +7,8 @@
 
 #include "tree.h"
 
-/* parse(data) */
-PyObject *parse_cells(PyObject *data);
+/* parse(data, check_crc) */
+PyObject *parse_cells(PyObject *data, bool check_crc);
 
 /* hashes(data) */
 PyObject *hash_cells(PyObject *data, const Sha256 *sha);

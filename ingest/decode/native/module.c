@@ -297,10 +297,14 @@ static PyObject *module_rebuild(PyObject *module, PyObject *args)
     return rebuild_given(args, &sha);
 }
 
-static PyObject *module_parse(PyObject *module, PyObject *data)
+static PyObject *module_parse(PyObject *module, PyObject *args)
 {
     (void)module;
-    return parse_cells(data);
+    PyObject *data;
+    int check_crc;
+    if (!PyArg_ParseTuple(args, "Sp", &data, &check_crc))
+        return NULL;
+    return parse_cells(data, check_crc);
 }
 
 static PyObject *module_hashes(PyObject *module, PyObject *data)
@@ -320,10 +324,10 @@ static PyMethodDef methods[] = {
      "block before it names it, or, as the caller knows, one that is not among these."},
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
-    {"parse", module_parse, METH_O,
-     "parse(data): lists of the cells of a bag (d1, d2 and data), of their links and depths; and\n"
-     "the hashes and depths that cells store, by cell.\n\n"
-     "None if the bag is declined; a CRC is not looked at."},
+    {"parse", module_parse, METH_VARARGS,
+     "parse(data, check_crc): the root of a bag of cells; lists of its cells (d1, d2 and data), of\n"
+     "their links and depths; and the hashes and depths that cells store, by cell.\n\n"
+     "None if the bag is declined, or its CRC is wrong."},
     {"hashes", module_hashes, METH_O,
      "hashes(data): lists of the hashes of the cells of a bag, of those at level 0, and of depths\n"
      "at level 0; None if the bag is declined."},

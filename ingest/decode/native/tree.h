@@ -46,6 +46,9 @@ typedef struct {
    is not looked at: the caller knows a hash of all bytes. No hash is computed yet. */
 Status tree_parse(Tree *tree, const uint8_t *data, size_t size);
 
+/* Whether a bag of cells with one root has no CRC, or the one of its bytes. */
+bool boc_has_right_crc(const uint8_t *data, size_t size);
+
 /* Take cells that were read or made elsewhere, the root first and each before its children, and check
    what `tree_parse` checks of them together; their data must outlive the tree. */
 Status tree_take(Tree *tree, const Cell *cells, uint32_t count);

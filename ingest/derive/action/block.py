@@ -18,11 +18,16 @@ Columns = dict[str, Any]
 """Columns of an action: source, destination, source_secondary, destination_secondary, asset,
 asset2, asset_secondary, asset2_secondary, amount, value, opcode and the ``*_data`` of its type."""
 
+Head = int | str | tuple[str, str]
+"""What rules find a block by: its type, the opcode of a call, the comment of a transfer."""
+
 CALL, TRANSFER, DEPLOY, CLOCK = "call_contract", "ton_transfer", "contract_deploy", "tick_tock"
 CURRENCY_TRANSFER = "extra_currency_transfer"
 GASLESS = "gasless_request"
 MARKERS = frozenset((DEPLOY, GASLESS))
 """Types of blocks that stand inside others, yet are actions of their own."""
+DEPLOYING = "deploying"
+"""Head of blocks in which an account was deployed."""
 
 
 class Block:
@@ -31,10 +36,12 @@ class Block:
     ``type`` is the name in action ids, ``served`` the type of the action. ``columns`` go into the
     action as they are, ``notes`` are facts for other matchers alone. ``extra_accounts`` are of
     the action without being in a column. ``initiator`` is the node that sent the first message.
+    ``opcode`` is that of a call, None of any other block.
     ``is_broken`` is a block of which a rule lacked a fact, or that contradicts itself.
     """
 
     __slots__ = (
+        "_heads",
         "children",
         "columns",
         "container",
@@ -48,6 +55,7 @@ class Block:
         "next",
         "nodes",
         "notes",
+        "opcode",
         "previous",
         "rule",
         "served",
@@ -69,6 +77,7 @@ class Block:
         self.served = served or block_type
         self.nodes = list(nodes)
         self.columns = columns or {}
+        self.opcode: int | None = self.columns.get("opcode") if block_type == CALL else None
         self.notes: Columns = {}
         self.extra_accounts: list[str] = []
         self.failed = failed
@@ -82,15 +91,33 @@ class Block:
         self.initiator = nodes[0].parent if nodes else None
         self.min_lt = nodes[0].start_lt if nodes else 0
         self.depth = nodes[0].depth if nodes else 0
+        self._heads: tuple[Head, ...] = ()
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - columns are of any type
         """Return a column or a note; None when the block has none of this name."""
         return self.columns.get(name, self.notes.get(name))
 
     @property
-    def opcode(self) -> int | None:
-        """Opcode of a call, None of any other block."""
-        return self.columns.get("opcode") if self.type == CALL else None
+    def heads(self) -> tuple[Head, ...]:
+        """What rules find the block by, once all that it deployed is known."""
+        if not self._heads:
+            heads: list[Head] = [self.type]
+            if self.opcode is not None:
+                heads.append(self.opcode)
+            if self.comment is not None:
+                heads.append((TRANSFER, self.comment))
+            if self.deployments:
+                heads.append(DEPLOYING)
+            self._heads = tuple(heads)
+        return self._heads
+
+    @property
+    def comment(self) -> str | None:
+        """Comment of a transfer of coins; None of any other block."""
+        if self.type != TRANSFER:
+            return None
+        comment = (self.columns.get("ton_transfer_data") or {}).get("content")
+        return comment if isinstance(comment, str) else None
 
     @property
     def message(self) -> Message:

@@ -9,15 +9,16 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import CALL, Block, walk
+from tonlake.ingest.derive.action.block import Block, walk
 from tonlake.ingest.derive.action.pattern import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
+    from tonlake.ingest.derive.action.block import Head
     from tonlake.ingest.derive.action.interface import Interfaces
-    from tonlake.ingest.derive.action.pattern import Head, Match
+    from tonlake.ingest.derive.action.pattern import Match
     from tonlake.ingest.derive.action.rule import Draft, Rule
 
 
@@ -35,13 +36,13 @@ class Index:
     def add(self, block: Block) -> None:
         """Take one more block."""
         self._all[block] = next(self._numbers)
-        for head in _list_heads(block):
+        for head in block.heads:
             self._by_head.setdefault(head, {})[block] = None
 
     def remove(self, block: Block) -> None:
         """Forget a block that is not on top any more."""
         self._all.pop(block, None)
-        for head in _list_heads(block):
+        for head in block.heads:
             self._by_head.get(head, {}).pop(block, None)
 
     def find(self, heads: AbstractSet[Head]) -> list[Block]:
@@ -55,6 +56,11 @@ class Index:
             found = {block for head in present for block in self._by_head[head]}
         return sorted(found, key=self._place) if len(found) > 1 else list(found)
 
+    def has(self, demands: Iterable[AbstractSet[Head]]) -> bool:
+        """Whether there is a block of each of some sets of heads."""
+        by_head = self._by_head
+        return all(any(by_head.get(head) for head in heads) for heads in demands)
+
     def _place(self, block: Block) -> tuple[int, int, int]:
         return block.depth, block.min_lt, self._all[block]
 
@@ -65,6 +71,7 @@ class RuleBook:
     def __init__(self, rules: Sequence[Rule]) -> None:
         """Take the rules, the first of them first."""
         self.rules = rules
+        self.demands = [rule.pattern.demands for rule in rules]
         self._always = 0
         self._by_head: dict[Head, int] = {}
         for place, rule in enumerate(rules):
@@ -77,7 +84,7 @@ class RuleBook:
         """Return the places of the rules that some blocks may be for."""
         found = self._always
         for block in blocks:
-            for head in _list_heads(block):
+            for head in block.heads:
                 found |= self._by_head.get(head, 0)
         return found
 
@@ -90,7 +97,7 @@ def run_rules(roots: Sequence[Block], book: RuleBook, interfaces: Interfaces) ->
     while due:
         place = (due & -due).bit_length() - 1
         rule = book.rules[place]
-        for block in index.find(rule.pattern.heads):
+        for block in index.find(rule.pattern.heads) if index.has(book.demands[place]) else ():
             merged = _apply(rule, block, interfaces, index) if block.container is None else None
             if merged is not None:
                 due |= book.find((merged,))
@@ -126,10 +133,3 @@ def _merge(rule: Rule, match: Match, draft: Draft) -> Block:
     block.is_broken = draft.is_broken
     block.merge([*match.blocks, *draft.more])
     return block
-
-
-def _list_heads(block: Block) -> list[Head]:
-    heads: list[Head] = [block.type]
-    if block.type == CALL and block.opcode is not None:
-        heads.append(block.opcode)
-    return heads

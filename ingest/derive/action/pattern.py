@@ -1,7 +1,8 @@
 """The language in which matchers describe shapes of message trees.
 
-``call(op)`` is a message with an opcode, ``built(type)`` a block that an earlier matcher made (or
-a ``ton_transfer``), ``one_of(a, b)`` the first that fits. A shape is grown from its anchor:
+``call(op)`` is a message with an opcode, ``said(text)`` a transfer of coins with a comment,
+``built(type)`` a block that an earlier matcher made (or a ``ton_transfer``), ``one_of(a, b)`` the
+first that fits. A shape is grown from its anchor:
 
 * ``a.then(b)``: something that ``a`` sent fits ``b``. ``a.then(b, c)``: different blocks for each.
 * ``a.after(p)``: what ``a`` hangs on fits ``p``.
@@ -20,12 +21,14 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.block import CALL, Block
+from tonlake.ingest.derive.action.block import CALL, TRANSFER, Block
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
+
+    from tonlake.ingest.derive.action.block import Head
 
 EXCESS_OPCODE = 0xD53276DB
 BOUNCE_OPCODE = 0xFFFFFFFF
@@ -33,9 +36,6 @@ _ABSORBED = {EXCESS_OPCODE, BOUNCE_OPCODE}
 
 UNREADABLE = (IngestError, LookupError, ValueError, TypeError, AttributeError)
 """What a body or an interface raises that is not as the protocol has it."""
-
-Head = int | str
-"""What an anchor is found by: the opcode of a call, or the type of a block."""
 
 
 class Match:
@@ -121,12 +121,15 @@ class Pattern:
         """The same, which may be missing."""
         return self._change(optional=True)
 
+    @property
+    def demands(self) -> list[frozenset[Head]]:
+        """Heads of what must stand beside the block: some block of each of these sets."""
+        beside = (*self._children, *(() if self._parent is None else (self._parent,)))
+        return [part.heads for part in beside if part.heads and not part.optional]
+
     def has_head(self, block: Block) -> bool:
         """Whether the block is of one of the heads."""
-        heads = self.heads
-        return (
-            not heads or block.type in heads or (block.opcode is not None and block.opcode in heads)
-        )
+        return not self.heads or not self.heads.isdisjoint(block.heads)
 
     def fits(self, block: Block) -> bool:
         """Whether the block itself is right, whatever hangs on it."""
@@ -263,6 +266,11 @@ def call(*opcodes: int, name: str = "") -> Pattern:
 def built(*types: str, name: str = "") -> Pattern:
     """Return the pattern of a block of one of the types."""
     return Pattern(*types).named(name)
+
+
+def said(*comments: str) -> Pattern:
+    """Return the pattern of a transfer of coins with one of the comments."""
+    return Pattern(*((TRANSFER, comment) for comment in comments))
 
 
 def anything(name: str = "") -> Pattern:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.pattern import Pattern, built, call, one_of
+from tonlake.ingest.derive.action.pattern import built, call, one_of, said
 from tonlake.ingest.derive.action.protocol.trade import (
     CANCEL_AUCTION,
     CLOSE_AUCTION,
@@ -13,7 +13,6 @@ from tonlake.ingest.derive.action.protocol.trade import (
     FRAGMENT,
     GETGEMS,
     OUTBID,
-    comment_of,
     find_item,
     is_domain,
     is_telegram_item,
@@ -35,7 +34,7 @@ def _make_bid(match: Match, interfaces: Interfaces) -> Draft | None:
     """A bid: coins to an auction, or to an item that is its own auction."""
     block = match.block
     address = block.message.destination
-    if block.deployments or comment_of(block) in _CLOSING_COMMENTS:
+    if block.deployments or block.comment in _CLOSING_COMMENTS:
         return None
     auction = interfaces.nft_auction(address)
     item = find_item(interfaces, address if auction is None else auction.nft)
@@ -74,7 +73,7 @@ def _make_outbid(match: Match, _interfaces: Interfaces) -> Draft | None:
         "asset_secondary": bid.columns["asset_secondary"],
         "amount": refund.columns["value"],
         "nft_transfer_data": {"marketplace": bid.columns["nft_transfer_data"]["marketplace"]},
-        "ton_transfer_data": {"comment": comment_of(refund)},
+        "ton_transfer_data": {"comment": refund.comment},
     }
     return Draft("auction_outbid", columns, extra_accounts=[bid.columns["asset_secondary"] or ""])
 
@@ -86,7 +85,7 @@ def _is_refund(block: Block) -> bool:
         return False
     if bid.columns["nft_transfer_data"]["marketplace"] == FRAGMENT:
         return block.opcode == OUTBID
-    return _OUTBID_TEXT in (comment_of(block) or "")
+    return _OUTBID_TEXT in (block.comment or "")
 
 
 def _make_finish(match: Match, interfaces: Interfaces) -> Draft | None:
@@ -164,10 +163,6 @@ def _make_telegram_cancel(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("teleitem_cancel_auction", columns, failed=block.transaction.aborted)
 
 
-def _commented(*comments: str) -> Pattern:
-    return built(TON_TRANSFER).where(lambda block: comment_of(block) in comments)
-
-
 _OK = call(TELEGRAM_OK, name="teleitem_ok").maybe
 
 TELEGRAM_START_RULE = Rule(
@@ -187,11 +182,11 @@ OUTBID_RULE = Rule(
 _ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
 FINISH_RULE = Rule(
     "auction.finish",
-    one_of(_commented("finish", "stop"), call(FINISH_AUCTION, CLOSE_AUCTION)).then(_ENDED),
+    one_of(said("finish", "stop"), call(FINISH_AUCTION, CLOSE_AUCTION)).then(_ENDED),
     _make_finish,
 )
 CANCEL_RULE = Rule(
     "auction.cancel",
-    one_of(_commented("cancel"), call(CANCEL_AUCTION)).then(_ENDED),
+    one_of(said("cancel"), call(CANCEL_AUCTION)).then(_ENDED),
     _make_cancel,
 )

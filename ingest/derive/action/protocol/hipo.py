@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import built, call, one_of
+from tonlake.ingest.derive.action.pattern import call, one_of, said
 from tonlake.ingest.derive.action.protocol.jetton import BURN, NOTIFY
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
@@ -33,7 +33,6 @@ PROXY_ROLLBACK, ROLLBACK = 0x32B67194, 0x1B77FD1A
 BURN_BILL, BILL_BURNED = 0x6F89F5E3, 0x840F6369
 MINT_TOKENS, BURN_TOKENS = 0x42684479, 0x7CFFE1EE
 PROVIDER = "hipo"
-_COMMENTS = {"d", "D"}
 _NFT_MINT = "nft_mint"
 
 
@@ -66,10 +65,7 @@ def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft | None:
     block = match.block
     message = block.message
     staker, coins = message.source, 0
-    if block.type == TRANSFER:
-        if (block["ton_transfer_data"] or {}).get("content") not in _COMMENTS:
-            return None
-    else:
+    if block.type != TRANSFER:
         body = _read(block)
         staker, coins = body.address() or staker, body.coins()
     proxy, minted = match.get("proxy"), match.get("minted")
@@ -183,7 +179,9 @@ _BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe
 
 DEPOSIT_RULE = Rule(
     "hipo.deposit",
-    one_of(call(DEPOSIT).where(_is_to_treasury), built(TRANSFER).where(_is_to_treasury)).then(
+    one_of(call(DEPOSIT), said("d", "D"))
+    .where(_is_to_treasury)
+    .then(
         one_of(
             _MINTED,
             call(PROXY_SAVED, name="proxy").then(call(SAVED, name="saved").maybe),

@@ -6,8 +6,7 @@ import base64
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import built, call, one_of
-from tonlake.ingest.derive.action.protocol.trade import comment_of
+from tonlake.ingest.derive.action.pattern import call, one_of, said
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -108,9 +107,9 @@ RULES = (
     ),
     Rule(
         "multisig.approve",
-        one_of(
-            call(APPROVE), built(TRANSFER).where(lambda block: comment_of(block) == "approve")
-        ).then(one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))),
+        one_of(call(APPROVE), said("approve")).then(
+            one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))
+        ),
         _make_approve,
     ),
     Rule("multisig.execute", call(EXECUTE), _make_execute),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.block import CALL, Block, Columns
+from tonlake.ingest.derive.action.block import CALL, DEPLOYING, Block, Columns
 from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, anything, built, call
+from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, built, call
 from tonlake.ingest.derive.action.protocol.jetton import show_payload
 from tonlake.ingest.derive.action.protocol.trade import (
     FRAGMENT,
     GETGEMS,
-    comment_of,
     split_fill_ups,
 )
 from tonlake.ingest.derive.action.rule import Draft, Rule
@@ -119,7 +118,7 @@ def _pays(cause: Block) -> bool:
     A message from the chain that closed the auction is for the rules of auctions.
     """
     if cause.type == TON_TRANSFER:
-        return comment_of(cause) not in {"finish", "stop"}
+        return cause.comment not in {"finish", "stop"}
     return _is_external(cause)
 
 
@@ -279,7 +278,7 @@ def _is_sold_on_getgems(block: Block) -> bool:
 
 
 MINT_RULE = Rule(
-    "nft.mint", anything().where(lambda block: len(block.deployments) == 1), _make_mint
+    "nft.mint", built(DEPLOYING).where(lambda block: len(block.deployments) == 1), _make_mint
 )
 TRANSFER_RULE = Rule(
     "nft.transfer",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import built, call
-from tonlake.ingest.derive.action.protocol.trade import comment_of
+from tonlake.ingest.derive.action.pattern import built, call, said
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -89,12 +88,12 @@ def _draft_withdrawal(
 RULES = (
     Rule(
         "nominator.deposit",
-        built(TRANSFER).where(lambda block: comment_of(block) == "d").with_excesses,
+        said("d").with_excesses,
         _make_deposit,
     ),
     Rule(
         "nominator.withdraw_request",
-        built(TRANSFER).where(lambda block: comment_of(block) == "w").with_excesses,
+        said("w").with_excesses,
         _make_request,
     ),
     Rule(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
 from tonlake.ingest.derive.action.interface import DNS_ITEM, NftItem
 
 if TYPE_CHECKING:
@@ -50,14 +49,6 @@ def is_domain(interfaces: Interfaces, item: NftItem) -> bool:
         or interfaces.has(item.address, DNS_ITEM)
         or facts.get("code_hash") == DNS_ITEM_CODE
     )
-
-
-def comment_of(block: Block) -> str | None:
-    """Return the comment of a transfer of coins; None of any other block."""
-    if block.type != TON_TRANSFER:
-        return None
-    comment = block.columns["ton_transfer_data"]["content"]
-    return comment if isinstance(comment, str) else None
 
 
 class FillUps(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonlake.ingest.derive.action.block import CALL, TRANSFER, Block
 from tonlake.ingest.derive.action.engine import Index, RuleBook, run_rules
 from tonlake.ingest.derive.action.interface import Interfaces
-from tonlake.ingest.derive.action.pattern import Pattern
+from tonlake.ingest.derive.action.pattern import Pattern, said
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 
@@ -56,3 +56,32 @@ def test_rules_come_in_their_order_whatever_they_are_found_by() -> None:
     assert run([block], *rules[1:]) == [("b", "opcode")]
     assert run([Block(CALL)], *rules[1:]) == [("c", "type")]
     assert run([Block(TRANSFER)], *rules) == [("a", "any")]
+
+
+def test_rules_are_tried_only_where_a_trace_has_what_they_demand() -> None:
+    tried: list[Block] = []
+
+    def test(block: Block) -> bool:
+        tried.append(block)
+        return True
+
+    anchor = Pattern(CALL).where(test)
+    rule = Rule("pair", anchor.then(Pattern(7)), lambda _match, _interfaces: Draft("pair", {}))
+    lone, first = Block(CALL), Block(CALL)
+    assert run([lone], rule) == [(CALL, "")]
+    assert tried == []
+    first.connect(Block(CALL, columns={"opcode": 7}))
+    assert run([first], rule) == [("pair", "pair")]
+    assert tried == [first]
+    bare = Block(CALL)
+    optional = Rule("bare", anchor.then(Pattern(7).maybe), lambda _match, _interfaces: None)
+    assert run([bare], optional) == [(CALL, "")]
+    assert tried == [first, bare]
+
+
+def test_transfers_are_found_by_their_comment() -> None:
+    rule = Rule("said", said("d", "D"), lambda _match, _interfaces: Draft("deposit", {}))
+    for comment, found in [("d", "deposit"), ("D", "deposit"), ("dd", TRANSFER), (None, TRANSFER)]:
+        block = Block(TRANSFER, columns={"ton_transfer_data": {"content": comment}})
+        [(kind, _)] = run([block], rule)
+        assert kind == found
