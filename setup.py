@@ -40,8 +40,8 @@ setup(
     ext_modules=[
         Extension(
             name,
-            sources=sorted(str(source) for source in folder.glob("*.c")),
-            depends=sorted(str(header) for header in [*folder.glob("*.h"), ARROW]),
+            sources=sorted(str(source) for source in folder.rglob("*.c")),
+            depends=sorted(str(header) for header in [*folder.rglob("*.h"), ARROW]),
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             extra_compile_args=FLAGS,
             py_limited_api=True,

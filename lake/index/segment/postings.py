@@ -11,19 +11,16 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from itertools import compress
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tonlake.lake.file.values import item_bytes
 from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.lake.index.segment.file import SegmentWriter, Words
+    from tonlake.lake.index.segment.file import SegmentWriter
 
 KEY_BYTES = 8
 
@@ -33,9 +30,6 @@ _SPARE_BITS = 16
 
 _MOST_REPEATED = 1 / 3
 """Most rows, of all, that may have the key of the row before where keys are repeated."""
-
-_FEW_ROWS = 300
-"""Up to this many are listed in Python: a dozen calls of Arrow take as long for one row."""
 
 
 def cut_hash(value: bytes | bytearray) -> int:
@@ -69,96 +63,22 @@ def write_postings(
         hashed: Whether keys are of hashes; others are written in full.
         apart: Whether keys of hashes have as many more bits, of 63, as distinguish them all.
     """
-    count = len(columns["key"])
-    cut_bits = count_cut_bits(count) if hashed else 0
+    cut_bits = count_cut_bits(len(columns["key"])) if hashed else 0
     if apart:
-        cut_bits = min(cut_bits, max(1, _count_equal_bits(columns["key"])))
-    list_rows = _list_few if count <= _FEW_ROWS else _list_many
-    found = list_rows(columns, unique, cut_bits)
-    if len(found.rows) - len(found.keys) > _MOST_REPEATED * len(found.rows):
-        writer.add_numbers(f"{name}.key", found.keys, cut_bits)
-        writer.add_numbers(f"{name}.end", found.ends)
-    else:
-        writer.add_numbers(f"{name}.key", found.every_key, cut_bits)
-    writer.add_numbers(f"{name}.row", found.rows)
-    if found.places is not None:
-        writer.add_numbers(f"{name}.place", found.places)
-
-
-def _count_equal_bits(keys: array[int]) -> int:
-    """Return how many of the last bits can be cut off, and different keys still differ."""
-    ordered = pc.unique(as_arrow(keys)).sort()
-    least = pc.min(pc.bit_wise_xor(ordered[:-1], ordered[1:])).as_py()
-    return 8 * KEY_BYTES if least is None else int(least).bit_length() - 1
-
-
-class _Listed(NamedTuple):
-    """Postings as they are written."""
-
-    every_key: Words
-    """One for each row."""
-    keys: Words
-    """Each once."""
-    ends: Words
-    rows: Words
-    places: Words | None
-
-
-def _list_few(columns: Mapping[str, array[int]], unique: Sequence[str], cut_bits: int) -> _Listed:
+        cut_bits = min(cut_bits, max(1, NATIVE.count_equal_bits(columns["key"])))
     names = list(columns)
-    same = itemgetter(*(names.index(name) for name in ("key", *unique)))
-    row_at, place_at = names.index("row"), names.index("place") if "place" in names else None
-    every_key, keys, ends, rows, places = (array("q") for _ in range(5))
-    before = None
-    cut = {**columns, "key": array("Q", (key >> cut_bits for key in columns["key"]))}
-    for row in sorted(zip(*cut.values(), strict=True)):
-        if before is not None and same(row) == same(before):
-            continue
-        if before is None or row[0] != before[0]:
-            keys.append(row[0])
-            ends.append(len(rows))
-        before = row
-        every_key.append(row[0])
-        rows.append(row[row_at])
-        ends[-1] = len(rows)
-        if place_at is not None:
-            places.append(row[place_at])
-    return _Listed(every_key, keys, ends, rows, None if place_at is None else places)
-
-
-def _list_many(columns: Mapping[str, array[int]], unique: Sequence[str], cut_bits: int) -> _Listed:
-    table = pa.table({name: as_arrow(column) for name, column in columns.items()})
-    keys = pc.shift_right(table["key"], pa.scalar(cut_bits, pa.uint64()))
-    table = table.set_column(table.column_names.index("key"), "key", keys)
-    table = table.sort_by([(column, "ascending") for column in table.column_names])
-    table = _drop_twins(table.combine_chunks(), ("key", *unique))
-    segments = pc.run_end_encode(table["key"].combine_chunks(), run_end_type=pa.int64())
-    return _Listed(
-        _list_words(table["key"]),
-        _list_words(segments.values),
-        _list_words(segments.run_ends),
-        _list_words(table["row"]),
-        _list_words(table["place"]) if "place" in columns else None,
-    )
-
-
-def _list_words(values: pa.Array | pa.ChunkedArray) -> memoryview:
-    """Return integers without NULLs as items of code ``q``."""
-    return item_bytes(values.cast(pa.int64())).cast("q")
-
-
-def _drop_twins(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return the sorted table without rows that equal the one before in some columns."""
-    if table.num_rows < 2:  # noqa: PLR2004 - a pair is needed for twins
-        return table
-    above, below = table.slice(0, table.num_rows - 1), table.slice(1)
-    same = pc.equal(above[columns[0]], below[columns[0]])
-    for column in columns[1:]:
-        same = pc.and_(same, pc.equal(above[column], below[column]))
-    if not pc.any(same).as_py():
-        return table
-    kept = pa.concat_arrays([pa.array([True]), pc.invert(same).combine_chunks()])
-    return table.filter(kept).combine_chunks()
+    mask = sum(1 << names.index(column) for column in unique)
+    kept = tuple(names.index(column) for column in ("key", "row", "place") if column in columns)
+    keys, rows, *places = NATIVE.list_postings(tuple(columns.values()), cut_bits, mask, kept)
+    each, ends = NATIVE.group_keys(keys)
+    if len(rows) - len(each) > _MOST_REPEATED * len(rows):
+        writer.add_numbers(f"{name}.key", each, cut_bits)
+        writer.add_numbers(f"{name}.end", ends)
+    else:
+        writer.add_numbers(f"{name}.key", keys, cut_bits)
+    writer.add_numbers(f"{name}.row", rows)
+    for column in places:
+        writer.add_numbers(f"{name}.place", column)
 
 
 def pick_rows(columns: Mapping[str, array[int]], kept: Sequence[bool]) -> dict[str, array[int]]:

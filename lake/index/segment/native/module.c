@@ -1,4 +1,6 @@
-/* The binding: records of index segments to Python objects. Python's stable ABI, no global state. */
+/* The binding: records of index segments to Python objects, and rows of tables to records.
+   Python's stable ABI, no global state. */
+#include "compose/words.h"
 #include "rows.h"
 
 static bool add_type(PyObject *module, const char *name, PyType_Spec *spec)
@@ -23,6 +25,14 @@ static PyMethodDef methods[] = {
      "Return (number, row) for each row of another time that postings have of hashes."},
     {"pack_numbers", pack_numbers, METH_VARARGS,
      "Return signed 64-bit numbers packed; the second argument: low bits cut off each."},
+    {"list_postings", list_postings, METH_VARARGS,
+     "Return the sorted, distinct rows of postings: columns, the key first; low bits cut off the "
+     "key; a mask of the columns that distinguish rows of a key; places of the columns returned."},
+    {"group_keys", group_keys, METH_O,
+     "Return sorted keys, each once, and where the rows of each end."},
+    {"cut_keys", cut_keys, METH_VARARGS, "Return keys without their low bits."},
+    {"count_equal_bits", count_equal_bits, METH_O,
+     "Return how many of the last bits of 64 can be cut off, and different keys still differ."},
     {"make_row_type", make_row_type, METH_VARARGS,
      "Return a type of rows: its name, and its columns as a tuple."},
     {NULL, NULL, 0, NULL},
@@ -36,7 +46,7 @@ static PyModuleDef_Slot slots[] = {
 static PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_rows",
-    .m_doc = "Records of index segments to Python objects.",
+    .m_doc = "Index segments, written and read.",
     .m_methods = methods,
     .m_slots = slots,
 };

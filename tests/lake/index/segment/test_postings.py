@@ -1,77 +1,142 @@
-"""Postings of few rows are listed in Python and those of many in Arrow: the same bytes."""
+"""Postings are listed by the extension as plain Python lists them, and found again."""
 
 from __future__ import annotations
 
 import io
 from array import array
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.lake.index.segment import postings
+from tests.lake.index.reference.postings import count_equal_bits, list_postings
 from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
+from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.postings import Postings, write_postings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MOST_KEY = (1 << 64) - 1
 MOST_LT = (1 << 63) - 1
 CUT = 1 << 32
 """Keys of hashes of few rows that differ by less are the same."""
 
+CODES = {"key": "Q", "lt": "q", "hash": "Q", "row": "I", "place": "I"}
+
 keys = st.integers(0, 3).map(lambda key: key * CUT) | st.integers(MOST_KEY - CUT, MOST_KEY)
 times = st.integers(-1, 1) | st.just(MOST_LT)
-rows = st.lists(st.tuples(keys, times, st.integers(0, 9), st.integers(0, 255)), max_size=40)
+words = st.integers(0, 1) | st.just(MOST_KEY)
+rows = st.lists(st.tuples(keys, times, words, st.integers(0, 9), st.integers(0, 255)), max_size=60)
+chosen = st.sampled_from(
+    [
+        (("key", "row"), ("row",)),
+        (("key", "lt", "row"), ("row",)),
+        (("key", "lt", "row"), ("lt",)),
+        (("key", "lt", "hash", "row", "place"), ("lt", "hash")),
+    ]
+)
 
 
-@pytest.mark.parametrize("unique", [("row",), ("lt",)])
+@given(listed=rows, names_and_unique=chosen, cut_bits=st.sampled_from([0, 1, 32, 63]))
+def test_rows_are_listed_as_in_python(
+    listed: list[tuple[int, ...]],
+    names_and_unique: tuple[tuple[str, ...], tuple[str, ...]],
+    cut_bits: int,
+) -> None:
+    names, unique = names_and_unique
+    columns = pick(listed, names)
+    mask = sum(1 << names.index(name) for name in unique)
+    kept = [at for at, name in enumerate(names) if cut_bits or name != "key"]
+    found = NATIVE.list_postings(tuple(columns.values()), cut_bits, mask, tuple(kept))
+    expected = list_postings(columns, unique, cut_bits)
+    for at, words in zip(kept, found, strict=True):
+        assert [number % (MOST_KEY + 1) for number in words] == [
+            row[names[at]] % (MOST_KEY + 1) for row in expected
+        ]
+
+
 @given(listed=rows)
-def test_both_ways_write_the_same(unique: tuple[str, ...], listed: list[tuple[int, ...]]) -> None:
-    with_places = write(listed, "QqIB", ("key", "lt", "row", "place"), unique)
-    assert with_places[0] == with_places[1]
-    without = write([row[:3] for row in listed], "QqI", ("key", "lt", "row"), unique)
-    assert without[0] == without[1]
+def test_keys_are_grouped_and_cut(listed: list[tuple[int, ...]]) -> None:
+    found = sorted(row[0] >> 1 for row in listed)
+    each, ends = NATIVE.group_keys(array("q", found))
+    groups = [(key, len(list(group))) for key, group in groupby(found)]
+    assert list(each) == [key for key, _ in groups]
+    assert list(ends) == [sum(size for _, size in groups[: at + 1]) for at in range(len(groups))]
+    whole = array("Q", [row[0] for row in listed])
+    assert list(NATIVE.cut_keys(whole, 5)) == [key >> 5 for key in whole]
+    assert NATIVE.count_equal_bits(whole) == count_equal_bits(whole)
 
 
 @given(listed=rows)
 def test_each_key_has_its_rows_in_order(listed: list[tuple[int, ...]]) -> None:
-    data, _ = write([row[:3] for row in listed], "QqI", ("key", "lt", "row"), ("lt", "row"))
-    found = Postings(SegmentFile(data, "test").arrays, "name")
-    for key in {0, *(row[0] for row in listed)}:
-        expected = sorted({row[1:3] for row in listed if row[0] // CUT == key // CUT})
-        assert list(found.rows[slice(*found.find(key))]) == [row for _, row in expected]
+    columns = pick(listed, ("key", "lt", "row"))
+    found = written(columns, unique=("lt", "row"))
+    for key in {0, *columns["key"]}:
+        same = {row for row in zip(*columns.values(), strict=True) if row[0] // CUT == key // CUT}
+        expected = [row for _, row in sorted({row[1:] for row in same})]
+        assert list(found.rows[slice(*found.find(key))]) == expected
 
 
 @given(listed=rows)
 def test_keys_that_differ_stay_apart(listed: list[tuple[int, ...]]) -> None:
     keys = [row[0] & ~1 for row in listed]
     columns = {"key": array("Q", keys), "row": array("I", range(len(keys)))}
-    stream = io.BytesIO()
-    writer = SegmentWriter(stream)
-    write_postings(writer, "name", columns, hashed=True, apart=True)
-    writer.finish((1, 1), len(listed))
-    found = Postings(SegmentFile(stream.getvalue(), "test").arrays, "name")
+    found = written(columns, apart=True)
     for key in keys:
         same = [row for row, other in enumerate(keys) if other == key]
         assert list(found.rows[slice(*found.find(key))]) == same
 
 
-def write(
-    listed: list[tuple[int, ...]], codes: str, names: tuple[str, ...], unique: tuple[str, ...]
-) -> tuple[bytes, bytes]:
-    """Return a segment with postings of rows, listed as few and listed as many."""
-    values = list(zip(*listed, strict=True)) or [()] * len(names)
-    # Places are few, and wider before they are written.
+@pytest.mark.parametrize("count", [0, 1, 12, 13, 24, 25, 1000])
+def test_any_number_of_rows_is_sorted(count: int) -> None:
     columns = {
-        name: array(code.replace("B", "I"), column)
-        for name, code, column in zip(names, codes, values, strict=True)
+        "key": array("Q", [(row * 7919) % 13 for row in range(count)]),
+        "lt": array("q", [-(row % 5) for row in range(count)]),
+        "row": array("I", range(count)),
     }
-    written = []
-    for few in (1_000, -1):
-        stream = io.BytesIO()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(postings, "_FEW_ROWS", few)
-            writer = SegmentWriter(stream)
-            write_postings(writer, "name", columns, unique, hashed=True)
-            writer.finish((1, 1), len(listed))
-        written.append(stream.getvalue())
-    return written[0], written[1]
+    found = NATIVE.list_postings(tuple(columns.values()), 0, 4, (0, 2))
+    expected = list_postings(columns, ("row",), 0)
+    assert list(zip(*found, strict=True)) == list(map(itemgetter("key", "row"), expected))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (),
+        (array("q"),),
+        (array("Q"), array("d")),
+        (array("Q", [1]), array("I")),
+        (array("Q"),) * 9,
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(columns: tuple[array[Any], ...]) -> None:
+    with pytest.raises(ValueError, match="column"):
+        NATIVE.list_postings(columns, 0, 0, ())
+
+
+@pytest.mark.parametrize(("cut_bits", "kept"), [(64, (0,)), (0, (1,)), (0, (-1,))])
+def test_numbers_that_do_not_fit_are_refused(cut_bits: int, kept: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="column"):
+        NATIVE.list_postings((array("Q", [1]),), cut_bits, 0, kept)
+
+
+def pick(listed: Iterable[tuple[int, ...]], names: tuple[str, ...]) -> dict[str, array[int]]:
+    """Return columns of rows that have all of ``CODES``."""
+    values = list(zip(*listed, strict=True)) or [()] * len(CODES)
+    every = zip(CODES.items(), values, strict=True)
+    return {name: array(code, column) for (name, code), column in every if name in names}
+
+
+def written(
+    columns: dict[str, array[int]], unique: tuple[str, ...] = ("row",), *, apart: bool = False
+) -> Postings:
+    """Return postings of hashes as they are read from a segment."""
+    stream = io.BytesIO()
+    writer = SegmentWriter(stream)
+    write_postings(writer, "name", columns, unique, hashed=True, apart=apart)
+    writer.finish((1, 1), len(columns["key"]))
+    return Postings(SegmentFile(stream.getvalue(), "test").arrays, "name")
