@@ -1,4 +1,5 @@
-/* Arrow's C data interface: https://arrow.apache.org/docs/format/CDataInterface.html */
+/* Arrow's C data interface: https://arrow.apache.org/docs/format/CDataInterface.html
+   and C stream interface: https://arrow.apache.org/docs/format/CStreamInterface.html */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 
@@ -19,6 +20,14 @@ struct ArrowArray {
     struct ArrowArray **children;
     struct ArrowArray *dictionary;
     void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
     void *private_data;
 };
 

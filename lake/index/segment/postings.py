@@ -8,19 +8,15 @@ row, ``end`` is left out, and a key stands as often as it has rows.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
-from itertools import compress
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.lake.index.segment.file import SegmentWriter
+    from tonlake.lake.index.segment.file import SegmentWriter, Words
 
 KEY_BYTES = 8
 
@@ -45,7 +41,7 @@ def count_cut_bits(count: int) -> int:
 def write_postings(
     writer: SegmentWriter,
     name: str,
-    columns: Mapping[str, array[int]],
+    columns: Mapping[str, Words],
     unique: Sequence[str] = ("row",),
     *,
     hashed: bool = False,
@@ -81,17 +77,10 @@ def write_postings(
         writer.add_numbers(f"{name}.place", column)
 
 
-def pick_rows(columns: Mapping[str, array[int]], kept: Sequence[bool]) -> dict[str, array[int]]:
-    """Return those rows of a table that are kept."""
-    return {
-        name: array(column.typecode, compress(column, kept)) for name, column in columns.items()
-    }
-
-
-def as_arrow(values: array[int]) -> pa.Array:
-    """Return the items as an Arrow array over the same memory."""
-    kind = {"Q": pa.uint64(), "q": pa.int64(), "I": pa.uint32()}[values.typecode]
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+def write_keys(writer: SegmentWriter, name: str, keys: Words) -> None:
+    """Write the keys of hashes, which ascend, one for each."""
+    cut_bits = count_cut_bits(len(keys))
+    writer.add_numbers(name, NATIVE.cut_keys(keys, cut_bits), cut_bits)
 
 
 class Postings:

@@ -10,7 +10,6 @@ first bytes of a body as a number, ``s`` for text, ``a`` for integers without bo
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.index.segment.native import NATIVE
@@ -20,72 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.lake.schema import Table
-
-
-_GAS_PRICE: int = getattr(NATIVE, "GAS_PRICE", 0)
-"""Nanotons for a unit of gas, which the extension defines; without it no record is written."""
-
-_LAST_PLACE = 64
-_OPCODE_BYTES = 4
-_SIGN, _WORD = 1 << 63, 1 << 64
-
-
-class InBody(NamedTuple):
-    """Where in its message's body an opcode stands."""
-
-    place: int
-
-
-class Around(NamedTuple):
-    """What a row may refer to; ``lt_before`` is the own one where there is no row before."""
-
-    account: bytes
-    lt: int
-    lt_before: int
-    now: int
-    hash_before: bytes | None
-    state_before: bytes | None
-
-
-def append_number(out: bytearray, number: int) -> None:
-    """Append an integer that is not negative."""
-    while number > 0x7F:  # noqa: PLR2004 - seven bits
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-
-
-def fold(value: int) -> int:
-    """Return a signed number of 64 bits as one without sign, small where it was close to 0."""
-    if not -_SIGN <= value < _SIGN:
-        value = (value + _SIGN) % _WORD - _SIGN
-    return value << 1 if value >= 0 else ~value << 1 | 1
-
-
-@lru_cache(maxsize=256)
-def reverse_bits(value: int) -> int:
-    """Return a signed number of 64 bits with its bits reversed, without sign."""
-    return int(f"{value % _WORD:064b}"[::-1], 2)
-
-
-def base_of(code: str, around: Around, before: int | None) -> int:
-    """Return what a number is close to, by its code and the column before."""
-    if code == "l":
-        return around.lt
-    if code == "t":
-        return around.now
-    if code == "p":
-        return around.lt_before
-    # Gas that was probably used, by its cost.
-    return before // _GAS_PRICE if code == "g" and before is not None and before > 0 else 0
-
-
-def find_opcode(body: bytes | None, opcode: int) -> InBody | None:
-    """Return where an opcode stands in its message's body, if it does near its beginning."""
-    if body is None or not -(1 << 31) <= opcode < 1 << 31:
-        return None
-    place = body.find(opcode.to_bytes(_OPCODE_BYTES, "big", signed=True), 0, _LAST_PLACE)
-    return InBody(place) if place >= 0 else None
 
 
 _IN_ARRAYS = ("workchain", "account", "lt", "hash", "now", "mc_seqno", "account_state_hash_after")
@@ -175,8 +108,6 @@ KINDS = (TRANSACTION, MESSAGE, FACTS, STATE, TRACE)
 Record: Any = make_row_type("Record", ("row", "messages", "before", "after"))
 """``before`` and ``after`` are None where the segment does not have the state."""
 
-ABORTED = TRANSACTION_COLUMNS.index("aborted")
-HASH_BEFORE = TRANSACTION_COLUMNS.index("account_state_hash_before")
 IN_HASH = TRANSACTION_COLUMNS.index("in_msg_hash")
 MESSAGE_HASH = MESSAGE_COLUMNS.index("msg_hash")
 BODY = MESSAGE_COLUMNS.index("body")

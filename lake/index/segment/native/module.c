@@ -3,6 +3,8 @@
 #include "compose/words.h"
 #include "rows.h"
 
+extern PyType_Spec composer_spec; /* its header has other rows */
+
 static bool add_type(PyObject *module, const char *name, PyType_Spec *spec)
 {
     PyObject *type = PyType_FromSpec(spec);
@@ -15,6 +17,7 @@ static int start(PyObject *module)
 {
     return add_type(module, "Source", &source_spec) &&
                    add_type(module, "Numbers", &numbers_spec) &&
+                   add_type(module, "Composer", &composer_spec) &&
                    PyModule_AddIntConstant(module, "GAS_PRICE", GAS_PRICE) == 0
                ? 0
                : -1;

@@ -8,12 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "format.h"
 #include "numbers.h"
-
-#define HASH_BYTES 32
-#define ACCOUNT_ID_BYTES 36
-/* Nanotons for a unit of gas outside of the masterchain: config parameter 21, gas_price / 65536. */
-#define GAS_PRICE 400
 
 /* A row: columns asked by attribute or by name in brackets. */
 typedef struct {
@@ -32,8 +28,6 @@ Row *new_row(PyTypeObject *type, Py_ssize_t count);
 typedef struct {
     const uint8_t *at, *end;
 } Cursor;
-
-typedef enum { TRANSACTION, MESSAGE, FACTS, STATE, TRACE, KINDS } Kind;
 
 /* Which columns of a kind of row are constant, and which follow in the record. */
 typedef struct {

@@ -1,16 +1,6 @@
 /* Keys among the sorted keys of postings, and the rows of messages that stand there. */
 #include "rows.h"
 
-#define KEY_BYTES 8
-
-static uint64_t cut_hash(const uint8_t *hash)
-{
-    uint64_t key = 0;
-    for (int at = 0; at < KEY_BYTES; at++)
-        key = key << 8 | hash[at];
-    return key;
-}
-
 /* Where the rows of each key end, if keys are not repeated; the rows; their logical times. */
 typedef struct {
     Packed keys, ends, rows, times;

@@ -1,8 +1,6 @@
 /* States: those before and after a transaction, and the newest ones of accounts. */
 #include "rows.h"
 
-enum { NO_STATE, SAME_STATE, SHAPED };
-
 PyObject *read_state(Source *source, Cursor *cursor, Context *context, bool *same)
 {
     Cursor ahead = *cursor;

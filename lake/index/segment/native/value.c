@@ -1,17 +1,6 @@
 /* The values of a row as a record has them: see module tonlake.lake.index.segment.shape. */
 #include "rows.h"
 
-enum {
-    OWN_ACCOUNT,
-    HASH_BEFORE,
-    IN_HASH,
-    FAR_HASH,
-    FAR_BYTES,
-    STATE_BEFORE,
-    NEXT_BYTES,
-    LITERAL
-};
-
 static bool fail(const char *what)
 {
     PyErr_Format(PyExc_ValueError, "a record of the segment is damaged: %s", what);
@@ -169,14 +158,6 @@ static PyObject *read_numbered(Source *source, Cursor *cursor, Context *context)
         return NULL;
     }
     return Py_NewRef(PyTuple_GetItem(source->hashes, (Py_ssize_t)number - 1));
-}
-
-static uint64_t reverse_bits(uint64_t value)
-{
-    uint64_t reversed = 0;
-    for (int at = 0; at < 64; at++, value >>= 1)
-        reversed = reversed << 1 | (value & 1);
-    return reversed;
 }
 
 /* Return how much gas was probably used, from its cost: NULL, None or a number. */

@@ -1,0 +1,307 @@
+/* A row: the number of its shape, and what the shape leaves open. */
+#include "encode.h"
+
+/* Bytes that are as short stay in the shape: recipes of transactions with few messages. */
+enum { SHAPED_BYTES = 3, OPCODE_BYTES = 4, LAST_PLACE = 64, AMOUNT_BYTES = 16, MOST_DIGITS = 40 };
+
+/* What a shape's key has of each column. */
+typedef enum { ABSENT, OPEN, FALSE_BIT, TRUE_BIT, ZERO, IN_BODY, SHORT_BYTES, SHORT_TEXT } Mark;
+
+/* A value that its shape leaves open: a number as it is written, or bytes. */
+typedef struct {
+    char code;
+    uint64_t number;
+    Bytes bytes;
+} Left;
+
+typedef struct {
+    Left left[MOST_COLUMNS];
+    int count;
+    int64_t before; /* the number in the column before; 0: it has none */
+} Opened;
+
+static void mark(Encoder *encoder, Mark what)
+{
+    uint8_t byte = (uint8_t)what;
+    append(&encoder->key, &byte, 1);
+}
+
+static void mark_constant(Encoder *encoder, Mark what, Bytes value)
+{
+    mark(encoder, what);
+    append_number(&encoder->key, value.size);
+    append(&encoder->key, value.data, value.size);
+}
+
+static void leave(Encoder *encoder, Opened *opened, Left left)
+{
+    mark(encoder, OPEN);
+    opened->left[opened->count++] = left;
+}
+
+static bool is_zero(Bytes value)
+{
+    for (size_t at = 0; at < value.size; at++)
+        if (value.data[at])
+            return false;
+    return true;
+}
+
+/* A signed number as one without sign, small where it was close to 0. */
+static uint64_t fold(uint64_t value)
+{
+    return value >> 63 ? ~value << 1 | 1 : value << 1;
+}
+
+/* What a number is close to, by its code. */
+static uint64_t base_of(const Around *around, char code, int64_t before)
+{
+    switch (code) {
+    case 'l':
+        return (uint64_t)around->lt;
+    case 'p':
+        return (uint64_t)around->lt_before;
+    case 't':
+        return (uint64_t)around->now;
+    case 'g':
+        return before > 0 ? (uint64_t)before / GAS_PRICE : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Find where in its message's body an opcode stands, near its beginning; -1: nowhere. */
+static int find_opcode(const Table *table, const Layout *layout, Place place, int64_t value)
+{
+    if (layout->body < 0)
+        return -1;
+    int column = layout->places[layout->body];
+    const Cells *cells = cells_of(table, column, place);
+    if (is_null(cells, place.row))
+        return -1;
+    Bytes body = bytes_of(cells, table->columns[column].form, place.row);
+    uint32_t opcode = (uint32_t)value;
+    const uint8_t four[OPCODE_BYTES] = {(uint8_t)(opcode >> 24), (uint8_t)(opcode >> 16),
+                                        (uint8_t)(opcode >> 8), (uint8_t)opcode};
+    size_t end = body.size < LAST_PLACE ? body.size : LAST_PLACE;
+    for (size_t at = 0; at + OPCODE_BYTES <= end; at++)
+        if (memcmp(body.data + at, four, OPCODE_BYTES) == 0)
+            return (int)at;
+    return -1;
+}
+
+static void open_number(Encoder *encoder, Opened *opened, const Around *around, char code,
+                        int64_t value)
+{
+    uint64_t number = code == 'r' ? reverse_bits((uint64_t)value)
+                                  : fold((uint64_t)value - base_of(around, code, opened->before));
+    if (value)
+        leave(encoder, opened, (Left){.code = 'i', .number = number});
+    else
+        mark(encoder, ZERO);
+}
+
+static void open_bytes(Encoder *encoder, Opened *opened, char code, Bytes value)
+{
+    bool is_hash = code == 'b' || code == 'n' || code == 'h';
+    if (is_hash ? value.size <= SHAPED_BYTES || (value.size == HASH_BYTES && is_zero(value))
+                : !value.size)
+        mark_constant(encoder, code == 's' ? SHORT_TEXT : SHORT_BYTES, value);
+    else
+        leave(encoder, opened, (Left){.code = code, .bytes = value});
+}
+
+/* Mark a column in the shape, and leave open what the shape does not have. */
+static void open_column(Encoder *encoder, Opened *opened, const Layout *layout, int at,
+                        const Table *table, Place place, const Around *around)
+{
+    const Column *column = &table->columns[layout->places[at]];
+    const Cells *cells = cells_of(table, layout->places[at], place);
+    char code = layout->codes[at];
+    int64_t number = 0;
+    int in_body;
+    if (is_null(cells, place.row)) {
+        mark(encoder, ABSENT);
+    } else if (column->form == BITS) {
+        mark(encoder, bit_of(cells, place.row) ? TRUE_BIT : FALSE_BIT);
+    } else if (column->form == INTEGER) {
+        number = integer_of(cells, column->width, place.row);
+        if (code == 'o' && number &&
+            (in_body = find_opcode(table, layout, place, number)) >= 0) {
+            mark(encoder, IN_BODY);
+            append_number(&encoder->key, (uint64_t)in_body);
+        } else {
+            open_number(encoder, opened, around, code, number);
+        }
+    } else if (column->form == AMOUNT) {
+        Bytes value = {cells->data + (cells->offset + place.row) * AMOUNT_BYTES, AMOUNT_BYTES};
+        if (is_zero(value))
+            mark(encoder, ZERO);
+        else
+            leave(encoder, opened, (Left){.code = code, .bytes = value});
+    } else {
+        Bytes value = bytes_of(cells, column->form, place.row);
+        if (code == '.')
+            mark_constant(encoder, SHORT_TEXT, value);
+        else
+            open_bytes(encoder, opened, code, value);
+    }
+    opened->before = number;
+}
+
+/* Return the number of the shape whose key was collected. */
+static uint64_t number_shape(Encoder *encoder)
+{
+    Bytes key = {encoder->key.data, encoder->key.size};
+    uint64_t hash = map_hash(&encoder->shapes, key);
+    Entry *entry = map_find(&encoder->shapes, key, hash);
+    if (entry)
+        return entry->value;
+    uint64_t number = encoder->shapes.count;
+    if (!map_add(&encoder->shapes, key, hash, number, true)) {
+        encoder->failed = true;
+        return 0;
+    }
+    key.data = map_find(&encoder->shapes, key, hash)->key;
+    append(&encoder->shape_list, &key, sizeof key);
+    return number;
+}
+
+/* Write the digits of a whole number of 128 bits, its little end first; return how many. */
+static size_t write_digits(const uint8_t *amount, char digits[MOST_DIGITS])
+{
+    unsigned __int128 value;
+    memcpy(&value, amount, sizeof value);
+    bool negative = value >> 127;
+    char reversed[MOST_DIGITS];
+    size_t count = 0, size = 0;
+    for (value = negative ? -value : value; value; value /= 10)
+        reversed[count++] = (char)('0' + value % 10);
+    if (negative)
+        digits[size++] = '-';
+    while (count)
+        digits[size++] = reversed[--count];
+    return size;
+}
+
+static void append_left(Encoder *encoder, Growing *out, const Left *left, const Around *around)
+{
+    char digits[MOST_DIGITS];
+    switch (left->code) {
+    case 'i':
+        append_number(out, left->number);
+        break;
+    case 'b':
+        append_bytes(encoder, out, left->bytes, around);
+        break;
+    case 'n':
+        append_next(encoder, out, left->bytes);
+        break;
+    case 'h':
+        append_numbered(encoder, out, left->bytes);
+        break;
+    case 'a':
+        append_far(encoder, out,
+                   (Bytes){(uint8_t *)digits, write_digits(left->bytes.data, digits)});
+        break;
+    default:
+        append_far(encoder, out, left->bytes);
+    }
+}
+
+void encode_row(Encoder *encoder, Growing *out, const Layout *layout, const Table *table,
+                Place place, const Around *around, uint64_t bias)
+{
+    Opened opened = {.count = 0, .before = 0};
+    uint8_t kind = (uint8_t)layout->kind;
+    encoder->key.size = 0;
+    append(&encoder->key, &kind, 1);
+    for (int at = 0; at < layout->count; at++)
+        open_column(encoder, &opened, layout, at, table, place, around);
+    if (encoder->key.failed) {
+        encoder->failed = true;
+        return;
+    }
+    encoder->far_end = -1;
+    append_number(out, number_shape(encoder) + bias);
+    for (int at = 0; at < opened.count; at++)
+        append_left(encoder, out, &opened.left[at], around);
+    encoder->failed = encoder->failed || out->failed;
+}
+
+static uint64_t read_size(const uint8_t **at)
+{
+    uint64_t size = 0;
+    for (int shift = 0;; shift += 7) {
+        uint8_t byte = *(*at)++;
+        size |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return size;
+    }
+}
+
+/* Return the constant of a column as its shape's key has it; `code` becomes that of the shape. */
+static PyObject *read_mark(const uint8_t **at, char *code)
+{
+    char open = *code == 'o' ? 'i' : *code;
+    Mark what = *(*at)++;
+    *code = what == OPEN ? open : what == IN_BODY ? 'o' : '.';
+    switch (what) {
+    case FALSE_BIT:
+    case TRUE_BIT:
+        return PyBool_FromLong(what == TRUE_BIT);
+    case ZERO:
+        return PyLong_FromLong(0);
+    case IN_BODY:
+        return PyLong_FromUnsignedLongLong(read_size(at));
+    case SHORT_BYTES:
+    case SHORT_TEXT: {
+        uint64_t size = read_size(at);
+        const char *data = (const char *)*at;
+        *at += size;
+        return what == SHORT_TEXT ? PyUnicode_DecodeUTF8(data, (Py_ssize_t)size, NULL)
+                                  : PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+    }
+    default:
+        return Py_NewRef(Py_None);
+    }
+}
+
+static PyObject *read_shape_key(const uint8_t *at, const Layout layouts[KINDS])
+{
+    const Layout *layout = &layouts[*at++];
+    char codes[MOST_COLUMNS];
+    memcpy(codes, layout->codes, sizeof codes);
+    PyObject *constants = PyTuple_New(layout->count);
+    for (int column = 0; constants && column < layout->count; column++) {
+        PyObject *constant = read_mark(&at, &codes[column]);
+        if (!constant || PyTuple_SetItem(constants, column, constant) < 0)
+            Py_CLEAR(constants);
+    }
+    return constants ? Py_BuildValue("iy#N", (int)layout->kind, codes, (Py_ssize_t)layout->count,
+                                     constants)
+                     : NULL;
+}
+
+PyObject *list_shapes(const Encoder *encoder, const Layout layouts[KINDS])
+{
+    const Bytes *keys = (const Bytes *)(const void *)encoder->shape_list.data;
+    Py_ssize_t count = (Py_ssize_t)(encoder->shape_list.size / sizeof *keys);
+    Py_ssize_t hashes = (Py_ssize_t)(encoder->number_list.size / HASH_BYTES);
+    PyObject *shapes = PyList_New(count), *numbered = PyList_New(hashes);
+    for (Py_ssize_t at = 0; shapes && at < count; at++) {
+        PyObject *shape = read_shape_key(keys[at].data, layouts);
+        if (!shape || PyList_SetItem(shapes, at, shape) < 0)
+            Py_CLEAR(shapes);
+    }
+    for (Py_ssize_t at = 0; numbered && at < hashes; at++) {
+        const uint8_t *hash = encoder->number_list.data + at * HASH_BYTES;
+        PyObject *bytes = PyBytes_FromStringAndSize((const char *)hash, HASH_BYTES);
+        if (!bytes || PyList_SetItem(numbered, at, bytes) < 0)
+            Py_CLEAR(numbered);
+    }
+    PyObject *found = shapes && numbered ? PyTuple_Pack(2, shapes, numbered) : NULL;
+    Py_XDECREF(shapes);
+    Py_XDECREF(numbered);
+    return found;
+}

@@ -1,0 +1,78 @@
+/* Rows to records: see module tonlake.lake.index.segment.shape for the format. */
+#ifndef TONLAKE_ENCODE_H
+#define TONLAKE_ENCODE_H
+
+#include "growing.h"
+#include "map.h"
+#include "table.h"
+
+enum { MOST_COLUMNS = 96 };
+
+/* Columns of a kind of rows, their codes, and where they are among those of a table. */
+typedef struct {
+    Kind kind;
+    int count, body; /* place of the body, or -1 */
+    char codes[MOST_COLUMNS];
+    int places[MOST_COLUMNS];
+} Layout;
+
+/* What a row may refer to: NULL where there is none. */
+typedef struct {
+    const uint8_t *account, *in_hash, *hash_before, *state_before;
+    int64_t lt, lt_before, now;
+} Around;
+
+typedef struct {
+    uint64_t at; /* where in all records the next one will stand */
+    size_t most_remembered, most_numbered;
+    Map shapes;
+    Map seen, repeated; /* where in all records bytes stand: found once, and again */
+    Map numbered;
+    Growing shape_list, number_list; /* Bytes: the keys of both by their numbers */
+    Growing fresh;                   /* bytes of the record being written */
+    Growing key;
+    int64_t far_end; /* where the far bytes end that the row had last, or -1 */
+    bool failed;     /* no memory */
+} Encoder;
+
+/* Bytes that stand in the record being written, and not before. */
+typedef struct {
+    uint64_t hash;
+    size_t at, size;
+} Fresh;
+
+/* Append a number that is not negative. */
+static inline void append_number(Growing *out, uint64_t number)
+{
+    uint8_t *to = grow(out, 10);
+    if (!to)
+        return;
+    for (; number > 0x7f; number >>= 7)
+        *to++ = (uint8_t)(number | 0x80);
+    *to++ = (uint8_t)number;
+    out->size = (size_t)(to - out->data);
+}
+
+/* Append a row of a table; `bias` is added to its shape's number. */
+void encode_row(Encoder *encoder, Growing *out, const Layout *layout, const Table *table,
+                Place place, const Around *around, uint64_t bias);
+
+/* Append bytes that no constant has: those that stand near, before, or are new. */
+void append_bytes(Encoder *encoder, Growing *out, Bytes value, const Around *around);
+void append_next(Encoder *encoder, Growing *out, Bytes value);
+void append_far(Encoder *encoder, Growing *out, Bytes value);
+void append_numbered(Encoder *encoder, Growing *out, Bytes value);
+
+/* Remember where the bytes of a record stand, which begins at `start` of `out`. */
+void end_record(Encoder *encoder, const Growing *out, size_t start);
+
+/* Forget the bytes of a row that stands outside of the records. */
+void end_row(Encoder *encoder);
+
+/* Return all shapes, a list of (kind, codes, constants), and the hashes that have numbers. */
+PyObject *list_shapes(const Encoder *encoder, const Layout layouts[KINDS]);
+
+void open_encoder(Encoder *encoder);
+void free_encoder(Encoder *encoder);
+
+#endif

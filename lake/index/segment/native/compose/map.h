@@ -1,0 +1,46 @@
+/* A map from bytes to numbers. Keys may come from the chain, so that its hash has a secret. */
+#ifndef TONLAKE_MAP_H
+#define TONLAKE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    const uint8_t *data;
+    size_t size;
+} Bytes;
+
+typedef struct {
+    const uint8_t *key; /* NULL: free */
+    uint64_t value;
+    uint32_t hash, size;
+} Entry;
+
+typedef struct Block Block;
+
+typedef struct {
+    uint64_t secret[2];
+    Entry *entries;
+    size_t room, count; /* places, a power of two; entries */
+    size_t left;        /* places that are not free, though some may be of removed entries */
+    Block *blocks;      /* bytes of keys that were copied */
+} Map;
+
+/* Hash bytes with the map's secret (SipHash-1-3). */
+uint64_t map_hash(const Map *map, Bytes key);
+
+/* Find the entry of a key, or NULL; good until the next one is added. */
+Entry *map_find(const Map *map, Bytes key, uint64_t hash);
+
+/* Add a key that is not there; without `copies`, its bytes must outlive the map. False without
+   memory. */
+bool map_add(Map *map, Bytes key, uint64_t hash, uint64_t value, bool copies);
+
+/* Remove an entry that was found. */
+void map_remove(Map *map, Entry *entry);
+
+/* Remove all entries and their memory. */
+void map_clear(Map *map);
+
+#endif
