@@ -14,29 +14,41 @@ typedef struct {
     Bytes bytes;
 } Left;
 
+/* A row while its shape is found; all marks of a row find room in the key without growing it. */
 typedef struct {
-    Left left[MOST_COLUMNS];
-    int count;
+    const Layout *layout;
+    const Table *table;
+    const Around *around;
+    Place place;
+    const Cells *cells; /* of its batch */
+    Growing *key;
     int64_t before; /* the number in the column before; 0: it has none */
+    int count;
+    Left left[MOST_COLUMNS];
 } Opened;
 
-static void mark(Encoder *encoder, Mark what)
+enum { MARK_BYTES = 2, ROOM = (MOST_COLUMNS + 1) * MARK_BYTES };
+
+static inline void mark(Opened *opened, Mark what)
 {
-    uint8_t byte = (uint8_t)what;
-    append(&encoder->key, &byte, 1);
+    opened->key->data[opened->key->size++] = (uint8_t)what;
 }
 
-static void mark_constant(Encoder *encoder, Mark what, Bytes value)
+static void mark_constant(Opened *opened, Mark what, Bytes value)
 {
-    mark(encoder, what);
-    append_number(&encoder->key, value.size);
-    append(&encoder->key, value.data, value.size);
+    mark(opened, what);
+    append_number(opened->key, value.size);
+    append(opened->key, value.data, value.size);
+    grow(opened->key, ROOM);
 }
 
-static void leave(Encoder *encoder, Opened *opened, Left left)
+static inline void leave(Opened *opened, char code, uint64_t number, Bytes bytes)
 {
-    mark(encoder, OPEN);
-    opened->left[opened->count++] = left;
+    mark(opened, OPEN);
+    Left *left = &opened->left[opened->count++];
+    left->code = code;
+    left->number = number;
+    left->bytes = bytes;
 }
 
 static bool is_zero(Bytes value)
@@ -71,15 +83,16 @@ static uint64_t base_of(const Around *around, char code, int64_t before)
 }
 
 /* Find where in its message's body an opcode stands, near its beginning; -1: nowhere. */
-static int find_opcode(const Table *table, const Layout *layout, Place place, int64_t value)
+static int find_opcode(const Opened *opened, int64_t value)
 {
+    const Layout *layout = opened->layout;
     if (layout->body < 0)
         return -1;
-    int column = layout->places[layout->body];
-    const Cells *cells = cells_of(table, column, place);
-    if (is_null(cells, place.row))
+    const Cells *cells = &opened->cells[layout->places[layout->body]];
+    if (is_null(cells, opened->place.row))
         return -1;
-    Bytes body = bytes_of(cells, table->columns[column].form, place.row);
+    Form form = opened->table->columns[layout->places[layout->body]].form;
+    Bytes body = bytes_of(cells, form, opened->place.row);
     uint32_t opcode = (uint32_t)value;
     const uint8_t four[OPCODE_BYTES] = {(uint8_t)(opcode >> 24), (uint8_t)(opcode >> 16),
                                         (uint8_t)(opcode >> 8), (uint8_t)opcode};
@@ -90,63 +103,66 @@ static int find_opcode(const Table *table, const Layout *layout, Place place, in
     return -1;
 }
 
-static void open_number(Encoder *encoder, Opened *opened, const Around *around, char code,
-                        int64_t value)
+static void open_number(Opened *opened, char code, int64_t value)
 {
-    uint64_t number = code == 'r' ? reverse_bits((uint64_t)value)
-                                  : fold((uint64_t)value - base_of(around, code, opened->before));
-    if (value)
-        leave(encoder, opened, (Left){.code = 'i', .number = number});
-    else
-        mark(encoder, ZERO);
+    int in_body = code == 'o' && value ? find_opcode(opened, value) : -1;
+    if (!value) {
+        mark(opened, ZERO);
+    } else if (in_body >= 0) {
+        mark(opened, IN_BODY);
+        mark(opened, (Mark)in_body);
+    } else {
+        uint64_t number =
+            code == 'r' ? reverse_bits((uint64_t)value)
+                        : fold((uint64_t)value - base_of(opened->around, code, opened->before));
+        leave(opened, 'i', number, (Bytes){NULL, 0});
+    }
+    opened->before = value;
 }
 
-static void open_bytes(Encoder *encoder, Opened *opened, char code, Bytes value)
+static void open_bytes(Opened *opened, char code, Bytes value)
 {
-    bool is_hash = code == 'b' || code == 'n' || code == 'h';
-    if (is_hash ? value.size <= SHAPED_BYTES || (value.size == HASH_BYTES && is_zero(value))
-                : !value.size)
-        mark_constant(encoder, code == 's' ? SHORT_TEXT : SHORT_BYTES, value);
+    bool is_constant = code == '.' || !value.size;
+    if (code != 's')
+        is_constant = is_constant || value.size <= SHAPED_BYTES ||
+                      (value.size == HASH_BYTES && is_zero(value));
+    if (is_constant)
+        mark_constant(opened, code == '.' || code == 's' ? SHORT_TEXT : SHORT_BYTES, value);
     else
-        leave(encoder, opened, (Left){.code = code, .bytes = value});
+        leave(opened, code, 0, value);
+}
+
+static void open_amount(Opened *opened, char code, const Cells *cells)
+{
+    int64_t at = cells->offset + opened->place.row;
+    Bytes value = {cells->data + at * AMOUNT_BYTES, AMOUNT_BYTES};
+    if (is_zero(value))
+        mark(opened, ZERO);
+    else
+        leave(opened, code, 0, value);
 }
 
 /* Mark a column in the shape, and leave open what the shape does not have. */
-static void open_column(Encoder *encoder, Opened *opened, const Layout *layout, int at,
-                        const Table *table, Place place, const Around *around)
+static inline void open_column(Opened *opened, int at)
 {
-    const Column *column = &table->columns[layout->places[at]];
-    const Cells *cells = cells_of(table, layout->places[at], place);
-    char code = layout->codes[at];
-    int64_t number = 0;
-    int in_body;
-    if (is_null(cells, place.row)) {
-        mark(encoder, ABSENT);
-    } else if (column->form == BITS) {
-        mark(encoder, bit_of(cells, place.row) ? TRUE_BIT : FALSE_BIT);
+    int place = opened->layout->places[at];
+    const Column *column = &opened->table->columns[place];
+    const Cells *cells = &opened->cells[place];
+    uint32_t row = opened->place.row;
+    char code = opened->layout->codes[at];
+    if (is_null(cells, row)) {
+        mark(opened, ABSENT);
     } else if (column->form == INTEGER) {
-        number = integer_of(cells, column->width, place.row);
-        if (code == 'o' && number &&
-            (in_body = find_opcode(table, layout, place, number)) >= 0) {
-            mark(encoder, IN_BODY);
-            append_number(&encoder->key, (uint64_t)in_body);
-        } else {
-            open_number(encoder, opened, around, code, number);
-        }
+        open_number(opened, code, integer_of(cells, column->width, row));
+        return;
+    } else if (column->form == BITS) {
+        mark(opened, bit_of(cells, row) ? TRUE_BIT : FALSE_BIT);
     } else if (column->form == AMOUNT) {
-        Bytes value = {cells->data + (cells->offset + place.row) * AMOUNT_BYTES, AMOUNT_BYTES};
-        if (is_zero(value))
-            mark(encoder, ZERO);
-        else
-            leave(encoder, opened, (Left){.code = code, .bytes = value});
+        open_amount(opened, code, cells);
     } else {
-        Bytes value = bytes_of(cells, column->form, place.row);
-        if (code == '.')
-            mark_constant(encoder, SHORT_TEXT, value);
-        else
-            open_bytes(encoder, opened, code, value);
+        open_bytes(opened, code, bytes_of(cells, column->form, row));
     }
-    opened->before = number;
+    opened->before = 0;
 }
 
 /* Return the number of the shape whose key was collected. */
@@ -212,21 +228,27 @@ static void append_left(Encoder *encoder, Growing *out, const Left *left, const 
 void encode_row(Encoder *encoder, Growing *out, const Layout *layout, const Table *table,
                 Place place, const Around *around, uint64_t bias)
 {
-    Opened opened = {.count = 0, .before = 0};
-    uint8_t kind = (uint8_t)layout->kind;
+    Opened opened;
+    opened.layout = layout;
+    opened.table = table;
+    opened.around = around;
+    opened.place = place;
+    opened.cells = table->batches[place.batch].cells;
+    opened.key = &encoder->key;
+    opened.before = opened.count = 0;
     encoder->key.size = 0;
-    append(&encoder->key, &kind, 1);
-    for (int at = 0; at < layout->count; at++)
-        open_column(encoder, &opened, layout, at, table, place, around);
-    if (encoder->key.failed) {
+    if (!grow(&encoder->key, ROOM)) {
         encoder->failed = true;
         return;
     }
+    mark(&opened, (Mark)layout->kind);
+    for (int at = 0; at < layout->count && !encoder->key.failed; at++)
+        open_column(&opened, at);
     encoder->far_end = -1;
     append_number(out, number_shape(encoder) + bias);
     for (int at = 0; at < opened.count; at++)
         append_left(encoder, out, &opened.left[at], around);
-    encoder->failed = encoder->failed || out->failed;
+    encoder->failed = encoder->failed || encoder->key.failed || out->failed;
 }
 
 static uint64_t read_size(const uint8_t **at)
@@ -253,7 +275,7 @@ static PyObject *read_mark(const uint8_t **at, char *code)
     case ZERO:
         return PyLong_FromLong(0);
     case IN_BODY:
-        return PyLong_FromUnsignedLongLong(read_size(at));
+        return PyLong_FromLong(*(*at)++);
     case SHORT_BYTES:
     case SHORT_TEXT: {
         uint64_t size = read_size(at);
