@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tonlake.lake.index.segment.file import SegmentWriter
 
 
 def list_postings(
@@ -30,3 +33,43 @@ def count_equal_bits(keys: Sequence[int]) -> int:
 
 def _differ(keys: Sequence[int], cut_bits: int) -> bool:
     return len({key >> cut_bits for key in keys}) == len(set(keys))
+
+
+def cut_hash(value: bytes) -> int:
+    return int.from_bytes(value[:8], "big")
+
+
+def count_cut_bits(count: int) -> int:
+    return 64 - max(32, count.bit_length() + 16)
+
+
+def write_keys(writer: SegmentWriter, name: str, keys: Sequence[int]) -> None:
+    cut_bits = count_cut_bits(len(keys))
+    writer.add_numbers(name, array("q", (key >> cut_bits for key in keys)), cut_bits)
+
+
+def write_postings(
+    writer: SegmentWriter,
+    name: str,
+    names: Sequence[str],
+    rows: Iterable[tuple[int, ...]],
+    unique: Sequence[str] = ("row",),
+    *,
+    hashed: bool = False,
+    apart: bool = False,
+) -> None:
+    """Write the arrays of postings; see ``tonlake.lake.index.segment.postings``."""
+    listed = list(zip(*rows, strict=True)) or [()] * len(names)
+    columns = dict(zip(names, listed, strict=True))
+    cut_bits = count_cut_bits(len(columns["key"])) if hashed else 0
+    if apart:
+        cut_bits = min(cut_bits, max(1, count_equal_bits(columns["key"])))
+    found = list_postings(columns, unique, cut_bits)
+    ends = {row["key"]: at for at, row in enumerate(found, 1)}
+    arrays = {"key": [row["key"] for row in found]}
+    if len(found) - len(ends) > len(found) / 3:
+        arrays = {"key": list(ends), "end": list(ends.values())}
+    arrays |= {name: [row[name] for row in found] for name in ("row", "place") if name in names}
+    for column, numbers in arrays.items():
+        cut = cut_bits if column == "key" else 0
+        writer.add_numbers(f"{name}.{column}", array("q", numbers), cut)

@@ -1,0 +1,119 @@
+"""Contracts and moves of a segment in plain Python: the extension's are compared with these."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tests.lake.index.reference.postings import cut_hash, write_postings
+from tonlake.lake.index.segment.contracts import INDEXED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+    from tonlake.lake.index.segment.contracts import Indexed
+    from tonlake.lake.index.segment.file import SegmentWriter
+
+_HASH_BYTES = 32
+_MOST_INT = (1 << 63) - 1
+_UNIQUE = frozenset({"data_hash", "tx_hash"})
+_REPEATED = "content"
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def write_contracts(
+    writer: SegmentWriter,
+    parts: Iterable[tuple[str, pa.Table]],
+    most_remembered: int = 500_000,
+    most_texts: int = 10_000,
+) -> None:
+    """Write rows that come in parts by table, those of one table together."""
+    pool = _Pool(most_remembered)
+    for name, tables in groupby(parts, key=itemgetter(0)):
+        made = _TableWriter(writer, INDEXED[name], pool, most_texts)
+        made.write(table for _, table in tables)
+    writer.add("contract.hash", pool.bytes)
+
+
+class _Pool:
+    """Hashes that stand in rows by number."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.bytes = bytearray()
+        self._numbers: dict[bytes, int] = {}
+
+    def number_of(self, value: bytes) -> int:
+        number = self._numbers.get(value)
+        if number is None:
+            if len(self._numbers) >= self._most:
+                self._numbers.clear()
+            number = self._numbers[value] = len(self.bytes) // _HASH_BYTES
+            self.bytes += value
+        return number
+
+
+class _TableWriter:
+    """Writes the arrays of one table."""
+
+    def __init__(self, writer: SegmentWriter, table: Indexed, pool: _Pool, most_texts: int) -> None:
+        self._writer, self._table, self._pool = writer, table, pool
+        self._most_texts = most_texts
+        names = table.columns
+        self._pooled = [at for at in table.places_of("hash") if names[at] not in _UNIQUE]
+        self._amounts = table.places_of("amount")
+        self._content = names.index(_REPEATED) if _REPEATED in names else None
+        self._contents: dict[str, int] = {}
+        self._at, self._order = array("q", [0]), array("q")
+        self._keys = {name: (array("Q"), array("I")) for name in table.addresses}
+
+    def write(self, tables: Iterable[pa.Table]) -> None:
+        writer, name = self._writer, self._table.name
+        writer.begin(f"{name}.data")
+        for table in tables:
+            for row in table.to_pylist():
+                self._add([row[name] for name in self._table.columns])
+        writer.add_numbers(f"{name}.at", self._at)
+        writer.add_numbers(f"{name}.order", self._order)
+        for column, (keys, rows) in self._keys.items():
+            order = (self._order[row] for row in rows)
+            found = zip(keys, order, rows, strict=True)
+            columns = ("key", "order", "row")
+            write_postings(writer, f"{name}.{column}", columns, found, hashed=True)
+
+    def _add(self, values: list[Any]) -> None:
+        number, names = len(self._order), self._table.columns
+        for column, (keys, rows) in self._keys.items():
+            address = values[names.index(column)]
+            if address is not None:
+                keys.append(cut_hash(address))
+                rows.append(number)
+        self._order.append(values[names.index(self._table.order)])
+        for at in self._pooled:
+            if values[at] is not None:
+                values[at] = self._pool.number_of(values[at])
+        for at in self._amounts:
+            if values[at] is not None:
+                values[at] = _write_amount(int(values[at]))
+        if self._content is not None and values[self._content] is not None:
+            values[self._content] = self._shorten(values[self._content], number)
+        data = _encode(values)
+        self._writer.write(data)
+        self._at.append(self._at[-1] + len(data))
+
+    def _shorten(self, text: str, number: int) -> str | int:
+        """Return the number of an earlier row with the same content, or the text itself."""
+        if len(self._contents) >= self._most_texts:
+            self._contents.clear()
+        earlier = self._contents.setdefault(text, number)
+        return text if earlier == number else earlier
+
+
+def _write_amount(amount: int) -> int | str:
+    return amount if -_MOST_INT <= amount <= _MOST_INT else str(amount)
