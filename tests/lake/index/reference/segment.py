@@ -190,8 +190,8 @@ class Reference:
         write_keys(writer, "ended.key", [cut_hash(row["trace_id"]) for row in rows])
         data, at = bytearray(), [0]
         for row in rows:
-            first = find(row["trace_id"])
-            root = None if first is None else (first, *pick(self.rows[first], ("lt", "now")))
+            began: int | None = find(row["trace_id"])
+            root = None if began is None else (began, *pick(self.rows[began], ("lt", "now")))
             data += self.encoder.encode_trace(row["trace_id"], root, pick(row, TRACE.columns))
             at.append(len(data))
         add_numbers(writer, "ended.at", at)
