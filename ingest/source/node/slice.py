@@ -14,7 +14,7 @@ import hashlib
 import re
 import struct
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.followed import FollowedStore
@@ -57,6 +57,14 @@ _UNSIGNED = (1 << 64) - 1
 PackageKey = tuple[int, int, int]
 
 
+class Package(NamedTuple):
+    """A package's file, its name in the node's folder, and the bytes that the index vouches for."""
+
+    path: Path
+    name: str
+    bound: int
+
+
 def name_package_folder(package: int) -> str:
     """Return the folder of a package or slice, relative to the node's folder."""
     return f"{PACKAGES_FOLDER}/arch{package // SLICES_PER_FOLDER:04d}"
@@ -84,10 +92,12 @@ class Slice:
         name = self._index_name()
         self.store = FollowedStore(db_dir / name, name, scratch)
         self._packages: dict[PackageKey, int] = {}
+        self._found: dict[PackageKey, Package] = {}
         self._read_layout()
 
     def catch_up(self) -> bool:
         """Show what the node wrote since; return False when its files did not change."""
+        self._found.clear()
         changed = self.store.catch_up()
         if changed:
             self._read_layout()
@@ -151,15 +161,23 @@ class Slice:
         if self._depth is not None and block_id.workchain != MASTERCHAIN:
             shard = shard_prefix(block_id.shard, self._depth)
         workchain = MASTERCHAIN if self._depth is None else block_id.workchain
-        index = self._packages.get((package, workchain, shard))
-        if index is None:
+        found = self._find_package((package, workchain, shard))
+        if found is None:
             raise SourceError(
                 f"{self.store.name}: has an offset for block {block_id}, but lists no package"
                 f" {package} for it"
             )
-        bound = self._number("status" if self._size is None else f"status.{index}")
-        name = self._package_name(package, workchain, shard)
-        return EntryPlace(self.db_dir / name, name, offset, bound or 0)
+        return EntryPlace(found.path, found.name, offset, found.bound)
+
+    def _find_package(self, key: PackageKey) -> Package | None:
+        """Return the file of a package; None if the index lists none."""
+        found = self._found.get(key)
+        index = self._packages.get(key)
+        if found is None and index is not None:
+            bound = self._number("status" if self._size is None else f"status.{index}")
+            name = self._package_name(*key)
+            found = self._found[key] = Package(self.db_dir / name, name, bound or 0)
+        return found
 
     def _read_handle(self, block_id: BlockId, value: bytes) -> BlockHandle:
         """Read a handle, and make sure that it is the one of the block that its key names."""

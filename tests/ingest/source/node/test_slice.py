@@ -129,6 +129,7 @@ def test_the_older_separator_is_preferred_where_both_files_are(
     assert opened.locate(block, mc_seqno).path == path  # type: ignore[union-attr]
     older = path.with_name(path.name.replace("_", ":"))
     older.write_bytes(path.read_bytes())
+    opened.catch_up()
     assert opened.locate(block, mc_seqno).path == older  # type: ignore[union-attr]
     opened.close()
 
