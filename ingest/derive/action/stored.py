@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.decode.cell.writer import serialize_single
-from tonlake.ingest.derive.action.account.facts import READERS, show_address
+from tonlake.ingest.derive.action.account.facts import NAMES_BY_CODE, READERS, show_address
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.ingest.derive.action.protocol import telegram
@@ -66,6 +66,8 @@ INIT_STATE_COLUMNS = ("msg_hash", "init_state")
 
 _OF_TOKENS = frozenset((0x0F8A7EA5, 0x178D4519, 0x595F07BC, 0x5FCC3D14))
 """Opcodes of calls to jetton wallets and NFT items: transfers and burns. TEP-74, TEP-62."""
+
+_KNOWN_CODE = pa.array(list(NAMES_BY_CODE), pa.binary(32))
 
 _REFS_MASK = 0xF8
 _OPCODE_MASK = 0xFFFFFFFF
@@ -211,7 +213,10 @@ def read_facts(rows: Rows, accounts: pa.Array) -> History:
     for name, read in READERS.items():
         if name not in rows.tables or not rows.tables[name].num_rows:
             continue
-        for row in iter_dicts(_filter(rows.take(name), "account", accounts)):
+        found = _filter(rows.take(name), "account", accounts)
+        if name == ACCOUNT_STATES.name:
+            found = _filter(found, "code_hash", _KNOWN_CODE)
+        for row in iter_dicts(found):
             address = show_address(row["workchain"], row["account"]) or ""
             for interface, facts in read(row, address):
                 history.setdefault(address, []).append((row["mc_seqno"], interface, facts))

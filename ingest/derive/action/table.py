@@ -57,14 +57,13 @@ class ActionRows:
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the rows of every table that follows from actions, by name."""
-        return {ACTIONS.name: _collect(ACTIONS, self._rows), **_derive(self._rows)}
+        actions = _collect(ACTIONS, self._rows)
+        return {ACTIONS.name: actions, **_derive(actions, self._rows)}
 
 
-def _derive(rows: Sequence[Row]) -> dict[str, pa.Table]:
+def _derive(actions: pa.Table, rows: Sequence[Row]) -> dict[str, pa.Table]:
     return {
-        ACTION_ACCOUNTS.name: _collect(
-            ACTION_ACCOUNTS, (each for row in rows for each in _list_accounts(row))
-        ),
+        ACTION_ACCOUNTS.name: _list_accounts(actions, rows),
         DEX_SWAPS.name: _collect(
             DEX_SWAPS, (_make_swap(row) for row in rows if row["type"] == "jetton_swap")
         ),
@@ -119,12 +118,21 @@ def _fit(amount: int | None) -> int | None:
     return amount if amount is not None and abs(amount) <= _MAX_AMOUNT else None
 
 
-def _list_accounts(row: Row) -> Iterable[Row]:
-    shared = {name: row.get(name) for name in ACTION_ACCOUNTS.names}
-    for address in row["accounts"]:
-        workchain, _, account = address.partition(":")
-        if account:
-            yield shared | {"workchain": int(workchain), "account": bytes.fromhex(account)}
+def _list_accounts(actions: pa.Table, rows: Sequence[Row]) -> pa.Table:
+    """Return a row for each account of each action; all but the account is of the action."""
+    found = [
+        (place, int(workchain), bytes.fromhex(account))
+        for place, row in enumerate(rows)
+        for workchain, _, account in (address.partition(":") for address in row["accounts"])
+        if account
+    ]
+    if not found:
+        return ACTION_ACCOUNTS.empty
+    places, workchains, accounts = zip(*found, strict=True)
+    own = {"workchain": workchains, "account": accounts}
+    shared = actions.select([name for name in ACTION_ACCOUNTS.names if name not in own])
+    columns = dict(zip(shared.column_names, shared.take(pa.array(places)).columns, strict=True))
+    return pa.table(own | columns, schema=ACTION_ACCOUNTS.arrow)
 
 
 def _make_swap(row: Row) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.derive.action.interface import DNS_ITEM, Facts
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_NAMES_BY_CODE = {
+NAMES_BY_CODE = {
     bytes.fromhex("9a3ec14bc098f6b44064c305222caea2800f17dda85ee6a8198a7095ede10dcf"): (
         "NominatorPool"
     ),
@@ -29,6 +30,7 @@ _NAMES_BY_CODE = {
 """Interfaces that are known by the hash of the code alone."""
 
 
+@lru_cache(maxsize=1 << 16)
 def show_address(workchain: int | None, account: bytes | None) -> str | None:
     """Return a raw address; None for no address."""
     return None if account is None else f"{workchain}:{account.hex().upper()}"
@@ -97,9 +99,7 @@ def _read_order(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
 
 
 def _read_state(row: Row, address: str) -> Iterator[tuple[str, Facts]]:
-    name = _NAMES_BY_CODE.get(row["code_hash"])
-    if name is not None:
-        yield name, {"address": address}
+    yield NAMES_BY_CODE[row["code_hash"]], {"address": address}
 
 
 READERS: Mapping[str, Callable[[Row, str], Iterator[tuple[str, Facts]]]] = {
@@ -110,4 +110,4 @@ READERS: Mapping[str, Callable[[Row, str], Iterator[tuple[str, Facts]]]] = {
     MULTISIG_ORDERS.name: _read_order,
     ACCOUNT_STATES.name: _read_state,
 }
-"""What reads the interfaces of an account from a row, by table."""
+"""What reads the interfaces of an account from a row, by table; states of known code alone."""
