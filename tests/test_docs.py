@@ -14,6 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from tests.commands import list_commands, walk_commands
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.api.command.loading import NAMES, render_settings
 from tonlake.api.command.main import main
@@ -23,8 +24,6 @@ from tonlake.lake.command.dictionary import SOURCE, render_dbt, render_markdown
 from tonlake.lake.duck.views import write_views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonlake.ingest.derive.action.row import Action
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,17 +36,11 @@ def read(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
 
 
-def list_commands(group: click.Group, path: str = "tonlake") -> Iterator[tuple[str, click.Command]]:
-    """Yield every command that does something, with the words it is called by."""
-    for name, command in group.commands.items():
-        words = f"{path} {name}"
-        if isinstance(command, click.Group):
-            yield from list_commands(command, words)
-        else:
-            yield words, command
-
-
-COMMANDS = dict(list_commands(main))
+COMMANDS = {
+    words: command
+    for name, group in list_commands().items()
+    for words, command in walk_commands(f"tonlake {name}", group)
+}
 
 
 @pytest.mark.parametrize("words", sorted(COMMANDS))

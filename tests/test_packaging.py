@@ -23,6 +23,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from tests.commands import list_commands
 from tonlake.api.command.frozen import find_module
 from tonlake.api.command.main import main
 
@@ -54,7 +55,7 @@ def read_dockerfile() -> list[tuple[str, str]]:
 
 def _read_command(arguments: list[str]) -> None:
     """Hold a command line against the command's own options; nothing is run."""
-    command = main.commands[arguments[0]]
+    command = list_commands()[arguments[0]]
     paths = {"--lake": "/tmp", "--node": "/tmp"}  # noqa: S108 - they must be there, and are
     given = [paths.get(before, word) for before, word in pairwise(arguments)]
     command.make_context(arguments[0], given)

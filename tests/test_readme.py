@@ -9,19 +9,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
 
+from tests.commands import list_commands
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.command.main import main
 from tonlake.lake.duck.views import write_views
-
-if TYPE_CHECKING:
-    import click
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -65,15 +62,11 @@ def test_the_requests_are_answered(path: str, demo_lake: Path) -> None:
         assert client.get(path).status_code == 200
 
 
-def _commands() -> dict[str, click.Command]:
-    return dict(main.commands)
-
-
 def test_every_command_is_listed() -> None:
-    assert set(re.findall(r"^\| `tonlake ([\w-]+)", README, re.MULTILINE)) == set(_commands())
+    assert set(re.findall(r"^\| `tonlake ([\w-]+)", README, re.MULTILINE)) == set(list_commands())
 
 
-@pytest.mark.parametrize("name", sorted(_commands()))
+@pytest.mark.parametrize("name", sorted(list_commands()))
 def test_every_command_has_help_with_an_example(name: str) -> None:
     asked = CliRunner().invoke(main, [name, "--help"], prog_name="tonlake")
     assert asked.exit_code == 0

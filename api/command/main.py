@@ -2,30 +2,70 @@
 
 from __future__ import annotations
 
+import signal
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import click
 
-import tonlake.api.access.cli
-import tonlake.api.command.demo
-import tonlake.api.command.doctor.cli
-import tonlake.api.command.loading
-import tonlake.api.command.serve
-import tonlake.ingest.command.ingest
-import tonlake.ingest.command.transfer
-import tonlake.ingest.spark.cli
-import tonlake.lake.command.cli
-import tonlake.lake.command.compact
-import tonlake.queries.spark.cli
-from tonlake.api.command.loading import compose_settings
-from tonlake.ingest.decode import native
-from tonlake.lake.spark.cli import spark_group
+if TYPE_CHECKING:
+    from tonlake.api.settings import Settings
+
+MODULES = {
+    "classify": "tonlake.ingest.command.action",
+    "compact": "tonlake.lake.command.compact",
+    "config": "tonlake.api.command.loading",
+    "decode": "tonlake.api.command.serve",
+    "demo": "tonlake.api.command.demo",
+    "doctor": "tonlake.api.command.doctor.cli",
+    "explain": "tonlake.ingest.command.action",
+    "export": "tonlake.ingest.command.transfer",
+    "fetch-metadata": "tonlake.ingest.command.metadata",
+    "import": "tonlake.ingest.command.transfer",
+    "ingest": "tonlake.ingest.command.ingest",
+    "key": "tonlake.api.access.cli",
+    "rebuild": "tonlake.ingest.command.rebuild",
+    "schema": "tonlake.lake.command.cli",
+    "serve": "tonlake.api.command.serve",
+    "spark": "tonlake.api.command.spark",
+    "sql": "tonlake.lake.command.cli",
+    "status": "tonlake.lake.command.cli",
+    "upgrade": "tonlake.ingest.command.rebuild",
+    "verify": "tonlake.lake.command.cli",
+    "views": "tonlake.lake.command.cli",
+}
+"""Where each command is: one of ``commands`` of a module."""
 
 
-@click.group(context_settings={"obj": compose_settings})
+class LazyGroup(click.Group):
+    """Commands whose modules are imported when they are named: all of them take a second."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
+        """Return the names of all commands."""
+        return sorted(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command; None if there is none of this name."""
+        if cmd_name not in MODULES:
+            return None
+        listed: list[click.Command] = import_module(MODULES[cmd_name]).commands
+        return next(command for command in listed if command.name == cmd_name)
+
+
+def _read_settings() -> Settings:
+    from tonlake.api.command.loading import compose_settings  # noqa: PLC0415 - help needs none
+
+    return compose_settings()
+
+
+@click.group(cls=LazyGroup, context_settings={"obj": _read_settings})
 @click.version_option(version("tonlake"), prog_name="tonlake")
 def main() -> None:
     """A TON node's storage as a lake of Parquet files, asked with SQL and served over HTTP."""
+    # The command is loaded: from here on Ctrl-C is for it to handle.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @main.result_callback()
@@ -33,21 +73,6 @@ def main() -> None:
 def show_decoder(context: click.Context, _result: object) -> None:
     """Name the decoder in use behind the settings; on stderr, so that JSON stays JSON."""
     if context.invoked_subcommand == "config":
+        from tonlake.ingest.decode import native  # noqa: PLC0415 - other commands need it not
+
         click.echo(f"blocks are decoded by: {native.describe()}", err=True)
-
-
-spark_group.add_command(tonlake.ingest.spark.cli.spark_ingest_command)
-spark_group.add_command(tonlake.queries.spark.cli.spark_sql_command)
-for command in (
-    *tonlake.ingest.command.ingest.commands,
-    *tonlake.ingest.command.transfer.commands,
-    *tonlake.lake.command.cli.commands,
-    *tonlake.lake.command.compact.commands,
-    spark_group,
-    *tonlake.api.access.cli.commands,
-    *tonlake.api.command.serve.commands,
-    *tonlake.api.command.loading.commands,
-    *tonlake.api.command.demo.commands,
-    *tonlake.api.command.doctor.cli.commands,
-):
-    main.add_command(command)

@@ -1,4 +1,4 @@
-"""Where the command ``tonlake`` begins: it loads everything else, which takes a moment."""
+"""Where the command ``tonlake`` begins: it loads what a command needs, which takes a moment."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from tonlake.lake.process.memory import share_with_arrow, without_pandas
 def start(**options: Any) -> None:  # noqa: ANN401 - those of click
     """Run the command; Ctrl-C ends it at once, and silently, until it has begun its work."""
     # Whoever was started with Ctrl-C ignored, such as a job in the background, leaves it so.
-    is_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_heeded:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     share_with_arrow()
     with without_pandas():
-        from tonlake.api.command.main import main  # noqa: PLC0415 - this is what takes the moment
+        from tonlake.api.command.main import main  # noqa: PLC0415 - this takes a part of it
 
-        if is_heeded:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         main(**options)

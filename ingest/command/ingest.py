@@ -13,10 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
-from tonlake.ingest.command.action import commands as action_commands
-from tonlake.ingest.command.metadata import commands as metadata_commands
-from tonlake.ingest.command.rebuild import commands as rebuild_commands
-from tonlake.ingest.command.rebuild import upgrade_command
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.derive.recording.replay import replay_traces
@@ -27,7 +23,7 @@ from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.cli import LAKE_FOLDER, read_settings, rebuild_group
+from tonlake.lake.command.cli import LAKE_FOLDER, read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -249,11 +245,4 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
         click.echo(text, err=True)
 
 
-for rebuild_command in rebuild_commands:
-    rebuild_group.add_command(rebuild_command)
-commands: list[click.Command] = [
-    ingest_command,
-    upgrade_command,
-    *action_commands,
-    *metadata_commands,
-]
+commands: list[click.Command] = [ingest_command]

@@ -15,6 +15,7 @@ from tonlake.lake.command.cli import (
     failing_cleanly,
     lake_option,
     read_settings,
+    rebuild_group,
     report_rebuilt,
     show_progress,
 )
@@ -63,9 +64,6 @@ def _make_command(stage: Stage) -> click.Command:
     return _all_option(command) if stage.has_versions else command
 
 
-commands: list[click.Command] = list(map(_make_command, STAGES))
-
-
 @click.command("upgrade", epilog="Example: tonlake upgrade --lake mainnet.lake")
 @lake_option
 def upgrade_command(*, lake_dir: Path) -> None:
@@ -82,3 +80,8 @@ def upgrade_command(*, lake_dir: Path) -> None:
             click.echo(f"commit {commit.number}: {what}")
     if not done:
         click.echo("nothing to do: the lake has all that this version knows")
+
+
+for _stage in STAGES:
+    rebuild_group.add_command(_make_command(_stage))
+commands: list[click.Command] = [rebuild_group, upgrade_command]

@@ -47,7 +47,7 @@ def _digest(folder: Path) -> str:
         ("main", 1686, SETTINGS),
         pytest.param("live-copy", None, SETTINGS, marks=pytest.mark.long),
         ("celldb-v2", 694, SETTINGS),
-        ("after-sigterm", 694, BLOCKS_ALONE),
+        pytest.param("after-sigterm", 694, BLOCKS_ALONE, marks=pytest.mark.long),
     ],
 )
 def test_a_genuine_database_ingests_whole(

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.commands import list_commands
 from tonlake.api.command.main import main
 from tonlake.ingest.source.node.source import open_node
 
@@ -52,13 +53,13 @@ def test_every_package_has_its_commands() -> None:
     assert result.exit_code == 0
     for name in ("ingest", "status", "verify", "sql", "serve", "decode", "demo", "config"):
         assert re.search(rf"^  {name} ", result.output, re.MULTILINE)
-    for name in main.commands:
+    for name in list_commands():
         assert _run(name, "--help").exit_code == 0
     assert re.fullmatch(r"tonlake, version \d+\.\d+\.\d+\n", _run("--version").output)
 
 
 def test_every_option_is_explained() -> None:
-    todo = list(main.commands.values())
+    todo = list(list_commands().values())
     while todo:
         command = todo.pop()
         todo += command.commands.values() if isinstance(command, click.Group) else []

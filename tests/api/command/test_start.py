@@ -1,4 +1,4 @@
-"""The command's beginning, before there is anybody who could answer for it."""
+"""The beginning of a command, while its modules load."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ sys.meta_path.insert(0, Finder())
     ("before", "code", "printed"),
     [
         ("", -signal.SIGINT, ""),
-        ("signal.signal(signal.SIGINT, signal.SIG_IGN)", 0, "tonlake, version "),
+        ("signal.signal(signal.SIGINT, signal.SIG_IGN)", 0, "Usage: "),
     ],
 )
 def test_an_interrupt_while_modules_load_is_silent(before: str, code: int, printed: str) -> None:
     """And whoever was started to ignore it goes on."""
     lines = [INTERRUPTED, before, "from tonlake.api.command.start import start", "start()"]
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines), "--version"],
+        [sys.executable, "-c", "\n".join(lines), "status", "--help"],
         capture_output=True,
         text=True,
         check=False,
@@ -54,3 +54,25 @@ except SystemExit:
 def test_arrow_has_no_allocator_of_its_own_and_loads_no_pandas() -> None:
     done = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "system False"
+
+
+HANDLED = """
+import signal, sys
+from tonlake.api.command import main
+from tonlake.api.command.start import start
+import click
+
+@click.command("probe")
+def probe():
+    print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+
+main.LazyGroup.get_command = lambda self, ctx, name: probe
+start(args=["probe"])
+"""
+
+
+def test_a_command_handles_interrupts_itself() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HANDLED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"

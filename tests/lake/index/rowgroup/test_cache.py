@@ -22,6 +22,7 @@ from tonlake.lake.index.rowgroup import cache as rowgroups
 from tonlake.lake.index.rowgroup.cache import RowGroups, gather
 from tonlake.lake.index.rowgroup.predicate import AnyOf, Bounds
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.watch import FileWatch
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.schema.block import BLOCKS
 from tonlake.lake.settings import LakeSettings
@@ -238,6 +239,7 @@ def test_a_page_without_its_checksum_is_left_to_the_query(tmp_path: Path) -> Non
 def test_a_file_that_changed_after_it_was_decoded_is_named(tmp_path: Path) -> None:
     commit_chain(tmp_path, Chain(3, accounts=5), 1, 3)
     snapshot = open_snapshot(tmp_path)
+    snapshot.watch = FileWatch(tmp_path, snapshot.files, lambda: 0.0)  # it never rests
     bounds: dict[str, Bounds] = {"mc_seqno": (2, 2)}
     rows = ask(snapshot, bounds)
     assert rows

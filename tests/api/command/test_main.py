@@ -1,0 +1,43 @@
+"""The command ``tonlake``: each of its commands is where the table says, and loads no others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+from click.testing import CliRunner
+
+from tests.commands import list_commands
+from tonlake.api.command.main import MODULES, main
+
+
+def test_every_command_of_a_module_is_listed() -> None:
+    found = {
+        command.name for name in set(MODULES.values()) for command in import_module(name).commands
+    }
+    assert found == set(MODULES) == set(list_commands())
+
+
+def test_an_unknown_command_is_refused() -> None:
+    result = CliRunner().invoke(main, ["serv"])
+    assert result.exit_code == 2
+    assert "No such command 'serv'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("status", ("litestar", "uvicorn", "tonlake.ingest.run.pipeline", "tonlake.api.settings")),
+        ("ingest", ("litestar", "uvicorn", "tonlake.api.app")),
+    ],
+)
+def test_a_command_loads_no_other(name: str, others: tuple[str, ...]) -> None:
+    code = (
+        "import sys; from tonlake.api.command.main import main;"
+        f"main([{name!r}, '--help'], standalone_mode=False);"
+        "print(*sys.modules, sep='\\n', file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(others) & set(done.stderr.split())
