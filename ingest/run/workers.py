@@ -6,6 +6,7 @@ nothing. Each opens the source for itself.
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -154,7 +155,7 @@ class _Worker:
 
     @cached_property
     def source(self) -> BlockSource:
-        return self._open_source()
+        return self.hidden.enter_context(closing(self._open_source()))
 
     @cached_property
     def versions(self) -> VersionRegistry:
@@ -171,6 +172,7 @@ def _begin(lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
     # Ctrl-C reaches all processes of a terminal: the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker.hidden.enter_context(without_pandas())
+    atexit.register(_worker.hidden.close)
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
 
 

@@ -59,6 +59,18 @@ def test_a_worker_that_dies_is_named(tmp_path: Path) -> None:
         list(workers.map(end_process, range(5)))
 
 
+def test_workers_leave_no_folder_behind(
+    demo_node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    with closing(Workers(2, tmp_path, partial(open_node, demo_node))) as workers:
+        assert list(workers.read(Span(1, 40), SMALL.ingest))
+        assert list(scratch.iterdir())
+    assert not list(scratch.iterdir())
+
+
 def test_errors_of_the_source_reach_the_coordinator(tmp_path: Path) -> None:
     with (
         closing(Workers(2, tmp_path, open_nothing)) as workers,
