@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonlake.ingest.derive.contract.session import Unanswered
 from tonlake.ingest.derive.contract.stack import Finding, Mismatch
 from tonlake.ingest.derive.contract.standard.jetton import detect_master, detect_wallet
 from tonlake.ingest.derive.contract.standard.multisig import (
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.stack import Address, Detection, Detector, Question, Value
     from tonlake.ingest.derive.contract.world import World
 
-_ROUNDS = 8
-"""Times that questions about accounts not looked up yet are gathered; detectors ask of two."""
+_ROUNDS = 20
+"""Times that questions are gathered: a detector asks few, of two accounts not looked up yet."""
 
 
 class Clue(NamedTuple):
@@ -55,21 +56,27 @@ class ActiveDetection:
         self.findings: list[Finding] = []
         self._detection: Detection = detector(state.address)
         self._question: Question | None = None
+        self.missing: Address | None = None
+        """The account whose state must be looked up before it goes on."""
 
-    def advance(self, session: GetMethodSession) -> Address | None:
-        """Go on until the end, or until a state must be looked up: that of the account returned."""
+    def advance(self, session: GetMethodSession) -> bool:
+        """Go on until the end, and return False; or until something must be found out first."""
+        self.missing = None
         try:
             self._question = self._question or next(self._detection)
             while True:
                 answer = self._ask(session, self._question)
                 self._question = self._detection.send(answer)
         except NotLoaded as missing:
-            return missing.address
+            self.missing = missing.address
+            return True
+        except Unanswered:
+            return True
         except StopIteration as end:
             self.findings = end.value
         except (Mismatch, BocError):
             self._detection.close()
-        return None
+        return False
 
     def _ask(self, session: GetMethodSession, question: Question) -> list[Value] | None:
         try:
@@ -148,11 +155,13 @@ class ContractDetection:
         """Drive detectors to their ends, and yield what they found."""
         waiting = active
         for _ in range(_ROUNDS):
-            advanced = [(each, each.advance(self._session)) for each in waiting]
-            waiting = [each for each, address in advanced if address is not None]
+            waiting = [each for each in waiting if each.advance(self._session)]
             if not waiting:
                 break
-            self._load({address for _, address in advanced if address is not None}, before)
+            self._session.run_gathered()
+            missing = {each.missing for each in waiting if each.missing is not None}
+            if missing:
+                self._load(missing, before)
         for each in active:
             for finding in each.findings:
                 yield each.state, finding

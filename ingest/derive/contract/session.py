@@ -7,6 +7,7 @@ derived, for equal code, data and arguments of one account.
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -18,12 +19,12 @@ from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.standard import jetton, multisig, nft_data
 from tonlake.ingest.derive.contract.world import NotLoaded
-from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
+from tonlake.ingest.derive.tvm.call import GetMethodCall, Outcome, method_id
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7, join_libraries
 from tonlake.ingest.errors import BocError, TvmError, TvmMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Collection, Hashable, Iterable, Iterator
 
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.layout import Reader
@@ -43,6 +44,18 @@ class Code(NamedTuple):
     methods: frozenset[int] | None
 
 
+class Posed(NamedTuple):
+    """A question to a contract in a state, after a masterchain block."""
+
+    question: Question
+    state: AccountState
+    mc_seqno: int
+
+
+class Unanswered(Exception):
+    """A question that is gathered, to be run by the TVM with others."""
+
+
 class GetMethodSession:
     """Answers questions about contracts at the blocks of one commit."""
 
@@ -55,6 +68,7 @@ class GetMethodSession:
         self._codes: dict[bytes, Code | None] = {}
         self._lacking: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | None] = {}
+        self._gathered: dict[Hashable, Posed] = {}
         self._prepared: tuple[AccountState, int, GetMethodCall] | None = None
         self.runs = 0
 
@@ -64,6 +78,7 @@ class GetMethodSession:
         Raises:
             Mismatch: there is no such contract or method, or it failed.
             NotLoaded: a state, or its cells, must be looked up first.
+            Unanswered: it is run with others, by ``run_gathered``; ask again then.
         """
         state = self._world.find_state(question.address, mc_seqno)
         if state is None or state.code_hash is None:
@@ -77,11 +92,35 @@ class GetMethodSession:
             *(question.method, make_key(question.arguments)),
         )
         if key not in self._answers:
+            if self._needs_tvm(question, state, mc_seqno):
+                self._gathered[key] = Posed(question, state, mc_seqno)
+                raise Unanswered
             self._answers[key] = self.answer(question, state, mc_seqno)
         answer = self._answers[key]
         if answer is None:
             raise Mismatch("no answer")
         return answer
+
+    def run_gathered(self) -> bool:
+        """Run the get-methods that were gathered; return whether there were any."""
+        gathered, self._gathered = self._gathered, {}
+        for (key, posed), outcome in zip(
+            gathered.items(), self._run(gathered.values()), strict=True
+        ):
+            try:
+                self._answers[key] = self._read(posed, outcome)
+            except (BocError, Mismatch):
+                self._answers[key] = None
+        return bool(gathered)
+
+    def _needs_tvm(self, question: Question, state: AccountState, mc_seqno: int) -> bool:
+        """Whether the TVM alone answers, and what it answers says nothing of other accounts."""
+        code = None if state.code_hash is None else self._codes[state.code_hash]
+        if code is None or code.methods is None or self._world.find_cell(state.data_hash) is None:
+            return False
+        if code.library is not None and not self._network.is_public(code.library, mc_seqno):
+            return False
+        return state.code_hash is not None and find_reader(state.code_hash, question.method) is None
 
     def has_method(self, code_hash: bytes, method: str) -> bool:
         """Return whether a code may have a method: its table has it, or is not known."""
@@ -135,24 +174,52 @@ class GetMethodSession:
             BocError, Mismatch: the stack cannot be read.
         """
         code = None if state.code_hash is None else self.find_code(state.code_hash)
-        data = self._world.find_cell(state.data_hash)
-        if code is None or data is None or self._tvm is None:
+        if code is None or self._world.find_cell(state.data_hash) is None:
             return None
-        stack = (*map(to_tvm, question.arguments), method_id(question.method))
-        call = msgspec.structs.replace(self._prepare(state, code, data, mc_seqno), stack=stack)
-        self.runs += 1
+        posed = Posed(question, state, mc_seqno)
+        [outcome] = self._run((posed,))
+        return self._read(posed, outcome)
+
+    def _run(self, posed: Collection[Posed]) -> Iterator[Outcome | None]:
+        """Yield how get-methods ended; None where the TVM failed, or none is there."""
+        left = len(posed)
         try:
-            outcome = self._tvm.run_get_method(call)
+            for outcome in (
+                () if self._tvm is None else self._tvm.run_get_methods(self._make(posed))
+            ):
+                left -= 1
+                self.runs += 1
+                yield outcome if isinstance(outcome, Outcome) else None
         except TvmMissing:
             self._tvm = None
-            return None
         except TvmError:
+            pass  # no process starts: the others have no answer either
+        yield from repeat(None, left)
+
+    def _read(self, posed: Posed, outcome: Outcome | None) -> list[Value] | None:
+        """Return the stack that a get-method left; None where it failed.
+
+        Raises:
+            BocError, Mismatch: the stack cannot be read.
+        """
+        if outcome is None:
             return None
         if outcome.exit_code not in _GOOD:
-            if code.methods is None:
-                self._lacking.add((code.cell.hash, question.method))
+            code_hash = posed.state.code_hash
+            if code_hash is not None and (code := self._codes[code_hash]) and code.methods is None:
+                self._lacking.add((code_hash, posed.question.method))
             return None
         return [from_tvm(value) for value in outcome.stack]
+
+    def _make(self, posed: Iterable[Posed]) -> Iterator[GetMethodCall]:
+        """Yield the calls of questions to contracts whose code and data are at hand."""
+        for question, state, mc_seqno in posed:
+            code = None if state.code_hash is None else self._codes[state.code_hash]
+            data = self._world.find_cell(state.data_hash)
+            if code is None or data is None:
+                raise LookupError(f"{state.address} lacks code or data")
+            stack = (*map(to_tvm, question.arguments), method_id(question.method))
+            yield msgspec.structs.replace(self._prepare(state, code, data, mc_seqno), stack=stack)
 
     def _prepare(self, state: AccountState, code: Code, data: Cell, mc_seqno: int) -> GetMethodCall:
         """Return a call to an account without its stack; the last one is kept.

@@ -29,7 +29,7 @@ from tonlake.ingest.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from tonlake.ingest.settings import TvmSettings
 
@@ -95,9 +95,30 @@ class TvmPool:
             TvmRefusal: the machine does not take the call.
             TvmStackDeep, TvmStackLarge: the resulting stack is beyond the limits.
         """
-        if call.gas_limit is None:
-            call = msgspec.structs.replace(call, gas_limit=self._settings.gas_limit)
-        return _read_outcome(self._ask(pack_call(call)))
+        [outcome] = self.run_get_methods((call,))
+        if isinstance(outcome, TvmError):
+            raise outcome
+        return outcome
+
+    def run_get_methods(self, calls: Iterable[GetMethodCall]) -> Generator[Outcome | TvmError]:
+        """Run get-methods in one process; yield in order how each ended, or why it did not.
+
+        Raises:
+            TvmMissing, TvmBusy: as ``run_get_method``.
+            TvmCrash: a process did not start.
+        """
+        worker = self._take()
+        try:
+            messages = (pack_call(self._bound(call)) for call in calls)
+            for answer in worker.ask_all(messages, self._settings.wall_ms):
+                yield answer if isinstance(answer, TvmError) else _read_ended(answer)
+        finally:
+            self._give_back(worker)
+
+    def _bound(self, call: GetMethodCall) -> GetMethodCall:
+        if call.gas_limit is not None:
+            return call
+        return msgspec.structs.replace(call, gas_limit=self._settings.gas_limit)
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
         """Make a transaction, or return that the contract does not accept the message.
@@ -129,9 +150,9 @@ class TvmPool:
             answer = worker.ask(message, self._settings.wall_ms)
         finally:
             self._give_back(worker)
-        with _distrust():
-            if answer[0] in _REFUSALS:
-                raise _REFUSALS[answer[0]](str(answer[1]))
+        refusal = _read_refusal(answer)
+        if refusal is not None:
+            raise refusal
         return answer
 
     def close(self) -> None:
@@ -175,6 +196,20 @@ def _distrust() -> Iterator[None]:
         yield
     except (ValueError, TypeError, IndexError) as error:
         raise TvmCrash("the TVM gave an answer that cannot be read") from error
+
+
+def _read_refusal(answer: list[Any]) -> TvmError | None:
+    """Return why the machine did not take a call; None where it did."""
+    with _distrust():
+        kind = _REFUSALS.get(answer[0])
+        return None if kind is None else kind(str(answer[1]))
+
+
+def _read_ended(answer: list[Any]) -> Outcome | TvmError:
+    try:
+        return _read_refusal(answer) or _read_outcome(answer)
+    except TvmCrash as error:
+        return error
 
 
 def _read_outcome(answer: list[Any]) -> Outcome:

@@ -9,14 +9,18 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.ingest.errors import TvmCrash, TvmMissing, TvmTimeout
+from tonlake.ingest.errors import TvmCrash, TvmError, TvmMissing, TvmTimeout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from tonlake.ingest.derive.tvm.worker import WorkerSettings
 
 START_S = 30.0
@@ -51,19 +55,60 @@ class WorkerProcess:
             TvmTimeout: no answer within the limit.
             TvmCrash: the process died.
         """
-        channel = self._start()
-        deadline_s = time.monotonic() + limit_ms / 1000
-        try:
-            channel.send(message, deadline_s)
-            answer: list[Any] = channel.receive(deadline_s)
-        except TvmTimeout as error:
-            self.stop()
-            text = f"the get-method did not end within {limit_ms} ms"
-            raise TvmTimeout(text) from error
-        except (EOFError, OSError, msgspec.DecodeError) as error:
-            self.stop()
-            raise TvmCrash("the TVM died while it ran the get-method") from error
+        [answer] = self.ask_all((message,), limit_ms)
+        if isinstance(answer, TvmError):
+            raise answer
         return answer
+
+    def ask_all(
+        self, messages: Iterable[object], limit_ms: int
+    ) -> Iterator[list[Any] | TvmTimeout | TvmCrash]:
+        """Yield the answer to each message in order, or how the process failed to give it.
+
+        Some messages are sent ahead, so that neither side waits for the other. Those behind one
+        that kills its process are sent to the next process.
+
+        Raises:
+            TvmMissing: there is no TVM to load.
+            TvmCrash: a process did not start.
+        """
+        sent: deque[bytes] = deque()
+        try:
+            for message in messages:
+                body = msgspec.msgpack.encode(message)
+                while sent and not _fits(sent, body):
+                    yield self._receive_first(sent, limit_ms)
+                sent.append(body)
+                self._send(body, limit_ms)
+            while sent:
+                yield self._receive_first(sent, limit_ms)
+        finally:
+            if sent:  # their answers would be taken for those to other messages
+                self.stop()
+
+    def _send(self, body: bytes, limit_ms: int) -> None:
+        channel = self._start()
+        with suppress(OSError, TvmTimeout):  # seen where the answer is awaited
+            channel.send(body, time.monotonic() + limit_ms / 1000)
+
+    def _receive_first(
+        self, sent: deque[bytes], limit_ms: int
+    ) -> list[Any] | TvmTimeout | TvmCrash:
+        """Return the answer to the first message; where there is none, send the others again."""
+        sent.popleft()
+        error: TvmTimeout | TvmCrash = TvmCrash("the TVM died while it ran the get-method")
+        try:
+            if self._channel is not None:
+                answer: list[Any] = self._channel.receive(time.monotonic() + limit_ms / 1000)
+                return answer
+        except TvmTimeout:
+            error = TvmTimeout(f"the get-method did not end within {limit_ms} ms")
+        except (EOFError, OSError, msgspec.DecodeError):
+            pass
+        self.stop()
+        for body in sent:
+            self._send(body, limit_ms)
+        return error
 
     def stop(self) -> None:
         """Kill the process, if there is one."""
@@ -111,6 +156,16 @@ class WorkerProcess:
             raise TvmMissing(f"{HOW_TO_INSTALL} ({rest[0]})")
 
 
+_AHEAD, _AHEAD_BYTES = 16, 1 << 16
+"""Messages sent before the first of them is answered, unless they take more bytes: sockets hold
+these, so that nothing is sent while the process may wait for its answer to be read."""
+
+
+def _fits(sent: Sequence[bytes], body: bytes) -> bool:
+    """Whether a message may be sent ahead of the answers to others."""
+    return len(sent) < _AHEAD and sum(map(len, sent)) + len(body) <= _AHEAD_BYTES
+
+
 _LENGTH_BYTES = 4
 _PIECE_BYTES = 1 << 20
 
@@ -127,13 +182,13 @@ class Channel:
         self._end.close()
 
     def send(self, message: object, deadline_s: float | None = None) -> None:
-        """Send one message.
+        """Send one message; ``bytes`` are one that is encoded.
 
         Raises:
             OSError: the other end is gone.
             TvmTimeout: it did not take the message before the deadline (of the monotonic clock).
         """
-        body = msgspec.msgpack.encode(message)
+        body = message if isinstance(message, bytes) else msgspec.msgpack.encode(message)
         self._limit(deadline_s)
         try:
             self._end.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
