@@ -11,16 +11,17 @@ import multiprocessing
 import os
 import signal
 import threading
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.assemble.batch import measure_rows
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
 from tonlake.ingest.decode.piece import Hole
-from tonlake.ingest.errors import IngestError, SourceError, WorkerLost
+from tonlake.ingest.errors import IngestError, SourceError
+from tonlake.ingest.run.process import TaskProcess
 from tonlake.ingest.run.readahead import Part, ReadAhead
 from tonlake.ingest.run.reading import cut_span, read_pieces
 from tonlake.ingest.span import Span
@@ -30,7 +31,6 @@ from tonlake.lake.process.memory import without_pandas
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
-    from multiprocessing.process import BaseProcess
     from pathlib import Path
     from typing import TypeVar
 
@@ -59,18 +59,21 @@ class Workers:
     def __init__(self, count: int, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
         """Start up to ``count`` processes when they are needed; they unpickle ``open_source``."""
         self.count = count
-        self._processes: set[BaseProcess] = set()
-        # Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork.
-        self._pool = ProcessPoolExecutor(
-            count,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_begin,
-            initargs=(lake_dir, open_source),
-        )
+        self._start = partial(TaskProcess, _begin, lake_dir, open_source)
+        # A thread for each process, which sends it work and waits for its answer.
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="ingest-worker")
+        self._processes: list[TaskProcess] = []
+        self._idle: SimpleQueue[TaskProcess] = SimpleQueue()
 
     def close(self) -> None:
         """End the processes; what they work on is dropped."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for process in self._processes:
+            process.stop()
+        self._threads.shutdown()
+        for process in self._processes:
+            process.stop()  # once more: one may have been started meanwhile
+            process.join()
 
     def read(self, span: Span, settings: IngestSettings) -> Iterator[list[Piece | Hole]]:
         """Yield the pieces and holes of a span in order, read ahead of the commits.
@@ -79,14 +82,12 @@ class Workers:
             SourceError: the source cannot be read.
             WorkerLost: a process died.
         """
-        ahead = ReadAhead(
+        yield from ReadAhead(
             lambda part: self._submit(_read_part, part, settings),
             cut_span(span, settings.mc_blocks_per_chunk),
             tasks=self.count * _TASKS_PER_WORKER,
             limit_bytes=settings.commit_bytes,
         )
-        with self._naming_lost():
-            yield from ahead
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield what the work makes of each item, in order; both are pickled.
@@ -94,35 +95,23 @@ class Workers:
         Raises:
             WorkerLost: a process died.
         """
-        with self._naming_lost():
-            for future in [self._submit(work, item) for item in items]:
-                yield future.result()
+        for future in [self._submit(work, item) for item in items]:
+            yield future.result()
 
     def _submit(self, work: Callable[..., R], *values: object) -> Future[R]:
-        future = self._pool.submit(work, *values)
-        self._processes.update(multiprocessing.active_children())
-        return future
+        return self._threads.submit(self._run, work, *values)
 
-    @contextmanager
-    def _naming_lost(self) -> Iterator[None]:
+    def _run(self, work: Callable[..., R], *values: object) -> R:
         try:
-            yield
-        except BrokenProcessPool as error:
-            self.close()  # it sends SIGTERM to the others
-            lost = [
-                f"process {each.pid} ended with {_describe_exit(each.exitcode)}"
-                for each in self._processes
-                if each.exitcode not in {None, 0, -signal.SIGTERM}
-            ]
-            named = ", ".join(lost) or "one of them was terminated"
-            raise WorkerLost(
-                f"a worker of the ingest died: {named}; what is committed stays, "
-                "and the same command goes on from there"
-            ) from error
-
-
-def _describe_exit(code: int | None) -> str:
-    return f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+            process = self._idle.get_nowait()
+        except Empty:
+            process = self._start()
+            self._processes.append(process)
+        try:
+            result: R = process.run(work, *values)
+            return result
+        finally:
+            self._idle.put(process)
 
 
 def count_workers(span: Span) -> int:

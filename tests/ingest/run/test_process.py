@@ -1,0 +1,123 @@
+"""A process that runs functions: what it returns and raises, and what its death shows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
+from tonlake.ingest.run.process import TaskProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LARGE = 8 << 20
+
+
+def begin() -> None:
+    """Prepare nothing."""
+
+
+def add(one: int, other: int) -> int:
+    return one + other
+
+
+def fail(kind: str) -> NoReturn:
+    if kind == "plain":
+        raise SourceError("no such folder")
+    raise BlockCorrupt("torn", block=None, file="x.pack", offset=4)
+
+
+def fail_oddly() -> NoReturn:
+    error = ValueError("odd")
+    error.lock = threading.Lock()  # type: ignore[attr-defined]
+    raise error
+
+
+def make_large() -> bytes:
+    return bytes(LARGE)
+
+
+def count_written() -> int:
+    """Return the bytes that this process has written to anything."""
+    lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+
+def die_while_answering() -> bytes:
+    """Return more than a pipe holds; be killed once a part of it is written."""
+    before = count_written()
+
+    def kill() -> None:
+        while count_written() < before + LARGE:
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+    return bytes(LARGE << 5)
+
+
+@pytest.fixture
+def process() -> Iterator[TaskProcess]:
+    process = TaskProcess(begin)
+    yield process
+    process.stop()
+    process.join()
+
+
+def test_work_is_done_in_another_process(process: TaskProcess) -> None:
+    assert process.run(add, 1, 2) == 3
+    assert process.run(os.getpid) not in {0, os.getpid()}
+    assert process.run(make_large) == bytes(LARGE)
+    assert not process.is_busy
+
+
+def test_what_work_raises_is_raised(process: TaskProcess) -> None:
+    with pytest.raises(SourceError, match="no such folder"):
+        process.run(fail, "plain")
+    with pytest.raises((BlockCorrupt, RuntimeError), match="torn"):
+        process.run(fail, "block")
+    with pytest.raises(RuntimeError, match="ValueError: odd"):
+        process.run(fail_oddly)
+    assert process.run(add, 1, 2) == 3
+
+
+def test_a_death_in_the_middle_of_an_answer_is_seen() -> None:
+    """The answer ends there; nothing waits for the rest of it."""
+    process, other = TaskProcess(begin), TaskProcess(begin)
+    with pytest.raises(WorkerLost, match=r"process \d+ ended with signal 9"):
+        process.run(die_while_answering)
+    assert other.run(add, 1, 2) == 3
+    for each in (process, other):
+        each.stop()
+        each.join()
+
+
+def test_a_death_between_two_works_is_seen(process: TaskProcess) -> None:
+    os.kill(process.run(os.getpid), signal.SIGKILL)
+    with pytest.raises(WorkerLost, match="signal 9"):
+        process.run(add, 1, 2)
+
+
+def test_one_that_works_is_ended(process: TaskProcess) -> None:
+    ended: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            process.run(time.sleep, 600)
+        except WorkerLost as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not process.is_busy:
+        time.sleep(0.01)
+    process.stop()
+    thread.join(60)
+    assert "signal 15" in str(ended[0])
