@@ -8,6 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tonlake.ingest.errors import BocError
+from tonlake.lake.native import load_extension
+
+NATIVE, _reason = load_extension("tonlake.ingest.decode._core")
+"""Computes checksums; None where it was not built."""
 
 _POLYNOMIAL = 0x82F63B78
 
@@ -28,6 +32,9 @@ _TABLE = _make_table()
 
 def crc32c(data: bytes) -> int:
     """Return the CRC-32C of ``data``; a bag of cells stores it little-endian."""
+    if NATIVE is not None:
+        found: int = NATIVE.crc32c(data)
+        return found
     value = 0xFFFFFFFF
     table = _TABLE
     for byte in data:

@@ -231,8 +231,8 @@ Status tree_parse(Tree *tree, const uint8_t *data, size_t size)
     return status == DONE ? measure_cells(tree) : status;
 }
 
-/* CRC-32C by half bytes: the polynomial 0x82f63b78, reflected. */
-static uint32_t crc32c(const uint8_t *data, size_t size)
+/* By half bytes: the polynomial 0x82f63b78, reflected. */
+uint32_t crc32c(const uint8_t *data, size_t size)
 {
     static const uint32_t rest[16] = {
         0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,

@@ -307,6 +307,16 @@ static PyObject *module_parse(PyObject *module, PyObject *args)
     return parse_cells(data, check_crc);
 }
 
+static PyObject *module_crc32c(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *data;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "y#", &data, &size))
+        return NULL;
+    return PyLong_FromUnsignedLong(crc32c((const uint8_t *)data, (size_t)size));
+}
+
 static PyObject *module_hashes(PyObject *module, PyObject *data)
 {
     const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
@@ -328,6 +338,7 @@ static PyMethodDef methods[] = {
      "parse(data, check_crc): the root of a bag of cells; lists of its cells (d1, d2 and data), of\n"
      "their links and depths; and the hashes and depths that cells store, by cell.\n\n"
      "None if the bag is declined, or its CRC is wrong."},
+    {"crc32c", module_crc32c, METH_VARARGS, "crc32c(data): the CRC-32C of bytes."},
     {"hashes", module_hashes, METH_O,
      "hashes(data): lists of the hashes of the cells of a bag, of those at level 0, and of depths\n"
      "at level 0; None if the bag is declined."},

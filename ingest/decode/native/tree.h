@@ -46,6 +46,9 @@ typedef struct {
    is not looked at: the caller knows a hash of all bytes. No hash is computed yet. */
 Status tree_parse(Tree *tree, const uint8_t *data, size_t size);
 
+/* CRC-32C, which a bag of cells stores little-endian. */
+uint32_t crc32c(const uint8_t *data, size_t size);
+
 /* Whether a bag of cells with one root has no CRC, or the one of its bytes. */
 bool boc_has_right_crc(const uint8_t *data, size_t size);
 

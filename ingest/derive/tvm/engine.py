@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _NULL, _INTEGER, _CELL, _BUILDER, _SLICE, _TUPLE = 0, 1, 2, 3, 4, 6  # vm::StackEntry::Type
 _PAIR = 2
-_KEPT_CELLS = 32
+_KEPT_CELLS = 256
 
 Native = Any
 """An object of the native module, which has no types."""
@@ -64,7 +64,7 @@ def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
     """
     data = None if call.data is None else parse_cell(call.data)
     # log level, code, data, allow debug, same c3, skip c7, dump of stacks
-    machine = python_ton.PyTVM(0, parse_cell(call.code), data, False, True, False, False)  # noqa: FBT003
+    machine = python_ton.PyTVM(0, parse_kept_cell(call.code), data, False, True, False, False)  # noqa: FBT003
     stack = python_ton.PyStack()
     for value in call.stack:
         stack.push(_enter(value, parse_cell))
@@ -73,7 +73,7 @@ def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
     gas = str(call.gas_limit)
     machine.set_gasLimit(gas, gas)
     if call.libraries is not None:
-        machine.set_libs(parse_cell(call.libraries))
+        machine.set_libs(parse_kept_cell(call.libraries))
     left = machine.run_vm()
     return Outcome(~machine.exit_code, int(machine.gas_used), _StackReader(limits).read(left))
 
@@ -84,7 +84,7 @@ def parse_cell(boc: bytes) -> Native:
 
 
 parse_kept_cell = lru_cache(_KEPT_CELLS)(parse_cell)
-"""For cells that call after call brings along: the configuration above all."""
+"""For cells that call after call brings along: codes, and the configuration above all."""
 
 
 def enter_value(value: StackValue) -> Native:

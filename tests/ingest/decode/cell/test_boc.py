@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pytoniq_core import Cell
 
 from tests.ingest.decode.cell.samples import GENERIC, INDEXED, INDEXED_CRC, trees, write_form
+from tonlake.ingest.decode.cell import envelope
 from tonlake.ingest.decode.cell.boc import MAX_ROOTS, BocError, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.envelope import crc32c
@@ -29,6 +30,14 @@ def _chain(count: int) -> bytes:
 
 def test_crc32c_of_the_check_string() -> None:
     assert crc32c(b"123456789") == 0xE3069283
+
+
+@given(st.binary(max_size=300))
+def test_crc32c_is_the_same_without_the_extension(data: bytes) -> None:
+    found = crc32c(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(envelope, "NATIVE", None)
+        assert crc32c(data) == found
 
 
 @settings(max_examples=150, deadline=None)
