@@ -131,6 +131,37 @@ def read_heads(lake_dir: Path, state: LogState, seqnos: Range) -> dict[int, McHe
     return {at: head for at, head in found.items() if first <= at <= last}
 
 
+def check_origin(source: BlockSource, lake_dir: Path, state: LogState, requested: Span) -> None:
+    """Make sure that a lake is of the source's chain: by zero state and newest common block.
+
+    It is the newest of ``requested`` that both may have; where one lacks it, the zero states alone
+    are compared, as far as both are known.
+
+    Raises:
+        SourceError: it is of another network, or of another chain.
+    """
+    named = f"the lake {lake_dir} is of another"
+    advice = "ingest this source into a lake of its own, or name the lake's own source"
+    ours = None if state.network is None else state.network.zero_state_root_hash
+    for zero in source.zero_states():
+        if zero.workchain == MASTERCHAIN and ours not in {None, zero.root_hash.hex()}:
+            raise SourceError(
+                f"{named} network: its zero state is {ours}, the source's {zero.root_hash.hex()};"
+                f" {advice}"
+            )
+    shared = [last for first, last in state.ranges if first <= requested.last]
+    newest = min(shared[-1], requested.last, source.last_mc_seqno()) if shared else 0
+    if newest < requested.first:
+        return
+    known = read_heads(lake_dir, state, (newest, newest)).get(newest)
+    found = source.find_head(newest)
+    if known is not None and found is not None and known.root_hash != found.root_hash:
+        raise SourceError(
+            f"{named} chain: its masterchain block {newest} is {known.root_hash.hex()}, the"
+            f" source's {found.root_hash.hex()}; {advice}"
+        )
+
+
 def find_last_common(
     source: BlockSource, lake_dir: Path, state: LogState, node_last: int, *, most_mc_blocks: int
 ) -> int:

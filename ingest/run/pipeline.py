@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import Batch, split_by_day
-from tonlake.ingest.assemble.chain import Borders, Chain, keep_border, list_heads, read_chain
+from tonlake.ingest.assemble.chain import (
+    Borders,
+    Chain,
+    check_origin,
+    keep_border,
+    list_heads,
+    read_chain,
+)
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
 from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
 from tonlake.ingest.assemble.library import LibraryRegistry
@@ -153,6 +160,8 @@ class Pipeline:
         todo = list(missing_spans(requested, self.chain.covered))
         self.total = sum(map(len, todo))
         self.report = IngestReport(str(requested), skipped=_overlaps(requested, self.chain.covered))
+        if self.report.skipped:
+            check_origin(self.source, self.lake_dir, self.log.read(), requested)
         for span in todo:
             self._bring_span(span)
             if self.report.stopped_at is not None:

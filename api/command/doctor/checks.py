@@ -15,22 +15,25 @@ import msgspec
 from tonlake.api.access.key import read_keys
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.http.address import is_own_machine
+from tonlake.ingest.assemble.chain import check_origin
 from tonlake.ingest.decode import native
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
-from tonlake.ingest.errors import IngestError
+from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 from tonlake.lake.command.status import read_status
 from tonlake.lake.duck.connection import name_root
 from tonlake.lake.errors import LakeError, LakeMisplaced, LakeNotFound
 from tonlake.lake.log.following import find_lateness
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_commit
+from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonlake.api.settings import Settings
+    from tonlake.ingest.blocks import BlockSource
     from tonlake.lake.command.status import Status
 
 Level = Literal["ok", "warning", "problem"]
@@ -138,13 +141,28 @@ def check_node(db_dir: Path, lake_dir: Path | None) -> Iterator[Finding]:
                 yield Finding("node", "problem", "it has no complete block", advice)
                 return
             source.read_bundle(last)
+            fault = None if lake_dir is None else _find_fault(source, lake_dir, Span(first, last))
     except (IngestError, OSError) as error:
         advice = "name the folder that holds archive, files and state, readable by this user"
         yield Finding("node", "problem", str(error), advice)
         return
     yield Finding("node", "ok", f"complete masterchain blocks {first}..{last}")
-    if lake_dir is not None:
+    if fault is not None:
+        advice = "name the node of this lake, or another lake"
+        yield Finding("node and lake", "problem", fault, advice)
+    elif lake_dir is not None:
         yield from _compare(lake_dir, first, last)
+
+
+def _find_fault(source: BlockSource, lake_dir: Path, span: Span) -> str | None:
+    """Return why a lake is not of a node's chain; None where it is, or is none."""
+    try:
+        check_origin(source, lake_dir, read_state(lake_dir), span)
+    except SourceError as error:
+        return str(error)
+    except LakeError:
+        return None  # the checks of the lake report what is wrong with it
+    return None
 
 
 def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Finding]:

@@ -12,12 +12,15 @@ import msgspec
 import pytest
 
 from tests.ingest.facts import ask, check_accounts, check_blocks, check_transactions
+from tests.ingest.simulator.chain import fork
+from tests.ingest.simulator.node import SimulatedNode
 from tests.patience import compose
+from tonlake.api.command.doctor.checks import check_node
 from tonlake.ingest.errors import BlockCorrupt, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, ingest
 from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.packs import PackSource
-from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.node.source import NodeSource, open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
@@ -25,7 +28,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tonlake.ingest.blocks import BlockSource, McBundle
+    from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 
 SMALL = compose(ingest={"mc_blocks_per_commit": 40, "mc_blocks_per_chunk": 20})
 BLOCKS_ALONE = msgspec.structs.replace(
@@ -73,6 +76,44 @@ def test_a_second_run_adds_nothing(lake: Path, demo_node: Path) -> None:
     assert not report.committed
     assert report.skipped == ["1:238"]
     assert _tree_digest(lake) == before
+
+
+def test_a_node_of_another_chain_is_refused_where_nothing_is_lacking(
+    lake: Path, demo_node: Path, tmp_path: Path
+) -> None:
+    before = _tree_digest(lake)
+    with closing(open_node(demo_node)) as source:
+        bundles = [source.read_bundle(mc_seqno) for mc_seqno in range(1, 31)]
+    with closing(SimulatedNode(tmp_path / "other")) as other:
+        for bundle in fork(bundles, 20, salt=1):
+            other.write(bundle)
+        with closing(open_node(other.db_dir)) as source:
+            assert _bring(source, lake, Span(1, 20)).skipped == ["1:20"]
+            for span in (Span(1, 30), Span(25, 300)):
+                with pytest.raises(SourceError, match="another chain: its masterchain block 30 is"):
+                    _bring(source, lake, span)
+        found = [each for each in check_node(other.db_dir, lake) if each.subject == "node and lake"]
+        assert [each.level for each in found] == ["problem"]
+    assert _tree_digest(lake) == before
+
+
+class OtherNetwork(NodeSource):
+    """A node whose masterchain began with another state."""
+
+    def zero_states(self) -> tuple[ZeroState, ...]:
+        return tuple(
+            msgspec.structs.replace(zero, root_hash=bytes(32)) for zero in super().zero_states()
+        )
+
+
+def test_a_node_of_another_network_is_refused_where_nothing_is_lacking(
+    lake: Path, demo_node: Path
+) -> None:
+    with (
+        closing(OtherNetwork(demo_node, open_indexes=4)) as source,
+        pytest.raises(SourceError, match="another network: its zero state is"),
+    ):
+        _bring(source, lake)
 
 
 @pytest.mark.parametrize(
