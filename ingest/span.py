@@ -86,6 +86,15 @@ def missing_spans(requested: Span, covered: Iterable[Span]) -> Iterator[Span]:
         yield Span(start, requested.last)
 
 
+def list_shared(requested: Span, covered: Iterable[Span]) -> list[str]:
+    """Return the parts of a span that are covered, as text."""
+    return [
+        str(Span(max(span.first, requested.first), min(span.last, requested.last)))
+        for span in covered
+        if span.first <= requested.last and span.last >= requested.first
+    ]
+
+
 def _show_nothing(_done: int, _total: int) -> None:
     """Show no progress."""
 

@@ -35,7 +35,7 @@ from tonlake.ingest.derive.spread import HERE
 from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.ingest.run.reading import read_pieces
-from tonlake.ingest.span import Scope, Span, missing_spans
+from tonlake.ingest.span import Scope, Span, list_shared, missing_spans
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.log.place import read_place
@@ -159,7 +159,9 @@ class Pipeline:
         self.done = 0
         todo = list(missing_spans(requested, self.chain.covered))
         self.total = sum(map(len, todo))
-        self.report = IngestReport(str(requested), skipped=_overlaps(requested, self.chain.covered))
+        self.report = IngestReport(
+            str(requested), skipped=list_shared(requested, self.chain.covered)
+        )
         if self.report.skipped:
             check_origin(self.source, self.lake_dir, self.log.read(), requested)
         for span in todo:
@@ -289,14 +291,6 @@ class Pipeline:
     def _show_progress(self) -> None:
         transactions = self.report.rows.get("transactions", 0)
         self.on_progress(Progress(self.done, self.total, transactions))
-
-
-def _overlaps(requested: Span, covered: list[Span]) -> list[str]:
-    return [
-        str(Span(max(span.first, requested.first), min(span.last, requested.last)))
-        for span in covered
-        if span.first <= requested.last and span.last >= requested.first
-    ]
 
 
 def _ignore(_progress: Progress) -> None:

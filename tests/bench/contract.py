@@ -19,7 +19,8 @@ from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.derivation import GAS_LIMIT
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import KnownLake
-from tonlake.ingest.derive.contract.session import GetMethodSession, find_reader
+from tonlake.ingest.derive.contract.reader import find_reader
+from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.run.pipeline import ingest

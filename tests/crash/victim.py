@@ -27,6 +27,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
 
 if TYPE_CHECKING:
+    from tonlake.ingest.derive.contract.kept import KeptAnswers
     from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
@@ -36,10 +37,15 @@ SETTINGS = compose(
 
 
 def ask_data_alone(
-    world: World, network: Network, _tvm: TvmPool | None, gas_limit: int
+    world: World,
+    network: Network,
+    _tvm: TvmPool | None,
+    gas_limit: int,
+    *,
+    kept: KeptAnswers | None = None,
 ) -> GetMethodSession:
-    """Make an session of contracts whose data can be read."""
-    return GetMethodSession(world, network, None, gas_limit)
+    """Make an session that never asks the TVM."""
+    return GetMethodSession(world, network, None, gas_limit, kept=kept)
 
 
 def bring(node: Path, lake: Path) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.detection import ContractDetection
+from tonlake.ingest.derive.contract.kept import KeptAnswers
 from tonlake.ingest.derive.contract.known import KnownLake
 from tonlake.ingest.derive.contract.record import make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
@@ -75,6 +76,7 @@ class ContractFinder:
         self._lake = KnownLake(lake_dir, settings)
         self._newest: dict[Address, AccountState] = {}
         self._cache = CellCache.make()
+        self._kept = KeptAnswers()
         self._undoings: tuple[Undoing, ...] = ()
         patient = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
         self._tvm = TvmPool(patient)
@@ -130,7 +132,8 @@ class ContractFinder:
     ) -> tuple[World, ContractDetection]:
         """Return what a commit's rows show, and the detection in them."""
         world = World(self._lake, state, self._cells, rows, self._cache)
-        session = GetMethodSession(world, Network(world, first), self._tvm, GAS_LIMIT)
+        network = Network(world, first)
+        session = GetMethodSession(world, network, self._tvm, GAS_LIMIT, kept=self._kept)
         return world, ContractDetection(world, session, _find_global_id(state, rows))
 
     def _detect(

@@ -1,8 +1,9 @@
-"""Get-methods answered for detectors: from data cells where the code is known, else by the TVM.
+"""Get-methods answered for detectors: from data cells, by ``machine``, or by the TVM.
 
-What the code's table of methods lacks is not run at all; where the table is not known, a method
-that failed once is taken for one that the code lacks. An answer is remembered while a commit is
-derived, for equal code, data and arguments of one account.
+Readers of data cells are for codes that are known; ``machine`` runs the most common instructions
+and leaves the rest to the TVM. What the code's table of methods lacks is not run at all; where the
+table is not known, a method that failed once is taken for one that the code lacks. An answer is
+remembered while a commit is derived, for equal code, data and arguments of one account.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tonlake.ingest.decode.cell.exotic import LIBRARY
-from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.derive.contract.kept import KeptAnswers
 from tonlake.ingest.derive.contract.layout import Subject
+from tonlake.ingest.derive.contract.machine.stack import Account, Declined, Thrown
+from tonlake.ingest.derive.contract.question import Posed, Unanswered, make_answer_key
+from tonlake.ingest.derive.contract.reader import find_reader, list_readable, read_answer
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
-from tonlake.ingest.derive.contract.standard import jetton, multisig, nft_data
 from tonlake.ingest.derive.contract.world import NotLoaded
 from tonlake.ingest.derive.tvm.call import GetMethodCall, Outcome, method_id
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7, join_libraries
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Iterator
 
     from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.contract.layout import Reader
     from tonlake.ingest.derive.contract.stack import Question, Value
     from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -44,23 +46,22 @@ class Code(NamedTuple):
     methods: frozenset[int] | None
 
 
-class Posed(NamedTuple):
-    """A question to a contract in a state, after a masterchain block."""
-
-    question: Question
-    state: AccountState
-    mc_seqno: int
-
-
-class Unanswered(Exception):
-    """A question that is gathered, to be run by the TVM with others."""
-
-
 class GetMethodSession:
     """Answers questions about contracts at the blocks of one commit."""
 
-    def __init__(self, world: World, network: Network, tvm: TvmPool | None, gas_limit: int) -> None:
-        """Ask the contracts of ``world``; without ``tvm`` those whose data can be read."""
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        tvm: TvmPool | None,
+        gas_limit: int,
+        *,
+        kept: KeptAnswers | None = None,
+    ) -> None:
+        """Ask the contracts of ``world``; without ``tvm`` those that can be answered without it.
+
+        ``kept`` has answers of earlier commits, and gets those of this one.
+        """
         self._world = world
         self._network = network
         self._tvm = tvm
@@ -69,6 +70,8 @@ class GetMethodSession:
         self._lacking: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | None] = {}
         self._gathered: dict[Hashable, Posed] = {}
+        self._kept = kept or KeptAnswers()
+        self._planted: dict[Cell, int] = {}
         self._prepared: tuple[AccountState, int, GetMethodCall] | None = None
         self.runs = 0
 
@@ -87,15 +90,9 @@ class GetMethodSession:
             raise NotLoaded(question.address)
         if not self.has_method(state.code_hash, question.method):
             raise Mismatch("no such method")
-        key = (
-            *(state.workchain, state.account, state.code_hash, state.data_hash),
-            *(question.method, make_key(question.arguments)),
-        )
+        key = make_answer_key(question, state)
         if key not in self._answers:
-            if self._needs_tvm(question, state, mc_seqno):
-                self._gathered[key] = Posed(question, state, mc_seqno)
-                raise Unanswered
-            self._answers[key] = self.answer(question, state, mc_seqno)
+            self._answers[key] = self._answer_or_gather(key, Posed(question, state, mc_seqno))
         answer = self._answers[key]
         if answer is None:
             raise Mismatch("no answer")
@@ -107,20 +104,22 @@ class GetMethodSession:
         for (key, posed), outcome in zip(
             gathered.items(), self._run(gathered.values()), strict=True
         ):
-            try:
-                self._answers[key] = self._read(posed, outcome)
-            except (BocError, Mismatch):
-                self._answers[key] = None
+            self._answers[key] = self._read(posed, outcome)
         return bool(gathered)
 
-    def _needs_tvm(self, question: Question, state: AccountState, mc_seqno: int) -> bool:
-        """Whether the TVM alone answers, and what it answers says nothing of other accounts."""
-        code = None if state.code_hash is None else self._codes[state.code_hash]
-        if code is None or code.methods is None or self._world.find_cell(state.data_hash) is None:
-            return False
-        if code.library is not None and not self._network.is_public(code.library, mc_seqno):
-            return False
-        return state.code_hash is not None and find_reader(state.code_hash, question.method) is None
+    def _answer_or_gather(self, key: Hashable, posed: Posed) -> list[Value] | None:
+        """Return an answer; what the TVM alone gives is gathered.
+
+        Where the methods of a code are not known, an answer shows what to ask next: it is not.
+        """
+        try:
+            return self.answer(*posed)
+        except Declined as declined:
+            code = None if posed.state.code_hash is None else self._codes[posed.state.code_hash]
+            if code is not None and code.methods is None:
+                return self.run_tvm(*posed)
+            self._gathered[key] = posed
+            raise Unanswered from declined
 
     def has_method(self, code_hash: bytes, method: str) -> bool:
         """Return whether a code may have a method: its table has it, or is not known."""
@@ -149,30 +148,62 @@ class GetMethodSession:
         methods = find_method_ids(resolved.tree, resolved.root)
         return Code(cell, library, resolved, None if methods is None else frozenset(methods))
 
-    def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
-        """Return the stack of an answer; None where there is none."""
-        data = self._world.find_cell(state.data_hash)
-        if data is None or state.code_hash is None:
-            return None
-        code = self._codes[state.code_hash]
-        if code is None:
-            return None
-        reader = find_reader(state.code_hash, question.method)
-        try:
-            if reader is not None:
-                return reader(Subject(state.address, code.cell, data, question.arguments))
-            if code.library is not None and not self._network.is_public(code.library, mc_seqno):
-                return None
-            return self.run_tvm(question, state, mc_seqno)
-        except (BocError, Mismatch):
-            return None
+    def _may_answer(self, code: Code, method: str, mc_seqno: int) -> bool:
+        """Return whether a code is at hand, or does not have to be."""
+        if code.library is None or find_reader(code.cell.hash, method) is not None:
+            return True
+        return self._network.is_public(code.library, mc_seqno)
 
-    def run_tvm(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
-        """Return the stack that the TVM leaves; None where it fails, or none is there.
+    def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
+        """Return an answer that follows from code, data, address and arguments; None for none.
 
         Raises:
-            BocError, Mismatch: the stack cannot be read.
+            Declined: the TVM has to run the get-method.
         """
+        code = None if state.code_hash is None else self.find_code(state.code_hash)
+        data = self._world.find_cell(state.data_hash)
+        if code is None or data is None or not self._may_answer(code, question.method, mc_seqno):
+            return None
+        key = make_answer_key(question, state) if question.arguments else None
+        answer = None if key is None else self._kept.find(key)
+        if answer is not None:
+            return answer
+        reader = find_reader(code.cell.hash, question.method)
+        if reader is None:
+            answer = self.run_machine(question, state, code, data)
+        else:
+            answer = read_answer(
+                reader, Subject(state.address, code.cell, data, question.arguments)
+            )
+        if key is not None and answer is not None:
+            self._kept.keep(key, answer)
+        return answer
+
+    def run_machine(
+        self, question: Question, state: AccountState, code: Code, data: Cell
+    ) -> list[Value] | None:
+        """Return the stack that the code leaves in ``machine``; None where it fails.
+
+        Raises:
+            Declined: the TVM has to run it.
+        """
+        program = self._kept.find_program(code.resolved)
+        if program is None:
+            raise Declined("a code that is an exotic cell")
+        arguments = (*question.arguments, method_id(question.method))
+        account = Account(state.address, data)
+        try:
+            return program.run(account, arguments, self._gas_limit, self._planted)
+        except Thrown:
+            self._note_failure(code, question.method)
+            return None
+
+    def _note_failure(self, code: Code, method: str) -> None:
+        if code.methods is None:
+            self._lacking.add((code.cell.hash, method))
+
+    def run_tvm(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
+        """Return the stack that the TVM leaves; None where it fails, or none is there."""
         code = None if state.code_hash is None else self.find_code(state.code_hash)
         if code is None or self._world.find_cell(state.data_hash) is None:
             return None
@@ -197,19 +228,18 @@ class GetMethodSession:
         yield from repeat(None, left)
 
     def _read(self, posed: Posed, outcome: Outcome | None) -> list[Value] | None:
-        """Return the stack that a get-method left; None where it failed.
-
-        Raises:
-            BocError, Mismatch: the stack cannot be read.
-        """
+        """Return the stack that a get-method left; None where it failed, or cannot be read."""
         if outcome is None:
             return None
         if outcome.exit_code not in _GOOD:
-            code_hash = posed.state.code_hash
-            if code_hash is not None and (code := self._codes[code_hash]) and code.methods is None:
-                self._lacking.add((code_hash, posed.question.method))
+            code = None if posed.state.code_hash is None else self._codes[posed.state.code_hash]
+            if code is not None:
+                self._note_failure(code, posed.question.method)
             return None
-        return [from_tvm(value) for value in outcome.stack]
+        try:
+            return [from_tvm(value) for value in outcome.stack]
+        except (BocError, Mismatch):
+            return None
 
     def _make(self, posed: Iterable[Posed]) -> Iterator[GetMethodCall]:
         """Yield the calls of questions to contracts whose code and data are at hand."""
@@ -258,37 +288,5 @@ class GetMethodSession:
 
 def read_library(cell: Cell) -> bytes | None:
     """Return the hash that a library cell has; None where it is no library cell."""
-    if cell.tree.kind(cell.root) != LIBRARY:
-        return None
-    return cell.tree.payload(cell.root)[1:33]
-
-
-def make_key(value: Value) -> Hashable:
-    """Return a value that is equal for equal arguments alone."""
-    if isinstance(value, Cell):
-        return value.hash
-    if isinstance(value, tuple | list):
-        return tuple(map(make_key, value))
-    if isinstance(value, CellSlice):
-        children = value.tree.refs(value.cell)[value.ref :]
-        bits = value.bits_left
-        return bits, value.peek_uint(bits), tuple(value.tree.hash(child) for child in children)
-    return None if value is None else int(value)
-
-
-READERS: dict[tuple[bytes, str], Reader] = {
-    (bytes.fromhex(code_hash), method): reader
-    for module in (jetton, nft_data, multisig)
-    for (code_hash, method), reader in module.READERS.items()
-}
-"""By code hash of the account (that of a library cell where the code is one), and method."""
-
-
-def find_reader(code_hash: bytes, method: str) -> Reader | None:
-    """Return what answers a method of a code, if it is known."""
-    return READERS.get((code_hash, method))
-
-
-def list_readable(code_hash: bytes) -> list[str]:
-    """Return the methods of a code that can be answered from its data."""
-    return [method for code, method in READERS if code == code_hash]
+    is_library = cell.tree.kind(cell.root) == LIBRARY
+    return cell.tree.payload(cell.root)[1:33] if is_library else None

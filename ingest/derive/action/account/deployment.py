@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.account.facts import show_sale
 from tonlake.ingest.derive.contract.layout import Subject, make_maybe_cell
-from tonlake.ingest.derive.contract.session import find_reader
+from tonlake.ingest.derive.contract.reader import find_reader
 from tonlake.ingest.derive.contract.stack import Mismatch, parse_address
 from tonlake.ingest.derive.contract.standard.sale import (
     detect_auction_v4,

@@ -19,7 +19,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.build import CellBuilder, graft_cell
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.layout import (
     FALSE,
@@ -133,10 +133,11 @@ def _answer_content(subject: Subject) -> list[Value]:
     contents = make_cell(subject.data.slice()).slice()
     contents.load_ref()
     common = make_cell(contents).slice()
-    if not isinstance(own, Cell) or own.tree is not common.tree:
-        raise Mismatch("an argument that is no cell of the lake")
+    if not isinstance(own, Cell):
+        raise Mismatch("an argument that is no cell")
+    root = own.root if own.tree is common.tree else graft_cell(common.tree, own.tree, own.root)
     builder = CellBuilder(common.tree).store_uint(_OFF_CHAIN, 8).store_slice(common)
-    return [Cell(common.tree, builder.store_ref(own.root).end())]
+    return [Cell(common.tree, builder.store_ref(root).end())]
 
 
 def _answer_domain_content(subject: Subject) -> list[Value]:

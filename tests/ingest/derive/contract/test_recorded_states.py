@@ -20,8 +20,10 @@ from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.layout import Subject
+from tonlake.ingest.derive.contract.question import make_key
+from tonlake.ingest.derive.contract.reader import find_reader
 from tonlake.ingest.derive.contract.record import load_interfaces, name_interfaces
-from tonlake.ingest.derive.contract.session import GetMethodSession, find_reader, make_key
+from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.stack import Question, load_address, parse_address
 from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool

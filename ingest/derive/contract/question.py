@@ -1,0 +1,47 @@
+"""Questions to contracts as they stand in a session: to which state, and when two are the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.derive.contract.stack import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from tonlake.ingest.derive.contract.known import AccountState
+    from tonlake.ingest.derive.contract.stack import Question, Value
+
+
+class Posed(NamedTuple):
+    """A question to a contract in a state, after a masterchain block."""
+
+    question: Question
+    state: AccountState
+    mc_seqno: int
+
+
+class Unanswered(Exception):
+    """A question that is gathered, to be run by the TVM with others."""
+
+
+def make_answer_key(question: Question, state: AccountState) -> Hashable:
+    """Return a value that is equal for the same question to an account with equal cells alone."""
+    return (
+        *(state.workchain, state.account, state.code_hash, state.data_hash),
+        *(question.method, make_key(question.arguments)),
+    )
+
+
+def make_key(value: Value) -> Hashable:
+    """Return a value that is equal for equal arguments alone."""
+    if isinstance(value, Cell):
+        return value.hash
+    if isinstance(value, tuple | list):
+        return tuple(map(make_key, value))
+    if isinstance(value, CellSlice):
+        children = value.tree.refs(value.cell)[value.ref :]
+        bits = value.bits_left
+        return bits, value.peek_uint(bits), tuple(value.tree.hash(child) for child in children)
+    return None if value is None else int(value)
