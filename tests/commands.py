@@ -26,3 +26,9 @@ def walk_commands(path: str, command: click.Command) -> Iterator[tuple[str, clic
         return
     for name, each in command.commands.items():
         yield from walk_commands(f"{path} {name}", each)
+
+
+def find_command(words: str) -> click.Command:
+    """Return the command that is called by some words, such as ``rebuild index``."""
+    name = words.partition(" ")[0]
+    return dict(walk_commands(name, list_commands()[name]))[words]

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from tests.commands import find_command
 from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.action import explain_command, find_stored
-from tonlake.ingest.command.rebuild import commands
 from tonlake.ingest.derive.action import derivation, table
 from tonlake.ingest.derive.action.derivation import find_superseded
 from tonlake.ingest.derive.stages import rebuild as rebuild_stage
@@ -106,7 +106,7 @@ def test_another_version_leaves_what_was_said_before(
         monkeypatch.setattr(module, "CLASSIFIER_VERSION", 99)
     monkeypatch.setattr(derivation, "_COMPARED", ("trace_id", "classifier_version"))
     runner = CliRunner()
-    (command,) = (each for each in commands if each.name == "actions")
+    command = find_command("rebuild actions")
     answer = runner.invoke(command, ["--lake", str(pieces)], obj=compose_settings)
     assert answer.exit_code == 0, answer.output
     assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
+from tests.commands import find_command
 from tonlake.api.command.loading import compose_settings
-from tonlake.ingest.command.rebuild import commands
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.lake.commit.rewrite import commit_derived
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-(COMMAND,) = (command for command in commands if command.name == "bodies")
+COMMAND = find_command("rebuild bodies")
 
 
 def leave_out_bodies(lake: Path) -> int:

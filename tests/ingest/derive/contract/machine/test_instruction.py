@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 GAS = 1_000_000
 ADDRESS = Address(0, bytes(range(32)))
 TRIES = 2_000
-AGREEMENTS = 6
+FEW, MANY = 2, 30
 KINDS = "inncsbktd0"
 SHAPES = (
     *("i", "n", "nn", "nnn", "c", "s", "ss", "si", "sii", "k", "kk", "ik", "ikk", "nk", "t", "0"),
@@ -259,8 +259,9 @@ def ask_tvm(pool: TvmPool, code: Cell, data: Cell) -> Outcome:
     return pool.run_get_method(call)
 
 
+@pytest.mark.parametrize("agreements", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
 @pytest.mark.parametrize("key", KNOWN, ids=lambda key: f"{key[1]:X}_{key[0]}")
-def test_machine_and_tvm_agree_on_an_instruction(pool: TvmPool, key: Key) -> None:
+def test_machine_and_tvm_agree_on_an_instruction(pool: TvmPool, key: Key, agreements: int) -> None:
     seen = Counter[str]()
     for number in range(TRIES):
         writer = Writer(f"{key} {number}")
@@ -279,7 +280,7 @@ def test_machine_and_tvm_agree_on_an_instruction(pool: TvmPool, key: Key) -> Non
             left = [from_tvm(value) for value in outcome.stack]
             assert make_key(found) == make_key(left), code.boc().hex()
         seen["thrown" if found == "thrown" else "left"] += 1
-        if seen["left"] == AGREEMENTS:
+        if seen["left"] == agreements:
             break
     assert seen["left"] > 0 or key in NEVER_END, seen
 
