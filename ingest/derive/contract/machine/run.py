@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.machine.code import Step
     from tonlake.ingest.derive.contract.stack import Value
 
+_TOO_MUCH_GAS = "it may take more gas than the limit"
 _RESULTS = (int, Cell, CellSlice, type(None))
 
 
@@ -71,6 +72,8 @@ def _drive(stack: Stack, start: Continuation, gas_left: int) -> None:
     steps, gas = start.enter()
     frames: list[Iterator[Step]] = [steps]
     gas_left -= gas
+    if gas_left < 0:
+        raise Declined(_TOO_MUCH_GAS)
     while frames:
         for step in frames[-1]:
             signal = step(stack)
@@ -92,4 +95,4 @@ def _drive(stack: Stack, start: Continuation, gas_left: int) -> None:
             gas = ENTRY_GAS
         gas_left -= gas
         if gas_left < 0:
-            raise Declined("it may take more gas than the limit")
+            raise Declined(_TOO_MUCH_GAS)
