@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.decode.heap import without_collector
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.kept import KeptAnswers
 from tonlake.ingest.derive.contract.known import KnownLake
@@ -146,7 +147,8 @@ class ContractFinder:
         """Return the tables of what is found in states, each worker taking its part of them."""
         count = self.spread.count
         if count == 1:
-            return make_history(detection.detect(states, first))
+            with without_collector():
+                return make_history(detection.detect(states, first))
         shared = {name: rows[name] for name in _WORLD if name in rows}
         parts = [
             _Part(self._lake_dir, self._settings, shared, first, number, count)
@@ -160,7 +162,8 @@ class ContractFinder:
         world, detection = self._look(self._log.read(), part.rows, part.first)
         states = list(world.list_states())
         start, end = (len(states) * at // part.parts for at in (part.number, part.number + 1))
-        return make_history(detection.detect(states[start:end], part.first))
+        with without_collector():
+            return make_history(detection.detect(states[start:end], part.first))
 
     def learn(self, commit: Commit) -> None:
         """Remember the states of the rows that were derived from last, which are committed now."""

@@ -132,7 +132,7 @@ class World:
 
     def has_looked_up(self, *roots: bytes | None) -> bool:
         """Return whether cells were looked up, found or not."""
-        return all(root is None or root in self._places or root in self._absent for root in roots)
+        return all(root in self._places or root is None or root in self._absent for root in roots)
 
     def find_cell(self, root: bytes | None) -> Cell | None:
         """Return a cell that was looked up, with all below it; None where the lake lacks some."""

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.contract.machine import (
+    address,
     building,
     control,
     dictionary,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.contract.machine.code import Code, Step
 
-_MODULES = (shuffle, number, reading, building, control, dictionary)
+_MODULES = (shuffle, number, reading, address, building, control, dictionary)
 _BYTE = 8
 _WORD = 16
 

@@ -78,23 +78,23 @@ def _go(*, signed: bool, calls: bool, pushes: bool) -> Callable[[Code], list[Ste
     """Return the decoder of DICTIGETJMP and its like; ``pushes`` is of those that end in Z."""
 
     def decode(code: Code) -> list[Step]:
-        known: dict[tuple[int, int, int], Continuation | None] = {}
+        known: dict[tuple[Cell | None, int, int], Continuation | None] = {}
 
         def find(root: Cell | None, key: int, bits: int) -> Continuation | None:
-            if root is None or root.tree is not code.tree:
-                value = find_value(root, key, bits)
-                return None if value is None else code.open_slice(value)
-            place = root.root, key, bits
-            if place not in known:
-                value = find_value(root, key, bits)
-                known[place] = None if value is None else code.open_slice(value)
-            return known[place]
+            value = find_value(root, key, bits)
+            return None if value is None else code.open_slice(value)
 
         def step(stack: Stack) -> Signal:
             bits, root = stack.number(_MOST_BITS), stack.maybe_cell()
-            number = stack[-1]
-            key = _take_key(stack, bits, signed=signed)
-            found = find(root, key, bits)
+            number = stack.pop()
+            place = root, number, bits
+            if number.__class__ is int and place in known:
+                found = known[place]
+            else:
+                stack.append(number)
+                found = find(root, _take_key(stack, bits, signed=signed), bits)
+                if root is not None and root.tree is code.tree:
+                    known[place] = found
             if found is None:
                 if pushes:
                     stack.append(number)

@@ -8,9 +8,9 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.machine.number import push_value
 from tonlake.ingest.derive.contract.machine.stack import (
-    Declined,
     Stack,
     Thrown,
+    move,
     show_bits,
     take_bits,
 )
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_BITS, _MOST_REFS = 1023, 4
 _INTEGER_BITS = 257
-_GRAM_BITS, _LONG_BITS = 4, 5
-_EXTERN_BITS, _STD_BITS = 9, 264
-_NONE, _EXTERN, _STD = 0, 1, 2
 _SHORT_REF_BITS = 2
 
 
@@ -40,8 +37,12 @@ def _expect_end(stack: Stack) -> None:
 
 
 def _load_ref(stack: Stack) -> None:
-    start = stack.slice()
-    stack += (Cell(start.tree, start.load_ref()), start)
+    start = stack.start()
+    links = start.tree.links[start.cell]
+    if start.ref >= len(links):
+        raise Thrown("cell underflow")
+    stack.append(Cell(start.tree, links[start.ref]))
+    stack.append(move(start, start.bits_left, 1))
 
 
 def _load_ref_slice(stack: Stack) -> None:
@@ -61,12 +62,18 @@ def _peek_ref(place: int) -> Step:
 
 def _load(bits: int, *, signed: bool, keeps: bool = True) -> list[Step]:
     """Return LDI, LDU, PLDI or PLDU of a number of bits."""
+    mask, sign = (1 << bits) - 1, 1 << bits >> 1 if signed else 0
 
     def step(stack: Stack) -> None:
-        start = stack.slice()
-        stack.append(start.load_int(bits) if signed else start.load_uint(bits))
+        start = stack.start()
+        value, left = start.bits()
+        left -= bits
+        if left < 0:
+            raise Thrown("cell underflow")
+        number = value >> left & mask
+        stack.append(number - ((number & sign) << 1))
         if keeps:
-            stack.append(start)
+            stack.append(move(start, left))
 
     return [step]
 
@@ -172,57 +179,6 @@ def _expect_constant(code: Code) -> list[Step]:
     return [step]
 
 
-def _load_dictionary(*, keeps: bool, pushes: bool = True) -> list[Step]:
-    def step(stack: Stack) -> None:
-        start = stack.slice()
-        root = start.load_maybe_ref()
-        if pushes:
-            stack.append(None if root is None else Cell(start.tree, root))
-        if keeps:
-            stack.append(start)
-
-    return [step]
-
-
-def _load_var(length_bits: int, *, signed: bool) -> list[Step]:
-    def step(stack: Stack) -> None:
-        start = stack.slice()
-        bits = start.load_uint(length_bits) * 8
-        stack += (start.load_int(bits) if signed else start.load_uint(bits), start)
-
-    return [step]
-
-
-def _skip_address(start: CellSlice) -> None:
-    """Skip addr_none, addr_extern, or addr_std without anycast."""
-    kind = start.load_uint(2)
-    if kind == _EXTERN:
-        start.skip(start.load_uint(_EXTERN_BITS))
-    elif kind == _STD:
-        if start.load_bit():
-            raise Declined("an address with anycast")
-        start.skip(_STD_BITS)
-    elif kind != _NONE:
-        raise Declined("an address of variable length")
-
-
-def _load_address(stack: Stack) -> None:
-    start = stack.slice()
-    behind = start.copy()
-    _skip_address(behind)
-    stack += (take_bits(start, start.bits_left - behind.bits_left), behind)
-
-
-def _split_address(stack: Stack) -> None:
-    """Take addr_std apart into workchain and account id."""
-    start = stack.slice()
-    if start.load_uint(3) != _STD << 1 or start.refs_left:
-        raise Declined("no plain address")
-    stack += (start.load_int(8), start.load_uint(256))
-    if start.bits_left:
-        raise Declined("more than an address")
-
-
 def _push_slice(bits: int, refs: int, code: Code) -> list[Step]:
     builder = CellBuilder(code.tree).store_uint(*code.take_constant(bits))
     for _ in range(refs):
@@ -260,15 +216,6 @@ FIXED: dict[int, list[Step]] = {
     0xD74A: _count(lambda start: start.refs_left),
     0xD74B: _count(lambda start: start.bits_left, lambda start: start.refs_left),
     **{0xD74C | place: [_peek_ref(place)] for place in range(_MOST_REFS)},
-    0xF401: _load_dictionary(keeps=True, pushes=False),
-    0xF404: _load_dictionary(keeps=True),
-    0xF405: _load_dictionary(keeps=False),
-    0xFA00: _load_var(_GRAM_BITS, signed=False),
-    0xFA01: _load_var(_GRAM_BITS, signed=True),
-    0xFA04: _load_var(_LONG_BITS, signed=False),
-    0xFA05: _load_var(_LONG_BITS, signed=True),
-    0xFA40: [_load_address],
-    0xFA44: [_split_address],
 }
 """Steps of instructions without operands, by their bits."""
 

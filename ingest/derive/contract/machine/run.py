@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.decode.cell.build import graft_cell
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.contract.machine.code import Code, Continuation, Jump, Return
+from tonlake.ingest.derive.contract.machine.code import RETURN, Code, Continuation, Jump, Return
 from tonlake.ingest.derive.contract.machine.decode import ENTRY_GAS, decode
 from tonlake.ingest.derive.contract.machine.stack import Account, Declined, Stack, Thrown
 from tonlake.ingest.derive.contract.stack import Cell
@@ -16,10 +16,9 @@ from tonlake.ingest.errors import BocError, CellUnderflow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tonlake.ingest.derive.contract.machine.code import Step
+    from tonlake.ingest.derive.contract.machine.code import Signal, Step
     from tonlake.ingest.derive.contract.stack import Value
 
-_TOO_MUCH_GAS = "it may take more gas than the limit"
 _RESULTS = (int, Cell, CellSlice, type(None))
 
 
@@ -69,19 +68,10 @@ class Program:
 
 def _drive(stack: Stack, start: Continuation, gas_left: int) -> None:
     """Run continuations until the last one ends."""
-    steps, gas = start.enter()
-    frames: list[Iterator[Step]] = [steps]
-    gas_left -= gas
-    if gas_left < 0:
-        raise Declined(_TOO_MUCH_GAS)
-    while frames:
-        for step in frames[-1]:
-            signal = step(stack)
-            if signal is not None:
-                break
-        else:
-            frames.pop()
-            continue
+    frames: list[Iterator[Step]] = []
+    signal: Signal = start
+    while True:
+        gas = ENTRY_GAS
         if isinstance(signal, Continuation):
             steps, gas = signal.enter()
             frames.append(steps)
@@ -89,10 +79,16 @@ def _drive(stack: Stack, start: Continuation, gas_left: int) -> None:
             frames[-1], gas = signal.target.enter()
         elif isinstance(signal, Return):
             frames.pop()
-            continue
-        else:
+        elif signal is not None:
             frames.append(signal)
-            gas = ENTRY_GAS
         gas_left -= gas
         if gas_left < 0:
-            raise Declined(_TOO_MUCH_GAS)
+            raise Declined("it may take more gas than the limit")
+        if not frames:
+            return
+        for step in frames[-1]:
+            signal = step(stack)
+            if signal is not None:
+                break
+        else:
+            signal = RETURN

@@ -92,10 +92,14 @@ class Stack(list[Any]):
 
     def slice(self) -> CellSlice:
         """Take a slice off, as a copy that can be read on."""
+        return self.start().copy()
+
+    def start(self) -> CellSlice:
+        """Take a slice off, which is not to be moved."""
         value = self.pop()
         if value.__class__ is not CellSlice:
             raise Declined("no slice")
-        return value.copy()
+        return value
 
     def cell(self) -> Cell:
         """Take a cell off."""
@@ -130,6 +134,14 @@ class Stack(list[Any]):
         if cell not in self.planted:
             self.planted[cell] = graft_cell(self.account.data.tree, cell.tree, cell.root)
         return self.planted[cell]
+
+
+def move(start: CellSlice, left: int, refs: int = 0) -> CellSlice:
+    """Return a slice behind what was read: ``left`` bits and all but ``refs`` references stay."""
+    value, _ = start.bits()
+    rest = CellSlice.at(start.tree, start.cell, value, left)
+    rest.ref = start.ref + refs
+    return rest
 
 
 def list_refs(start: CellSlice) -> tuple[Cell, ...]:

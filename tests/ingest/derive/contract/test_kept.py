@@ -1,0 +1,81 @@
+"""Answers and programs that are kept from commit to commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.derive.contract import kept
+from tonlake.ingest.derive.contract.kept import KeptAnswers
+from tonlake.ingest.derive.contract.question import make_key
+from tonlake.ingest.derive.contract.stack import Address, Cell
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def make_cell(value: int, *children: Cell) -> Cell:
+    tree = children[0].tree if children else None
+    builder = CellBuilder(tree).store_uint(value, 32)
+    for child in children:
+        builder.store_ref(child.root)
+    return Cell(builder.tree, builder.end())
+
+
+def test_an_address_is_kept_without_its_tree() -> None:
+    answers = KeptAnswers()
+    start = Address(-1, bytes(range(32))).slice()
+    answer = [5, None, start]
+    answers.keep("key", answer)
+    found = answers.find("key")
+    assert found is not None
+    assert make_key(found) == make_key(answer)
+    assert found[2].tree is not start.tree
+    assert answers.find("other") is None
+
+
+def test_what_is_left_of_a_slice_is_kept() -> None:
+    start = make_cell(0xABCD1234).slice()
+    start.skip(16)
+    answers = KeptAnswers()
+    answers.keep("key", [start])
+    found = answers.find("key")
+    assert found is not None
+    assert found[0].bits() == (0x1234, 16)
+
+
+def test_cells_and_slices_with_references_are_not_kept() -> None:
+    answers = KeptAnswers()
+    parent = make_cell(1, make_cell(2))
+    for value in (parent, parent.slice(), (1, 2)):
+        answers.keep("key", [1, value])
+        assert answers.find("key") is None
+
+
+def test_the_answer_that_was_not_asked_for_longest_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept, "ANSWERS_KEPT", 2)
+    answers = KeptAnswers()
+    for key in ("first", "second"):
+        answers.keep(key, [1])
+    assert answers.find("first")
+    answers.keep("third", [1])
+    assert [key for key in ("first", "second", "third") if answers.find(key)] == ["first", "third"]
+
+
+def test_programs_are_made_once_and_the_oldest_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "PROGRAMS_KEPT", 1)
+    answers = KeptAnswers()
+    one, other = make_cell(1), make_cell(2)
+    program = answers.find_program(one)
+    assert program is not None
+    assert answers.find_program(one) is program
+    answers.find_program(other)
+    assert answers.find_program(one) is not program
+
+
+def test_an_exotic_code_has_no_program() -> None:
+    builder = CellBuilder().store_uint(2, 8).store_bytes(bytes(32))
+    library = Cell(builder.tree, builder.end(exotic=True))
+    assert KeptAnswers().find_program(library) is None
