@@ -19,7 +19,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Parameters of mallopt, from malloc.h of glibc."""
 
 _KEPT_BYTES = 1 << 30
@@ -38,6 +38,7 @@ def keep_freed_memory() -> bool:
         return False
     done = bool(mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES))
     done &= bool(mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES))
+    done &= bool(mallopt(_M_ARENA_MAX, 1))  # else each thread keeps what it freed for itself
     pa.set_memory_pool(pa.system_memory_pool())
     return done
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.assemble.batch import measure_rows
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
+from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.process import TaskProcess
@@ -157,6 +158,7 @@ _worker: _Worker | None = None
 def _begin(lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
     """Make this process a worker, which ends with its parent."""
     global _worker  # noqa: PLW0603 - a task of the pool has no other way to what was opened
+    keep_freed_memory()
     _worker = _Worker(lake_dir, open_source)
     # Ctrl-C reaches all processes of a terminal: the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

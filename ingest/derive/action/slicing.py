@@ -6,11 +6,13 @@ What its accounts are beyond these rows is asked of the lake between two rounds.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.ingest.decode.heap import without_collector
 from tonlake.ingest.derive.action.account.known import find_nothing
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.stored import Rows, read_stored
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
     FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
 
-_MOST_TRACES, _LEAST_TRACES, _SLICES = 4_000, 500, 8
-"""Size of a slice, as the messages of its traces are Python objects; small inputs have eight."""
+_MOST, _LEAST, _SLICES = 8_000, 1_000, 8
+"""Transactions of a slice, as its messages are Python objects; medium inputs have eight slices."""
 
 
 class Slice(NamedTuple):
@@ -104,15 +106,27 @@ def _look_up(
 
 def cut_slices(traces: pa.Table, rows: Rows, facts: FactsByTrace | None = None) -> Iterator[Slice]:
     """Yield traces in slices, each with its rows and facts; one slice without any for no traces."""
-    size = min(_MOST_TRACES, max(_LEAST_TRACES, traces.num_rows // _SLICES))
-    for start in range(0, max(1, traces.num_rows), size):
-        part = traces.slice(start, size)
+    for start, end in pairwise(_find_cuts(traces)):
+        part = traces.slice(start, end - start)
         own = (
             {key: facts[key] for key in part["trace_id"].to_pylist() if key in facts}
             if facts
             else {}
         )
         yield Slice(part, rows.narrow(part) if part.num_rows < traces.num_rows else rows, own)
+
+
+def _find_cuts(traces: pa.Table) -> list[int]:
+    """Return the places of the first trace of each slice, and the end of the last one."""
+    counts = traces["transactions"].to_pylist()
+    size = min(_MOST, max(_LEAST, sum(counts) // _SLICES))
+    cuts, taken = [0], 0
+    for place, count in enumerate(counts):
+        if taken and taken + count > size:
+            cuts.append(place)
+            taken = 0
+        taken += count
+    return [*cuts, len(counts)]
 
 
 def classify_known(
@@ -129,11 +143,12 @@ def _classify_slice(part: Slice) -> _Outcome:
     collected = ActionRows()
     missed: dict[bytes, set[Asked]] = {}
     count = 0
-    for trace, interfaces, classified in classify_known(part):
-        collected.add(trace, classified.actions)
-        count += 1
-        if interfaces.missed:
-            missed[trace.trace_id] = {(each, trace.mc_seqno_end) for each in interfaces.missed}
+    with without_collector():
+        for trace, interfaces, classified in classify_known(part):
+            collected.add(trace, classified.actions)
+            count += 1
+            if interfaces.missed:
+                missed[trace.trace_id] = {(each, trace.mc_seqno_end) for each in interfaces.missed}
     return _Outcome(collected.tables(), count, missed)
 
 

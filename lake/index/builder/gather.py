@@ -37,6 +37,9 @@ SOURCES: dict[str, tuple[str, ...]] = {
 _ACCOUNT = {"messages": "tx_account"}
 """Name of the column that has a row's account, where it is not ``account``."""
 
+_SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
+"""Bodies and initial states repeat: written as they are, their pages take longer to fill."""
+
 Tables = dict[str, pa.Table]
 
 Read = Callable[..., pa.Table]
@@ -80,7 +83,9 @@ class Source(NamedTuple):
             with ExitStack() as stack:
                 sinks = {
                     (table, part): stack.enter_context(
-                        pa.ipc.new_file(spill / f"{table}-{part}", _empty(table).schema)
+                        pa.ipc.new_file(
+                            spill / f"{table}-{part}", _empty(table).schema, options=_SPILLED
+                        )
                     )
                     for table in SOURCES
                     for part in range(count)
