@@ -17,34 +17,30 @@ if TYPE_CHECKING:
 class Node:
     """One node; ``transaction`` is the sender's where nobody consumed the message."""
 
-    __slots__ = ("children", "depth", "is_log", "message", "parent", "transaction")
+    __slots__ = (
+        *("children", "depth", "is_log", "message", "parent", "start_lt", "start_utime"),
+        "transaction",
+    )
 
     def __init__(
         self, message: Message | None, transaction: Transaction, *, is_log: bool = False
     ) -> None:
-        """Make a node without relations."""
+        """Make a node without relations.
+
+        ``start_lt`` and ``start_utime`` (Unix seconds) are of the message, else of the transaction.
+        """
         self.message = message
         self.transaction = transaction
         self.is_log = is_log
         self.parent: Node | None = None
         self.children: list[Node] = []
         self.depth = 0
-
-    @property
-    def start_lt(self) -> int:
-        """Logical time of the message, else of the transaction."""
-        message = self.message
-        if message is None or message.created_lt is None:
-            return self.transaction.lt
-        return message.created_lt
-
-    @property
-    def start_utime(self) -> int:
-        """Unix seconds of the message, else of the transaction."""
-        message = self.message
-        if message is None or message.created_at is None:
-            return self.transaction.now
-        return message.created_at
+        self.start_lt, self.start_utime = transaction.lt, transaction.now
+        if message is not None:
+            if message.created_lt is not None:
+                self.start_lt = message.created_lt
+            if message.created_at is not None:
+                self.start_utime = message.created_at
 
     @property
     def key(self) -> bytes:
@@ -67,7 +63,8 @@ def build_nodes(trace: Trace) -> list[Node]:
                 child = Node(message, node.transaction, is_log=True)
             child.parent = node
             node.children.append(child)
-        node.children.sort(key=lambda each: each.start_lt)
+        if len(node.children) > 1:
+            node.children.sort(key=lambda each: each.start_lt)
     roots = [node for node in nodes if node.parent is None]
     _measure_depth(roots)
     return roots

@@ -7,7 +7,9 @@ of their own that name their ancestors.
 from __future__ import annotations
 
 import base64
+from binascii import b2a_base64
 from hashlib import sha256
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.model import Trace
     from tonlake.ingest.derive.action.node import Node
 
+_START_LT = attrgetter("start_lt")
 _SOURCES = ("source", "source_secondary")
 _DESTINATIONS = ("destination", "destination_secondary")
 EXTRA = "extra"
@@ -101,27 +104,28 @@ def _link(action: Action, block: Block, requests: Mapping[Node, bytes]) -> None:
 def make_action(block: Block, *, is_ghost: bool = False) -> Action:
     """Return the action of one block; a ghost's destinations are no accounts of it."""
     nodes = list(block.all_nodes())
-    first = min(nodes, key=lambda node: node.start_lt)
-    transactions = {node.transaction.tx_hash: node.transaction for node in nodes}
+    first = min(nodes, key=_START_LT) if len(nodes) > 1 else nodes[0]
+    own = {node.transaction.tx_hash: node.transaction for node in nodes}
+    ends = list(own.values())
+    transactions = own
     if block.initiator is not None:
         initiator = block.initiator.transaction
-        transactions.setdefault(initiator.tx_hash, initiator)
-    own = [node.transaction for node in nodes]
+        transactions = {initiator.tx_hash: initiator, **own}
     accounts = {each.account for each in transactions.values()}
     columns = _SOURCES if is_ghost else _SOURCES + _DESTINATIONS
-    accounts.update(block.columns.get(name) or "" for name in columns)
-    accounts.update(block.extra_accounts)
+    accounts.update([block.columns.get(name) or "" for name in columns], block.extra_accounts)
+    accounts.discard("")
     return Action(
         action_id=name_action(first.key, block.type),
         type=block.served,
         success=not block.failed,
         start_lt=first.start_lt,
-        end_lt=max(each.lt for each in own),
-        start_utime=min(node.start_utime for node in nodes),
-        end_utime=max(each.now for each in own),
-        mc_seqno_end=max(each.mc_seqno for each in own),
+        end_lt=max([each.lt for each in ends]),
+        start_utime=min([node.start_utime for node in nodes]),
+        end_utime=max([each.now for each in ends]),
+        mc_seqno_end=max([each.mc_seqno for each in ends]),
         tx_hashes=sorted(transactions),
-        accounts=sorted(accounts - {""}),
+        accounts=sorted(accounts),
         columns=block.columns,
         rule=block.rule,
         is_broken=block.is_broken,
@@ -130,7 +134,7 @@ def make_action(block: Block, *, is_ghost: bool = False) -> Action:
 
 def name_action(key: bytes, block_type: str) -> bytes:
     """Return the id of an action from the hash of its first message and its block type."""
-    return sha256(base64.b64encode(key) + block_type.encode()).digest()
+    return sha256(b2a_base64(key, newline=False) + block_type.encode()).digest()
 
 
 def make_unknown(trace: Trace) -> Action:
@@ -146,7 +150,7 @@ def make_unknown(trace: Trace) -> Action:
         end_utime=trace.end_utime,
         mc_seqno_end=trace.mc_seqno_end,
         tx_hashes=sorted(each.tx_hash for each in transactions),
-        accounts=sorted({each.account for each in transactions}),
+        accounts=sorted({each.account for each in transactions} - {""}),
         columns={},
         rule="unknown",
     )

@@ -39,7 +39,7 @@ TRANSACTION_COLUMNS = (
     *("descr", "aborted", "compute_exit_code", "compute_skip_reason"),
 )
 MESSAGE_COLUMNS = (
-    *("tx_hash", "direction", "msg_index", "msg_hash", "hash_norm", "source_workchain", "source"),
+    *("tx_hash", "direction", "msg_index", "msg_hash", "source_workchain", "source"),
     *("destination_workchain", "destination", "value", "value_extra_currencies", "created_lt"),
     *("created_at", "bounce", "opcode", "body"),
 )
@@ -128,9 +128,13 @@ def list_data_hashes(rows: Rows) -> pa.Array:
     states = rows.take(ACCOUNT_STATES.name)
     if not messages.num_rows or not states.num_rows:
         return pa.array([], pa.binary(32))
-    is_read = pc.is_in(messages["opcode"], value_set=_READS_DATA)
-    is_wanted = pc.or_kleene(is_read, telegram.find_rotations(messages["body"]))
-    accounts = messages["destination"].filter(is_wanted).unique()
+    accounts = pa.chunked_array(
+        [
+            *_filter(messages, "opcode", _READS_DATA)["destination"].chunks,
+            *telegram.find_rotations(messages)["destination"].chunks,
+        ],
+        messages["destination"].type,
+    ).unique()
     return _filter(states, "account", accounts)["data_hash"].drop_null().unique()
 
 
@@ -161,45 +165,60 @@ def _make_transactions(
 ) -> Iterator[Transaction]:
     incoming: dict[bytes, Message] = {}
     outgoing: dict[bytes, list[tuple[int, Message]]] = {}
-    for row in iter_dicts(messages):
-        message = _make_message(row, init_states.get(row["msg_hash"]))
-        if row["direction"] == "in":
-            incoming[row["tx_hash"]] = message
+    for tx_hash, direction, index, *fields in iter_tuples(messages, MESSAGE_COLUMNS):
+        message = _make_message(*fields)
+        message.init_state = init_states.get(message.msg_hash)
+        if direction == "in":
+            incoming[tx_hash] = message
         else:
-            outgoing.setdefault(row["tx_hash"], []).append((row["msg_index"], message))
-    for row in iter_dicts(transactions):
-        out = sorted(outgoing.get(row["hash"], ()), key=lambda each: each[0])
+            outgoing.setdefault(tx_hash, []).append((index, message))
+    for tx_hash, workchain, account, *fields in iter_tuples(transactions, TRANSACTION_COLUMNS):
+        lt, now, mc_seqno, orig_status, end_status, descr, aborted, exit_code, skip_reason = fields
+        out = outgoing.get(tx_hash, [])
+        if len(out) > 1:
+            out.sort(key=lambda each: each[0])
         yield Transaction(
-            tx_hash=row["hash"],
-            account=show_address(row["workchain"], row["account"]) or "",
-            lt=row["lt"],
-            now=row["now"],
-            mc_seqno=row["mc_seqno"],
-            orig_status=row["orig_status"],
-            end_status=row["end_status"],
-            aborted=bool(row["aborted"]),
-            is_tick_tock=row["descr"] == "tick_tock",
-            exit_code=row["compute_exit_code"],
-            skip_reason=row["compute_skip_reason"],
-            in_msg=incoming.get(row["hash"]),
+            tx_hash=tx_hash,
+            account=show_address(workchain, account) or "",
+            lt=lt,
+            now=now,
+            mc_seqno=mc_seqno,
+            orig_status=orig_status,
+            end_status=end_status,
+            aborted=bool(aborted),
+            is_tick_tock=descr == "tick_tock",
+            exit_code=exit_code,
+            skip_reason=skip_reason,
+            in_msg=incoming.get(tx_hash),
             out_msgs=[message for _index, message in out],
         )
 
 
-def _make_message(row: Row, init_state: bytes | None) -> Message:
-    currencies = row["value_extra_currencies"]
+def _make_message(  # noqa: PLR0913, PLR0917 - one for each column
+    msg_hash: bytes,
+    source_workchain: int | None,
+    source: bytes | None,
+    destination_workchain: int | None,
+    destination: bytes | None,
+    value: int | None,
+    currencies: str | None,
+    created_lt: int | None,
+    created_at: int | None,
+    bounce: bool | None,  # noqa: FBT001
+    opcode: int | None,
+    boc: bytes | None,
+) -> Message:
     return Message(
-        msg_hash=row["msg_hash"],
-        source=show_address(row["source_workchain"], row["source"]),
-        destination=show_address(row["destination_workchain"], row["destination"]),
-        value=row["value"],
-        extra_currencies=json.loads(currencies) if currencies else None,
-        opcode=None if row["opcode"] is None else row["opcode"] & _OPCODE_MASK,
-        created_lt=row["created_lt"],
-        created_at=row["created_at"],
-        bounce=bool(row["bounce"]),
-        boc=row["body"],
-        init_state=init_state,
+        msg_hash=msg_hash,
+        source=show_address(source_workchain, source),
+        destination=show_address(destination_workchain, destination),
+        value=value,
+        extra_currencies=json.loads(currencies) if currencies else {},
+        opcode=None if opcode is None else opcode & _OPCODE_MASK,
+        created_lt=created_lt,
+        created_at=created_at,
+        bounce=bool(bounce),
+        boc=boc,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
@@ -63,7 +64,7 @@ class ActionRows:
 
 def _derive(actions: pa.Table, rows: Sequence[Row]) -> dict[str, pa.Table]:
     return {
-        ACTION_ACCOUNTS.name: _list_accounts(actions, rows),
+        ACTION_ACCOUNTS.name: _list_accounts(actions),
         DEX_SWAPS.name: _collect(
             DEX_SWAPS, (_make_swap(row) for row in rows if row["type"] == "jetton_swap")
         ),
@@ -118,21 +119,24 @@ def _fit(amount: int | None) -> int | None:
     return amount if amount is not None and abs(amount) <= _MAX_AMOUNT else None
 
 
-def _list_accounts(actions: pa.Table, rows: Sequence[Row]) -> pa.Table:
+def _list_accounts(actions: pa.Table) -> pa.Table:
     """Return a row for each account of each action; all but the account is of the action."""
-    found = [
-        (place, int(workchain), bytes.fromhex(account))
-        for place, row in enumerate(rows)
-        for workchain, _, account in (address.partition(":") for address in row["accounts"])
-        if account
-    ]
-    if not found:
+    addresses = pc.list_flatten(actions["accounts"]).combine_chunks().dictionary_encode()
+    if not len(addresses):
         return ACTION_ACCOUNTS.empty
-    places, workchains, accounts = zip(*found, strict=True)
-    own = {"workchain": workchains, "account": accounts}
-    shared = actions.select([name for name in ACTION_ACCOUNTS.names if name not in own])
-    columns = dict(zip(shared.column_names, shared.take(pa.array(places)).columns, strict=True))
-    return pa.table(own | columns, schema=ACTION_ACCOUNTS.arrow)
+    known = [address.partition(":") for address in addresses.dictionary.to_pylist()]
+    own = {
+        "workchain": [int(workchain) for workchain, _, _account in known],
+        "account": [bytes.fromhex(account) for _workchain, _, account in known],
+    }
+    parents = pc.list_parent_indices(actions["accounts"])
+    fields = [field for field in ACTION_ACCOUNTS.arrow if field.name not in own]
+    shared = actions.select([field.name for field in fields]).take(parents)
+    columns = dict(zip(shared.column_names, shared.columns, strict=True))
+    for name, values in own.items():
+        kind = ACTION_ACCOUNTS.arrow.field(name).type
+        columns[name] = pa.array(values, kind).take(addresses.indices)
+    return pa.table(columns, schema=ACTION_ACCOUNTS.arrow)
 
 
 def _make_swap(row: Row) -> Row:

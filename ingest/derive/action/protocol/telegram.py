@@ -117,11 +117,12 @@ def list_messages(body: CellSlice) -> Iterator[int]:
         raise ActionUnreadable("a request has another number of messages than it states")
 
 
-def find_rotations(bodies: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return which bodies may be rotations that a relayer brings, null for those of other sizes."""
-    sizes = pc.binary_length(bodies)
+def find_rotations(messages: pa.Table) -> pa.Table:
+    """Return the messages, rows of ``messages``, that may be rotations that a relayer brings."""
+    sizes = pc.binary_length(messages["body"])
     fits = pc.and_(pc.greater_equal(sizes, _MIN_ROTATION), pc.less_equal(sizes, _MAX_ROTATION))
-    return pc.match_substring(pc.if_else(fits, bodies, None), CHANGE_KEY_INTERNAL.to_bytes(4))
+    found = messages.filter(fits)
+    return found.filter(pc.match_substring(found["body"], CHANGE_KEY_INTERNAL.to_bytes(4)))
 
 
 class Rotation(NamedTuple):

@@ -169,7 +169,7 @@ def test_contracts_that_are_gone_are_asked_for(
         "body": bytes.fromhex("b5ee9c72010101010002000000"),
     }
     start = {"mc_seqno_start": 5, "mc_seqno_end": 7, "trace_id": trace_id, "end_lt": 1}
-    start |= {"state": "complete", "end_utime": 1, "external_hash": tx_hash}
+    start |= {"state": "complete", "end_utime": 1, "external_hash": tx_hash, "transactions": 1}
     traces = pa.table({name: [start.get(name)] for name in TRACES.names})
     tables = {
         TRANSACTIONS.name: rows_of(TRANSACTIONS.name, transaction),
