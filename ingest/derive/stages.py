@@ -6,6 +6,7 @@ A stage turns the base rows of a commit, and the files of earlier stages, into f
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tonlake.ingest.derive.action.derivation import rederive_actions
@@ -137,23 +138,49 @@ STAGES = (
 """All stages in the order in which they run."""
 
 
-def derive_in_order(steps: Mapping[str, Step]) -> Derive:
-    """Return what runs the stages that have a step; each sees the tables that it declares."""
+def derive_in_order(steps: Mapping[str, Step], *, at_once: bool = False) -> Derive:
+    """Return what runs the stages that have a step; each sees the tables that it declares.
+
+    With ``at_once`` a later stage that reads base rows alone runs beside the others, in a thread:
+    while these wait for other processes.
+    """
+    present = [stage for stage in STAGES if stage.name in steps]
+    beside = _list_beside(present) if at_once else frozenset()
 
     def derive(state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
         files: list[NewFile] = []
         removed: frozenset[str] = frozenset()
-        for stage in STAGES:
-            if stage.name not in steps:
-                continue
+
+        def run(stage: Stage) -> Derivation:
             inputs = {name: table for name, table in rows.items() if name in stage.reads}
             earlier = [file for file in files if file.table in stage.reads]
-            made = steps[stage.name](state, inputs, place, earlier)
-            files += made.files
-            removed |= made.removed
+            return steps[stage.name](state, inputs, place, earlier)
+
+        with ThreadPoolExecutor(max(1, len(beside)), thread_name_prefix="stage") as pool:
+            begun = {
+                stage.name: pool.submit(run, stage) for stage in present if stage.name in beside
+            }
+            for stage in present:
+                made = begun[stage.name].result() if stage.name in begun else run(stage)
+                files += made.files
+                removed |= made.removed
         return Derivation(files, removed)
 
     return derive
+
+
+def _list_beside(stages: Sequence[Stage]) -> frozenset[str]:
+    """Return the stages that read nothing of others, and have one before them that does."""
+    written: frozenset[str] = frozenset()
+    found: set[str] = set()
+    waits = False
+    for stage in stages:
+        if stage.reads & written:
+            waits = True
+        elif waits:
+            found.add(stage.name)
+        written |= stage.writes
+    return frozenset(found)
 
 
 def rebuild(

@@ -267,7 +267,7 @@ class Pipeline:
             steps["contracts"] = self.contracts
         if self.settings.ingest.classify_actions:
             steps["actions"] = ActionFiles(self.lake_dir, self.settings.lake, spread)
-        return derive_in_order(steps)
+        return derive_in_order(steps, at_once=self.workers is not None)
 
     def _network(self, blocks: pa.Table) -> Network:
         global_id = blocks["global_id"][0].as_py()

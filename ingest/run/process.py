@@ -1,4 +1,4 @@
-"""A process that runs functions, one at a time, over a pipe of its own.
+"""A process that runs functions, one at a time, over a channel of its own.
 
 Nothing is shared between such processes, no queue and no lock: one that is killed at any moment,
 in the middle of an answer too, closes its pipe, and disturbs no other.
@@ -12,10 +12,13 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.errors import WorkerLost
+from tonlake.ingest.run.channel import Channel
+from tonlake.lake.errors import LakeFull
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
+    from pathlib import Path
 
     Begin = Callable[..., None]
 
@@ -26,10 +29,16 @@ _CONTEXT = multiprocessing.get_context("spawn")
 class TaskProcess:
     """One process; used by one thread at a time."""
 
-    def __init__(self, begin: Begin, *values: object) -> None:
-        """Start it with a call of ``begin``; function and values are pickled."""
-        self._pipe, there = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_serve, args=(there, begin, values), daemon=True)
+    def __init__(self, folder: Path, begin: Begin, *values: object) -> None:
+        """Start it with a call of ``begin``; function and values are pickled.
+
+        ``folder`` is for files that do not outlive the process.
+        """
+        here, there = _CONTEXT.Pipe()
+        self._channel = Channel(here, folder)
+        self._process = _CONTEXT.Process(
+            target=_serve, args=(there, folder, begin, values), daemon=True
+        )
         with there:
             self._process.start()
         self.is_busy = False
@@ -39,12 +48,13 @@ class TaskProcess:
 
         Raises:
             WorkerLost: the process died.
+            LakeFull: no room for the tables among the values or in the result.
             Exception: what the function raised.
         """
         self.is_busy = True
         try:
-            self._pipe.send((work, values))
-            result, error = self._pipe.recv()
+            self._channel.send((work, values))
+            result, error = self._channel.receive()
         except (EOFError, OSError) as cause:
             self._process.join()
             raise WorkerLost(
@@ -62,19 +72,20 @@ class TaskProcess:
         if self.is_busy:
             self._process.terminate()
         else:
-            self._pipe.close()
+            self._channel.close()
 
     def join(self) -> None:
         """Wait until the process has ended."""
         self._process.join()
-        self._pipe.close()
+        self._channel.close()
 
 
-def _serve(pipe: Connection, begin: Begin, values: tuple[object, ...]) -> None:
+def _serve(pipe: Connection, folder: Path, begin: Begin, values: tuple[object, ...]) -> None:
     begin(*values)
+    channel = Channel(pipe, folder)
     while True:
         try:
-            work, given = pipe.recv()
+            work, given = channel.receive()
         except EOFError:
             return
         answer: tuple[Any, Exception | None]
@@ -82,7 +93,12 @@ def _serve(pipe: Connection, begin: Begin, values: tuple[object, ...]) -> None:
             answer = work(*given), None
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
             answer = None, _portable(error)
-        pipe.send(answer)
+        del given
+        try:
+            channel.send(answer)
+        except LakeFull as error:
+            channel.send((None, error))
+        del answer
 
 
 def _portable(error: Exception) -> Exception:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.lake.commit.validation import MC_SEQNO, check_tables
 from tonlake.lake.errors import CommitConflict, LakeFull, RangeOverlap
-from tonlake.lake.file.datafile import remove_files, write_changes
+from tonlake.lake.file.datafile import encode_ahead, remove_files, write_changes
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import (
     LOCK_FILE,
@@ -105,7 +105,7 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     rows = check_tables(tables, (place.first, place.last), day)
     make_folder(lake_dir / LOG_FOLDER)
     reader = log or LogReader(lake_dir)
-    with hold_lock(lake_dir / QUEUE_FILE):
+    with hold_lock(lake_dir / QUEUE_FILE), encode_ahead(rows, settings) as encode:
         for _attempt in range(ATTEMPTS):
             expected = reader.read()
             _check_fit(expected, place, network)
@@ -115,7 +115,7 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
                 if not still_holds(expected, state):
                     continue
                 files = _join(rows, place, derived)
-                changes = write_changes(lake_dir, state, files, settings)
+                changes = write_changes(lake_dir, state, files, settings, encode)
                 commit = _describe(state, place, rows, changes, source, network)
                 append_commit(lake_dir, state, commit)
                 return commit

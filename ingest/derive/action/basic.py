@@ -62,7 +62,7 @@ def make_block(node: Node) -> Block:
         # The logs of a deploying transaction count as deployments too, as with TON Center.
         block.children.append(_make_deploy(node, block))
         if not node.is_log:
-            block.deployments.add(node.transaction.account)
+            block.deployments = frozenset((node.transaction.account,))
     return block
 
 

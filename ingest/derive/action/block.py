@@ -6,10 +6,11 @@ which takes their place in the tree and keeps them as its hidden children.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.ingest.derive.action.model import Message, Transaction
     from tonlake.ingest.derive.action.node import Node
@@ -28,6 +29,9 @@ MARKERS = frozenset((DEPLOY, GASLESS))
 """Types of blocks that stand inside others, yet are actions of their own."""
 DEPLOYING = "deploying"
 """Head of blocks in which an account was deployed."""
+
+
+_NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 
 
 class Block:
@@ -75,11 +79,11 @@ class Block:
         """Make a block without relations."""
         self.type = block_type
         self.served = served or block_type
-        self.nodes = list(nodes)
+        self.nodes = nodes
         self.columns = columns or {}
         self.opcode: int | None = self.columns.get("opcode") if block_type == CALL else None
-        self.notes: Columns = {}
-        self.extra_accounts: list[str] = []
+        self.notes: Mapping[str, Any] = _NO_NOTES
+        self.extra_accounts: Sequence[str] = ()
         self.failed = failed
         self.is_broken = False
         self.rule = rule
@@ -87,10 +91,12 @@ class Block:
         self.next: dict[Block, None] = {}
         self.previous: Block | None = None
         self.container: Block | None = None
-        self.deployments: set[str] = set()
-        self.initiator = nodes[0].parent if nodes else None
-        self.min_lt = nodes[0].start_lt if nodes else 0
-        self.depth = nodes[0].depth if nodes else 0
+        self.deployments: frozenset[str] = frozenset()
+        self.initiator: Node | None = None
+        self.min_lt = self.depth = 0
+        if nodes:
+            first = nodes[0]
+            self.initiator, self.min_lt, self.depth = first.parent, first.start_lt, first.depth
         self._heads: tuple[Head, ...] = ()
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - columns are of any type

@@ -71,7 +71,7 @@ class RuleBook:
     def __init__(self, rules: Sequence[Rule]) -> None:
         """Take the rules, the first of them first."""
         self.rules = rules
-        self.demands = [rule.pattern.demands for rule in rules]
+        self.demands = [frozenset(rule.pattern.demands) for rule in rules]
         self._always = 0
         self._by_head: dict[Head, int] = {}
         for place, rule in enumerate(rules):
@@ -128,8 +128,8 @@ def _merge(rule: Rule, match: Match, draft: Draft) -> Block:
     block = Block(
         draft.type, (), draft.columns, served=draft.served, failed=draft.failed, rule=rule.name
     )
-    block.notes = draft.notes or {}
-    block.extra_accounts = list(draft.extra_accounts)
+    block.notes = draft.notes or block.notes
+    block.extra_accounts = draft.extra_accounts
     block.is_broken = draft.is_broken
     block.merge([*match.blocks, *draft.more])
     return block

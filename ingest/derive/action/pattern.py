@@ -25,7 +25,7 @@ from tonlake.ingest.derive.action.block import CALL, TRANSFER, Block
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Self
 
     from tonlake.ingest.derive.action.block import Head
@@ -122,10 +122,15 @@ class Pattern:
         return self._change(optional=True)
 
     @property
-    def demands(self) -> list[frozenset[Head]]:
-        """Heads of what must stand beside the block: some block of each of these sets."""
+    def demands(self) -> Iterator[frozenset[Head]]:
+        """Heads of what must be there beside the block: some block of each of these sets."""
         beside = (*self._children, *(() if self._parent is None else (self._parent,)))
-        return [part.heads for part in beside if part.heads and not part.optional]
+        for part in beside:
+            if part.optional:
+                continue
+            if part.heads:
+                yield part.heads
+            yield from part.demands
 
     def has_head(self, block: Block) -> bool:
         """Whether the block is of one of the heads."""

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.model import Trace
     from tonlake.ingest.derive.action.node import Node
 
-_START_LT = attrgetter("start_lt")
+_START_LT, _LT = attrgetter("start_lt"), attrgetter("lt")
 _SOURCES = ("source", "source_secondary")
-_DESTINATIONS = ("destination", "destination_secondary")
+_ACCOUNTS = (*_SOURCES, "destination", "destination_secondary")
 EXTRA = "extra"
 """Column of facts that later rules keep, by name."""
 
@@ -103,27 +103,29 @@ def _link(action: Action, block: Block, requests: Mapping[Node, bytes]) -> None:
 
 def make_action(block: Block, *, is_ghost: bool = False) -> Action:
     """Return the action of one block; a ghost's destinations are no accounts of it."""
-    nodes = list(block.all_nodes())
-    first = min(nodes, key=_START_LT) if len(nodes) > 1 else nodes[0]
-    own = {node.transaction.tx_hash: node.transaction for node in nodes}
-    ends = list(own.values())
-    transactions = own
+    nodes = list(block.all_nodes()) if block.children else block.nodes
+    first = min(nodes, key=_START_LT)
+    ends = {node.transaction.tx_hash: node.transaction for node in nodes}
+    transactions = ends
     if block.initiator is not None:
         initiator = block.initiator.transaction
-        transactions = {initiator.tx_hash: initiator, **own}
+        transactions = {initiator.tx_hash: initiator, **ends}
     accounts = {each.account for each in transactions.values()}
-    columns = _SOURCES if is_ghost else _SOURCES + _DESTINATIONS
-    accounts.update([block.columns.get(name) or "" for name in columns], block.extra_accounts)
+    find = block.columns.get
+    for name in _SOURCES if is_ghost else _ACCOUNTS:
+        accounts.add(find(name) or "")
+    accounts.update(block.extra_accounts)
     accounts.discard("")
+    last = max(ends.values(), key=_LT) if len(ends) > 1 else first.transaction
     return Action(
         action_id=name_action(first.key, block.type),
         type=block.served,
         success=not block.failed,
         start_lt=first.start_lt,
-        end_lt=max([each.lt for each in ends]),
+        end_lt=last.lt,
         start_utime=min([node.start_utime for node in nodes]),
-        end_utime=max([each.now for each in ends]),
-        mc_seqno_end=max([each.mc_seqno for each in ends]),
+        end_utime=max([each.now for each in ends.values()]),
+        mc_seqno_end=max([each.mc_seqno for each in ends.values()]),
         tx_hashes=sorted(transactions),
         accounts=sorted(accounts),
         columns=block.columns,

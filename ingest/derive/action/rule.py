@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.interface import Interfaces
@@ -24,7 +24,7 @@ class Draft(NamedTuple):
     columns: Columns
     failed: bool = False
     served: str | None = None
-    notes: Columns | None = None
+    notes: Mapping[str, Any] | None = None
     more: Sequence[Block] = ()
     extra_accounts: Sequence[str] = ()
     is_broken: bool = False

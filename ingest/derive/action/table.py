@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +14,8 @@ from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from tonlake.ingest.derive.action.model import Trace
     from tonlake.ingest.derive.action.row import Action
@@ -29,6 +31,7 @@ _MAX_AMOUNT = 10**38 - 1
 _DETAILS = ("_data", "extra")
 """How the names of the columns end that ``details`` holds."""
 
+_SWAPS = {"jetton_swap"}
 _SALES = {
     *("nft_put_on_sale", "nft_put_on_auction", "nft_cancel_sale", "nft_cancel_auction"),
     *("nft_update_sale", "nft_purchase", "nft_finish_auction", "auction_bid", "auction_outbid"),
@@ -41,7 +44,7 @@ class ActionRows:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._rows: list[Row] = []
+        self._rows: list[tuple[Any, ...]] = []
 
     @property
     def count(self) -> int:
@@ -50,28 +53,31 @@ class ActionRows:
 
     def add(self, trace: Trace, actions: Iterable[Action]) -> None:
         """Take the actions of one trace."""
+        shared = (*_read_trace(trace), CLASSIFIER_VERSION)
         seen = set()
         for action in actions:
             if action.action_id not in seen:
                 seen.add(action.action_id)
-                self._rows.append(_make_row(trace, action))
+                self._rows.append(_make_row(action) + shared)
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the rows of every table that follows from actions, by name."""
-        actions = _collect(ACTIONS, self._rows)
-        return {ACTIONS.name: actions, **_derive(actions, self._rows)}
+        actions = ACTIONS.empty
+        if self._rows:
+            columns = dict(zip(_NAMES, zip(*self._rows, strict=True), strict=True))
+            actions = pa.table(columns, schema=ACTIONS.arrow)
+        return {
+            ACTIONS.name: actions,
+            ACTION_ACCOUNTS.name: _list_accounts(actions),
+            DEX_SWAPS.name: _collect(DEX_SWAPS, map(_make_swap, self._find(_SWAPS))),
+            NFT_SALES_EVENTS.name: _collect(NFT_SALES_EVENTS, map(_make_sale, self._find(_SALES))),
+        }
 
-
-def _derive(actions: pa.Table, rows: Sequence[Row]) -> dict[str, pa.Table]:
-    return {
-        ACTION_ACCOUNTS.name: _list_accounts(actions),
-        DEX_SWAPS.name: _collect(
-            DEX_SWAPS, (_make_swap(row) for row in rows if row["type"] == "jetton_swap")
-        ),
-        NFT_SALES_EVENTS.name: _collect(
-            NFT_SALES_EVENTS, (_make_sale(row) for row in rows if row["type"] in _SALES)
-        ),
-    }
+    def _find(self, types: AbstractSet[str]) -> Iterator[Row]:
+        """Yield the rows of some types."""
+        for row in self._rows:
+            if row[_TYPE] in types:
+                yield dict(zip(_NAMES, row, strict=True))
 
 
 def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
@@ -80,32 +86,39 @@ def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
     return pa.Table.from_pylist(kept, schema=table.arrow) if kept else table.empty
 
 
-def _make_row(trace: Trace, action: Action) -> Row:
+def _make_row(action: Action) -> tuple[Any, ...]:
+    """Return the values of an action in the order of ``_NAMES``, without those of its trace."""
     columns = action.columns
+    find = columns.get
     details = {name: value for name, value in columns.items() if name.endswith(_DETAILS)}
-    currencies = columns.get("value_extra_currencies")
-    row: Row = {
-        **{name: getattr(action, name) for name in _FROM_ACTION},
-        **{name: columns.get(name) for name in _TEXTS},
-        "trace_id": trace.trace_id,
-        "mc_seqno": trace.mc_seqno_end,
-        "trace_end_lt": trace.end_lt,
-        "trace_end_utime": trace.end_utime,
-        "trace_external_hash": trace.external_hash,
-        "trace_external_hash_norm": trace.external_hash_norm,
-        "opcode": columns.get("opcode"),
-        "amount": _fit(columns.get("amount")),
-        "value": _fit(columns.get("value")),
-        "value_extra_currencies": _encode(currencies) if currencies else None,
-        "details": _encode(details) if details else None,
-        "classifier_version": CLASSIFIER_VERSION,
-    }
-    return row
+    currencies = find("value_extra_currencies")
+    return (
+        *_read_action(action),
+        *map(find, _TEXTS),
+        find("opcode"),
+        _fit(find("amount")),
+        _fit(find("value")),
+        _encode(currencies) if currencies else None,
+        _encode(details) if details else None,
+    )
 
 
 _FROM_ACTION = (
     *("action_id", "type", "success", "start_lt", "end_lt", "start_utime", "end_utime"),
     *("mc_seqno_end", "tx_hashes", "accounts", "parent_action_id", "ancestor_type", "rule"),
+)
+_TYPE = _FROM_ACTION.index("type")
+_NAMES = (
+    *(*_FROM_ACTION, *_TEXTS),
+    *("opcode", "amount", "value", "value_extra_currencies", "details"),
+    *("trace_id", "mc_seqno", "trace_end_lt", "trace_end_utime"),
+    *("trace_external_hash", "trace_external_hash_norm", "classifier_version"),
+)
+"""Columns of ``actions`` in the order of their values: of the action, of its trace, and how."""
+
+_read_action = attrgetter(*_FROM_ACTION)
+_read_trace = attrgetter(
+    *("trace_id", "mc_seqno_end", "end_lt", "end_utime", "external_hash", "external_hash_norm")
 )
 
 

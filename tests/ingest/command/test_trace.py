@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from tests.ingest.derive.recording.test_trace import make_line
 from tonlake.api.command.loading import compose_settings
+from tonlake.api.command.main import main
 from tonlake.ingest.command.ingest import ingest_command
-from tonlake.lake.command.cli import rebuild_group
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ def test_rebuilding(recording: Path, tmp_path: Path) -> None:
     run("--traces", recording, "--lake", lake_dir)
     before = open_snapshot(lake_dir).number
     done = CliRunner().invoke(
-        rebuild_group, ["traces", "--lake", str(lake_dir)], obj=compose_settings
+        main, ["rebuild", "traces", "--lake", str(lake_dir)], obj=compose_settings
     )
     assert (done.exit_code, done.stdout) == (0, "nothing differs from the traces that were there\n")
     assert open_snapshot(lake_dir).number == before
     lost = CliRunner().invoke(
-        rebuild_group, ["traces", "--lake", str(tmp_path / "none")], obj=compose_settings
+        main, ["rebuild", "traces", "--lake", str(tmp_path / "none")], obj=compose_settings
     )
     assert lost.exit_code == 1
     assert "holds no lake" in lost.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import struct
 import threading
@@ -11,13 +12,16 @@ import time
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, NoReturn
 
+import pyarrow as pa
 import pytest
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
 from tonlake.ingest.run.process import TaskProcess
+from tonlake.lake.errors import LakeFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 LARGE = 8 << 20
 
@@ -46,6 +50,13 @@ def make_large() -> bytes:
     return bytes(LARGE)
 
 
+def fill_disk() -> pa.Table:
+    """Return more than this process may write from now on."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+    return pa.table({"a": range(1 << 16)})
+
+
 def die_while_answering() -> NoReturn:
     """Write the length of an answer and a part of it, and be killed."""
     [pipe] = [each for each in gc.get_objects() if isinstance(each, Connection)]
@@ -55,8 +66,8 @@ def die_while_answering() -> NoReturn:
 
 
 @pytest.fixture
-def process() -> Iterator[TaskProcess]:
-    process = TaskProcess(begin)
+def process(tmp_path: Path) -> Iterator[TaskProcess]:
+    process = TaskProcess(tmp_path, begin)
     yield process
     process.stop()
     process.join()
@@ -79,9 +90,15 @@ def test_what_work_raises_is_raised(process: TaskProcess) -> None:
     assert process.run(add, 1, 2) == 3
 
 
-def test_a_death_in_the_middle_of_an_answer_is_seen() -> None:
+def test_a_result_for_which_there_is_no_room_is_named(process: TaskProcess) -> None:
+    with pytest.raises(LakeFull):
+        process.run(fill_disk)
+    assert process.run(add, 1, 2) == 3
+
+
+def test_a_death_in_the_middle_of_an_answer_is_seen(tmp_path: Path) -> None:
     """The answer ends there; nothing waits for the rest of it."""
-    process, other = TaskProcess(begin), TaskProcess(begin)
+    process, other = TaskProcess(tmp_path, begin), TaskProcess(tmp_path, begin)
     with pytest.raises(WorkerLost, match=r"process \d+ ended with signal 9"):
         process.run(die_while_answering)
     assert other.run(add, 1, 2) == 3

@@ -127,7 +127,7 @@ class Step:
             source=self.address,
             destination=to,
             value=None if to is None else value,
-            extra_currencies=extra,
+            extra_currencies=extra or {},
             opcode=_read_opcode(boc),
             created_lt=self.scene.next_lt(),
             created_at=self.scene.now,

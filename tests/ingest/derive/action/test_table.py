@@ -9,7 +9,7 @@ from tests.ingest.derive.action.protocol import test_sale as sale
 from tests.ingest.derive.action.protocol.test_nft import ITEM, MARKET, OWNER, SALE
 from tests.ingest.derive.action.scene import Scene
 from tonlake.ingest.derive.action.table import ActionRows
-from tonlake.lake.schema.action import DEX_SWAPS, NFT_SALES_EVENTS
+from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
 
 if TYPE_CHECKING:
     from tonlake.lake.schema import Table
@@ -51,3 +51,9 @@ def test_listing() -> None:
     assert (row["event"], row["seller"], row["buyer"]) == ("nft_put_on_sale", OWNER, None)
     assert (row["item"], row["sale"], row["price"]) == (ITEM, SALE, 5)
     assert (row["marketplace"], row["marketplace_address"]) == ("getgems", MARKET)
+
+
+def test_no_actions() -> None:
+    assert {name: table.num_rows for name, table in ActionRows().tables().items()} == {
+        table.name: 0 for table in (ACTIONS, ACTION_ACCOUNTS, DEX_SWAPS, NFT_SALES_EVENTS)
+    }
