@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
 """Columns of messages that the decoded bodies follow from."""
 _EXTERNAL_IN = "ext_in"
+_DISTINCT = ["body_hash", "external_in"]
+_BODIES_AT_ONCE = 5_000
 
 
 def derive_bodies(
@@ -77,32 +79,39 @@ def _list_by_place(state: LogState, table: str) -> dict[Place, DataFile]:
 
 def decode_bodies(messages: pa.Table) -> pa.Table:
     """Return the rows of ``message_bodies``: one for each body in each masterchain block."""
-    keys, bodies = _find_distinct(messages.select(COLUMNS))
-    known: dict[tuple[bytes, bool], Encoded] = {}
+    keys = _list_keys(messages)
+    if not keys.num_rows:
+        return MESSAGE_BODIES.empty
+    distinct = keys.group_by(_DISTINCT).aggregate([("row_min", "min")])
     found: list[Encoded] = []
-    hashes, external_in = keys["body_hash"].to_pylist(), keys["external_in"].to_pylist()
-    for key, body in zip(zip(hashes, external_in, strict=True), bodies.to_pylist(), strict=True):
-        if key not in known:
-            known[key] = encode_body(body, external_in=key[1])
-        found.append(known[key])
-    columns = {
-        **{name: keys[name] for name in MESSAGE_BODIES.key},
-        "decoded_opcode": [name for name, _json in found],
-        "decoded": [json for _name, json in found],
-    }
+    for start in range(0, distinct.num_rows, _BODIES_AT_ONCE):
+        part = distinct.slice(start, _BODIES_AT_ONCE)
+        bodies = messages["body"].take(part["row_min_min"]).to_pylist()
+        found += [
+            encode_body(body, external_in=external_in)
+            for body, external_in in zip(bodies, part["external_in"].to_pylist(), strict=True)
+        ]
+    places = pc.index_in(_join(keys), _join(distinct).combine_chunks())
+    columns = {name: keys[name] for name in MESSAGE_BODIES.key}
+    for name, values in zip(("decoded_opcode", "decoded"), zip(*found, strict=True), strict=True):
+        columns[name] = pa.array(values, MESSAGE_BODIES.arrow.field(name).type).take(places)
     return pa.table(columns, schema=MESSAGE_BODIES.arrow)
 
 
-def _find_distinct(messages: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
-    """Return the keys of the rows to come, and the bag of cells of each."""
-    present = messages.filter(pc.is_valid(messages["body"]))
+def _list_keys(messages: pa.Table) -> pa.Table:
+    """Return the keys of the rows to come, each with the first row of messages that has it."""
     keyed = pa.table(
         {
-            "body_hash": present["body_hash"],
-            "external_in": pc.equal(present["kind"], _EXTERNAL_IN),
-            "mc_seqno": present["mc_seqno"],
-            "row": pa.array(range(present.num_rows), pa.int64()),
+            "body_hash": messages["body_hash"],
+            "external_in": pc.equal(messages["kind"], _EXTERNAL_IN),
+            "mc_seqno": messages["mc_seqno"],
+            "row": pa.arange(0, messages.num_rows),
         }
-    )
-    keys = keyed.group_by(MESSAGE_BODIES.key).aggregate([("row", "min")])
-    return keys, present["body"].take(keys["row_min"])
+    ).filter(pc.is_valid(messages["body"]))
+    return keyed.group_by(MESSAGE_BODIES.key).aggregate([("row", "min")])
+
+
+def _join(rows: pa.Table) -> pa.ChunkedArray:
+    """Return hash and kind of bodies as one value."""
+    kinds = pc.if_else(rows["external_in"], b"1", b"0")
+    return pc.binary_join_element_wise(rows["body_hash"].cast(pa.binary()), kinds, b"")
