@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections import OrderedDict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.errors import LakeCorrupt
@@ -28,6 +29,8 @@ from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.index.segments import Segments
 from tonlake.lake.log.state import subtract_ranges
+from tonlake.lake.schema.block import BLOCKS
+from tonlake.lake.schema.transaction import TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -238,6 +241,15 @@ class Index:
         if self._cells is None:
             raise Declined
         return self._cells
+
+    @cached_property
+    def has_blocks(self) -> bool:
+        """Whether the blocks of all transactions are there: those of recorded traces are not."""
+        for files in self.snapshot.state.by_place.values():
+            tables = {file.table for file in files}
+            if TRANSACTIONS.name in tables and BLOCKS.name not in tables:
+                return False
+        return True
 
     def gather(self, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]) -> list[Row]:
         """Return the rows of a table within bounds from decoded row groups, in no order.

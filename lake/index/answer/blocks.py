@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.index.answer import span
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.cache import MOST_ROWS
 from tonlake.lake.schema.block import BLOCKS, SHARD_BLOCKS
@@ -23,10 +24,11 @@ _COLUMNS = tuple(name for name in BLOCKS.names if name != "time")
 _PLACE = ("workchain", "shard", "seqno")
 _EXACT = frozenset({*_PLACE, "root_hash", "file_hash", "mc_seqno"})
 _PAGE = frozenset({"descending", "limit", "offset"})
+_OF_SPAN = frozenset({"workchain", "shard", "start_utime", "end_utime", "start_lt", "end_lt"})
 
 
 def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/blocks`` by place, and pages of the masterchain."""
+    """Answer ``v3/blocks`` by place, and pages of the masterchain and of spans."""
     filters = {
         name: value for name, value in asked.items() if name not in _PAGE and value is not None
     }
@@ -39,6 +41,9 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         if filters.get("workchain") == MASTERCHAIN and "seqno" in filters:
             bounds["mc_seqno"] = bounds["seqno"]  # its own number
         found = index.gather(BLOCKS.name, _COLUMNS, bounds)
+    elif filters.keys() <= _OF_SPAN:
+        exact = {name: value for name, value in filters.items() if name in _EXACT}
+        found = span.list_blocks(index, asked, exact)
     else:
         raise Declined
     found.sort(key=itemgetter("workchain", "shard"))

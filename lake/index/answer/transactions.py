@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from tonlake.lake.index.answer import span
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.merge import Hit, read_page, read_timed_page
 
@@ -20,6 +21,7 @@ MOST_OF_BLOCKS = 5_000
 """Transactions of blocks that are read to find those of one."""
 
 _PAGE = ("descending", "limit", "offset", "by_time")
+_SPANS = {"start_utime", "end_utime", "start_lt", "end_lt"}
 
 
 def find_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
@@ -37,7 +39,7 @@ def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 
 def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
-    """Answer ``v3/transaction_keys`` of a masterchain block, or of failed ones."""
+    """Answer ``v3/transaction_keys`` of a masterchain block, of a span, or of failed ones."""
     filters = {
         name
         for name, value in asked.items()
@@ -45,6 +47,8 @@ def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     }
     if filters == {"mc_seqno"} and not asked["by_time"]:
         return _cut_page(index.segments.list_block(asked["mc_seqno"]), asked)
+    if filters <= _SPANS:
+        return span.list_transactions(index, asked)
     if filters - {"start_utime", "end_utime"} != {"aborted"}:
         raise Declined
     if not asked["aborted"] or not asked["by_time"]:

@@ -1,0 +1,162 @@
+"""Pages over a span of time or logical time: from the blocks of windows that begin at its edge.
+
+A window grows until it holds the page, so that a page costs what is near its edge, however long
+the span is.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page.merge import Hit
+from tonlake.lake.schema.block import BLOCKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.index.rowgroup.predicate import Bounds
+
+Row = dict[str, Any]
+
+_GROWTH = 4
+_FIRST_S, _FIRST_LT = 8, 8_000_000
+"""Width of the first window: some blocks of each shard."""
+
+_LEAST, _MOST = 0, (1 << 63) - 1
+_MOST_UTIME = (1 << 32) - 1
+
+MOST_ROWS = 20_000
+"""Transactions of blocks that are read to find a page of them."""
+
+
+class Window(NamedTuple):
+    """Unix seconds or logical times, both ends included; ``is_all`` if nothing lies beyond."""
+
+    low: int
+    high: int
+    is_all: bool
+
+
+def list_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
+    """Return a page of the transactions of a span, by logical time or by time."""
+    by_time = asked["by_time"]
+    most = asked["offset"] + asked["limit"]
+    utimes = _fill(asked["start_utime"], asked["end_utime"], _MOST_UTIME)
+    lts = _fill(asked["start_lt"], asked["end_lt"], _MOST)
+    for window in _grow(index, asked, *(utimes if by_time else lts), by_time=by_time):
+        own = window.low, window.high
+        bounds = _cover(own, lts) if by_time else _cover(utimes, own)
+        blocks = index.gather(BLOCKS.name, ("mc_seqno", "tx_count"), bounds)
+        if sum(block["tx_count"] for block in blocks) < most and not window.is_all:
+            continue
+        seqnos = {block["mc_seqno"] for block in blocks}
+        spans = (own, lts) if by_time else (utimes, own)
+        found = _list_within(index, seqnos, *spans, by_time=by_time)
+        if len(found) >= most or window.is_all:
+            return _cut(found, asked)
+    raise Declined
+
+
+def list_blocks(index: Index, asked: Mapping[str, Any], filters: Mapping[str, Any]) -> list[Row]:
+    """Return the blocks of a span by time that a page is of; ``filters`` are the others, exact."""
+    most = asked["offset"] + asked["limit"]
+    utimes = _fill(asked["start_utime"], asked["end_utime"], _MOST_UTIME)
+    lts = _fill(asked["start_lt"], asked["end_lt"], _MOST)
+    columns = tuple(name for name in BLOCKS.names if name != "time")
+    for window in _grow(index, asked, *utimes, by_time=True):
+        bounds: dict[str, Bounds] = {"gen_utime": (window.low, window.high), "start_lt": lts}
+        bounds |= {name: (value, value) for name, value in filters.items()}
+        found = index.gather(BLOCKS.name, columns, bounds)
+        if len(found) >= most or window.is_all:
+            return found
+    raise Declined
+
+
+def _fill(first: int | None, last: int | None, most: int) -> tuple[int, int]:
+    return _LEAST if first is None else max(_LEAST, first), most if last is None else min(
+        most, last
+    )
+
+
+def _cover(utimes: tuple[int, int], lts: tuple[int, int]) -> dict[str, Bounds]:
+    """Return bounds of the blocks that may have transactions of both spans."""
+    return {"gen_utime": utimes, "end_lt": (lts[0], _MOST), "start_lt": (_LEAST, lts[1])}
+
+
+def _grow(
+    index: Index, asked: Mapping[str, Any], first: int, last: int, *, by_time: bool
+) -> Iterator[Window]:
+    """Yield windows from the end of a span where its page begins, each larger than the last."""
+    edge = _find_edge(index, descending=asked["descending"], by_time=by_time)
+    width = _FIRST_S if by_time else _FIRST_LT
+    while True:
+        # Nothing is said of what lies beyond the ends: blocks of shards may.
+        low, high = first, last
+        if asked["descending"]:
+            low = max(first, min(last, edge) - width)
+        else:
+            high = min(last, max(first, edge) + width)
+        is_all = (low, high) == (first, last)
+        yield Window(low, high, is_all)
+        if is_all:
+            return
+        width *= _GROWTH
+
+
+def _find_edge(index: Index, *, descending: bool, by_time: bool) -> int:
+    """Return when the last masterchain block of the lake ended, or the first."""
+    ranges = index.snapshot.ranges
+    if not ranges or not index.has_blocks:
+        raise Declined
+    seqno = ranges[-1][1] if descending else ranges[0][0]
+    place = {"mc_seqno": (seqno, seqno), "workchain": (MASTERCHAIN, MASTERCHAIN)}
+    name = "gen_utime" if by_time else "end_lt"
+    for block in index.gather(BLOCKS.name, (name,), place):
+        edge: int = block[name]
+        return edge
+    raise Declined
+
+
+_Found = tuple[tuple[int, int], Hit]
+
+
+def _list_within(
+    index: Index,
+    mc_seqnos: set[int],
+    utimes: tuple[int, int],
+    lts: tuple[int, int],
+    *,
+    by_time: bool,
+) -> list[_Found]:
+    """Return the transactions within both spans of masterchain blocks, each with its order."""
+    lists = [listed.cut(*lts) for seqno in mc_seqnos for listed in index.segments.list_block(seqno)]
+    if sum(listed.size for listed in lists) > MOST_ROWS:
+        raise Declined
+    found: list[_Found] = []
+    for listed in lists:
+        segment = listed.segment
+        for row in listed.rows[listed.start : listed.end]:
+            now, lt = segment.now[row], segment.lt[row]
+            if utimes[0] <= now <= utimes[1]:
+                found.append(((now if by_time else lt, lt), Hit(segment, row)))
+    return found
+
+
+def _cut(found: list[_Found], asked: Mapping[str, Any]) -> list[Hit]:
+    """Return a page in order; transactions of one time by workchain and account."""
+    most = asked["offset"] + asked["limit"]
+    found.sort(key=itemgetter(0), reverse=asked["descending"])
+    if most <= 0 or not found:
+        return []
+    edge = found[min(most, len(found)) - 1][0]
+    end = most
+    while end < len(found) and found[end][0] == edge:
+        end += 1
+    chosen = found[:end]
+    chosen.sort(key=lambda each: (each[1]["workchain"], each[1]["account"]))
+    chosen.sort(key=itemgetter(0), reverse=asked["descending"])
+    return [hit for _order, hit in chosen[asked["offset"] : most]]
