@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DRAWS = 150
 KEYS = {
     "v3/transaction_keys": ("hash", "lt"),
+    "v3/traces": ("trace_id", "end_lt", "end_utime", "state", "transactions", "pending_messages"),
     "v3/blocks": ("workchain", "shard", "seqno", "root_hash", "gen_utime", "tx_count"),
 }
 
@@ -36,6 +37,11 @@ def draw(rng: Random, name: str, moments: list[tuple[int, int]]) -> dict[str, An
     if name == "v3/transaction_keys":
         found |= {"by_time": rng.random() < 0.5, "hashes": []}
         found |= {"excluded_workchains": [], "excluded_accounts": []}
+    elif name == "v3/traces":
+        found["by_time"] = rng.random() < 0.5
+        if rng.random() < 0.3:
+            end = rng.choice(moments)[0 if found["by_time"] else 1]
+            found |= {"after_end": end, "after_id": rng.randbytes(32)}
     elif rng.random() < 0.5:
         found["workchain"] = rng.choice((0, -1))
     for at, unit, width in ((0, "utime", 30), (1, "lt", 20_000_000)):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.merge import Hit
+from tonlake.lake.schema import TRACES
 from tonlake.lake.schema.block import BLOCKS
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from tonlake.lake.index.rowgroup.predicate import Bounds
 
 Row = dict[str, Any]
+
+_TRACE_COLUMNS = tuple(name for name in TRACES.names if name != "time")
 
 _GROWTH = 4
 _FIRST_S, _FIRST_LT = 8, 8_000_000
@@ -73,6 +76,35 @@ def list_blocks(index: Index, asked: Mapping[str, Any], filters: Mapping[str, An
         found = index.gather(BLOCKS.name, columns, bounds)
         if len(found) >= most or window.is_all:
             return found
+    raise Declined
+
+
+def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``v3/traces`` without a masterchain block."""
+    if asked["mc_seqno"] is not None:
+        raise Declined
+    by_time, descending = asked["by_time"], asked["descending"]
+    most = asked["offset"] + asked["limit"]
+    spans = {
+        "end_utime": _fill(asked["start_utime"], asked["end_utime"], _MOST_UTIME),
+        "end_lt": _fill(asked["start_lt"], asked["end_lt"], _MOST),
+    }
+    own = "end_utime" if by_time else "end_lt"
+    order = itemgetter(own, "trace_id")
+    seen = asked["after_end"], asked["after_id"]
+    first, last = spans[own]
+    if seen[0] is not None:
+        first, last = (first, min(last, seen[0])) if descending else (max(first, seen[0]), last)
+    for window in _grow(index, asked, first, last, by_time=by_time):
+        bounds: dict[str, Bounds] = {**spans, own: (window.low, window.high)}
+        found = index.gather(TRACES.name, _TRACE_COLUMNS, bounds)
+        if seen[0] is not None:
+            found = [
+                row for row in found if order(row) != seen and (order(row) < seen) == descending
+            ]
+        if len(found) >= most or window.is_all:
+            found.sort(key=order, reverse=descending)
+            return found[asked["offset"] : most]
     raise Declined
 
 
