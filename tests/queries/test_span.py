@@ -21,7 +21,12 @@ DRAWS = 150
 KEYS = {
     "v3/transaction_keys": ("hash", "lt"),
     "v3/traces": ("trace_id", "end_lt", "end_utime", "state", "transactions", "pending_messages"),
+    "v3/actions": ("trace_id", "action_id", "type", "end_lt", "details", "tx_hashes"),
     "v3/blocks": ("workchain", "shard", "seqno", "root_hash", "gen_utime", "tx_count"),
+}
+LISTS = {
+    "v3/transaction_keys": ("hashes", "excluded_workchains", "excluded_accounts"),
+    "v3/actions": ("trace_ids", "action_ids", "tx_hashes", "types", "excluded", "hidden_under"),
 }
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
@@ -34,16 +39,19 @@ def draw(rng: Random, name: str, moments: list[tuple[int, int]]) -> dict[str, An
         "limit": rng.choice((1, 3, 10, 100, 1000)),
         "offset": rng.choice((0, 0, 0, 7, 500)),
     }
-    if name == "v3/transaction_keys":
-        found |= {"by_time": rng.random() < 0.5, "hashes": []}
-        found |= {"excluded_workchains": [], "excluded_accounts": []}
-    elif name == "v3/traces":
+    if name == "v3/blocks":
+        if rng.random() < 0.5:
+            found["workchain"] = rng.choice((0, -1))
+    else:
         found["by_time"] = rng.random() < 0.5
-        if rng.random() < 0.3:
-            end = rng.choice(moments)[0 if found["by_time"] else 1]
-            found |= {"after_end": end, "after_id": rng.randbytes(32)}
-    elif rng.random() < 0.5:
-        found["workchain"] = rng.choice((0, -1))
+        found |= {key: [] for key in LISTS.get(name, ())}
+    if name in {"v3/traces", "v3/actions"} and rng.random() < 0.3:
+        end = rng.choice(moments)[0 if found["by_time"] else 1]
+        found |= {"after_end": end, "after_id": rng.randbytes(32)}
+        if name == "v3/actions":
+            found |= {"after_trace": rng.randbytes(32), "after_action": end}
+    if name == "v3/actions" and rng.random() < 0.5:
+        found[rng.choice(("types", "excluded", "hidden_under"))] = ["ton_transfer"]
     for at, unit, width in ((0, "utime", 30), (1, "lt", 20_000_000)):
         first = rng.choice(moments)[at] + rng.choice((0, 0, 1, -1))
         last = rng.choice((first, first + width, rng.choice(moments)[at]))

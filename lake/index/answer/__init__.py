@@ -32,7 +32,7 @@ ANSWERS: dict[str, Answer] = {
     "v3/accounts": accounts.find_newest_states,
     "v3/accounts_by_balance": accounts.rank_accounts,
     "v3/action_keys_of_account": actions.list_account_keys,
-    "v3/actions": actions.list_trace_actions,
+    "v3/actions": actions.list_actions,
     "v3/actions_by_key": actions.find_by_key,
     "v3/blocks": blocks.list_blocks,
     "v3/messages": messages.list_messages,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from tonlake.lake.index.answer import span
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.predicate import AnyOf
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS
@@ -17,10 +18,29 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def list_trace_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/actions`` of traces that end within two logical times."""
+def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``v3/actions`` of some traces, of a masterchain block, or of a span."""
+    if asked["trace_ids"]:
+        return _list_of_traces(index, asked)
+    if asked["action_ids"] or asked["tx_hashes"]:
+        raise Declined
+    account, mc_seqno = asked["account"], asked["mc_seqno"]
+    most = asked["offset"] + asked["limit"]
+    at_once = [({"mc_seqno": (mc_seqno, mc_seqno)}, True)]
+    windows = span.bound_ends(index, asked) if mc_seqno is None else at_once
+    for bounds, is_all in windows:
+        found = index.gather(ACTIONS.name, ACTIONS.names, bounds)
+        rows = [row for row in found if account is None or account in row["accounts"]]
+        # Those of the window come before all others, so a full page is the right one.
+        page = _cut_page(rows, dict(asked) | {"offset": 0, "limit": most})
+        if len(page) == most or is_all:
+            return page[asked["offset"] :]
+    raise Declined
+
+
+def _list_of_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     ends = asked["start_lt"], asked["end_lt"]
-    if not asked["trace_ids"] or None in ends:
+    if None in ends:
         raise Declined
     found = index.gather(ACTIONS.name, ACTIONS.names, {"trace_end_lt": ends})
     traces, actions, hashes = (

@@ -83,29 +83,38 @@ def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/traces`` without a masterchain block."""
     if asked["mc_seqno"] is not None:
         raise Declined
-    by_time, descending = asked["by_time"], asked["descending"]
+    descending = asked["descending"]
     most = asked["offset"] + asked["limit"]
-    spans = {
-        "end_utime": _fill(asked["start_utime"], asked["end_utime"], _MOST_UTIME),
-        "end_lt": _fill(asked["start_lt"], asked["end_lt"], _MOST),
-    }
-    own = "end_utime" if by_time else "end_lt"
-    order = itemgetter(own, "trace_id")
+    order = itemgetter("end_utime" if asked["by_time"] else "end_lt", "trace_id")
     seen = asked["after_end"], asked["after_id"]
-    first, last = spans[own]
-    if seen[0] is not None:
-        first, last = (first, min(last, seen[0])) if descending else (max(first, seen[0]), last)
-    for window in _grow(index, asked, first, last, by_time=by_time):
-        bounds: dict[str, Bounds] = {**spans, own: (window.low, window.high)}
+    for ends, is_all in bound_ends(index, asked):
+        bounds = {name.removeprefix("trace_"): bound for name, bound in ends.items()}
         found = index.gather(TRACES.name, _TRACE_COLUMNS, bounds)
         if seen[0] is not None:
-            found = [
-                row for row in found if order(row) != seen and (order(row) < seen) == descending
-            ]
-        if len(found) >= most or window.is_all:
+            found = [row for row in found if order(row) != seen]
+            found = [row for row in found if (order(row) < seen) == descending]
+        if len(found) >= most or is_all:
             found.sort(key=order, reverse=descending)
             return found[asked["offset"] : most]
     raise Declined
+
+
+def bound_ends(
+    index: Index, asked: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, tuple[int, int]], bool]]:
+    """Yield bounds of the ends of traces, for growing windows, and whether they are all."""
+    descending = asked["descending"]
+    spans = {
+        "trace_end_utime": _fill(asked["start_utime"], asked["end_utime"], _MOST_UTIME),
+        "trace_end_lt": _fill(asked["start_lt"], asked["end_lt"], _MOST),
+    }
+    own = "trace_end_utime" if asked["by_time"] else "trace_end_lt"
+    first, last = spans[own]
+    after: int | None = asked["after_end"]
+    if after is not None:
+        first, last = (first, min(last, after)) if descending else (max(first, after), last)
+    for low, high, is_all in _grow(index, asked, first, last, by_time=asked["by_time"]):
+        yield {**spans, own: (low, high)}, is_all
 
 
 def _fill(first: int | None, last: int | None, most: int) -> tuple[int, int]:
