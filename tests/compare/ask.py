@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 AT_ONCE = 4
+KEPT_S = 2
 TRIES = 5
 BUSY = 503
 PAGES = 2
@@ -85,7 +86,8 @@ async def ask_all(url: str, requests: Sequence[Request]) -> list[Exchange]:
     async with httpx.AsyncClient(
         base_url=url,
         timeout=120,
-        limits=httpx.Limits(max_connections=AT_ONCE + 1),
+        # Sooner than the service closes an idle connection, which may cross a request.
+        limits=httpx.Limits(max_connections=AT_ONCE + 1, keepalive_expiry=KEPT_S),
         trust_env=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
     ) as client:
