@@ -15,6 +15,7 @@ LakeError
 │   ├── UndoRefused       blocks of another chain cannot be taken out of the lake
 │   └── LakeFull          the file system has no room for a file
 ├── PieceRefused          a folder is no export, or one that this version cannot take
+├── StorageError          object storage cannot be reached, refuses, or has no such bucket
 ├── EngineError           Apache Spark is not installed, or failed
 └── QueryError            a person's SQL cannot be answered
 """
@@ -96,6 +97,10 @@ class LakeFull(CommitError):
 
 class PieceRefused(LakeError):
     """A folder is no export of a lake, or one that this version cannot take."""
+
+
+class StorageError(LakeError):
+    """Object storage cannot be reached, refuses, or has no such bucket; the message has advice."""
 
 
 class EngineError(LakeError):

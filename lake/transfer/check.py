@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,18 +16,20 @@ import pyarrow.parquet as pq
 
 from tonlake.lake.commit.validation import is_day
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
-from tonlake.lake.file.regular import open_regular
 from tonlake.lake.index.builder.place import range_of, segment_path
 from tonlake.lake.log.place import path_at, read_place
 from tonlake.lake.log.state import SEGMENT_FOLDER
 from tonlake.lake.schema import BLOCKS
+from tonlake.lake.storage.storage import work_through
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
+
+    from pyarrow.fs import FileInfo
 
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import DataFile, Network
+    from tonlake.lake.storage.storage import Storage
     from tonlake.lake.transfer.manifest import BlockRange, Manifest
 
 SEQNO_LIMIT = (1 << 32) - 1
@@ -132,26 +135,31 @@ def _check_blocks(manifest: Manifest) -> None:
             )
 
 
-def check_files(folder: Path, files: Iterable[DataFile]) -> None:
+def check_files(storage: Storage, files: Sequence[DataFile]) -> None:
     """Compare files of an export with what its manifest claims; digests are left to the copy.
 
     Raises:
         LakeCorrupt: one is missing, no regular file, or has other bytes or rows.
+        StorageError: object storage does not answer.
     """
-    for file in files:
-        try:
-            with open_regular(folder / file.path) as stream:
-                size = stream.seek(0, 2)
-                if size != file.bytes:
-                    raise LakeCorrupt(file.path, f"it has {size} bytes instead of {file.bytes}")
-                if file.table == SEGMENT_FOLDER:
-                    continue
-                rows = pq.read_metadata(stream).num_rows
-        except OSError as error:
-            raise LakeCorrupt(
-                file.path, f"it cannot be read ({error.strerror or error})"
-            ) from error
-        except pa.ArrowException as error:
-            raise LakeCorrupt(file.path, f"it is no Parquet file ({error})") from error
-        if rows != file.rows:
-            raise LakeCorrupt(file.path, f"it has {rows} rows instead of {file.rows}")
+    standing = storage.list_files(sorted({file.table for file in files}))
+    check = partial(_check_claims, storage, standing)
+    for _ in work_through(check, files, storage):
+        pass
+
+
+def _check_claims(storage: Storage, standing: Mapping[str, FileInfo], file: DataFile) -> None:
+    try:
+        found = standing.get(file.path)
+        if found is not None and found.is_file and found.size != file.bytes:
+            raise LakeCorrupt(file.path, f"it has {found.size} bytes instead of {file.bytes}")
+        with storage.open(file.path) as stream:
+            if file.table == SEGMENT_FOLDER:
+                return
+            rows = pq.read_metadata(stream).num_rows
+    except pa.ArrowException as error:
+        raise LakeCorrupt(file.path, f"it is no Parquet file ({error})") from error
+    except OSError as error:
+        raise LakeCorrupt(file.path, f"it cannot be read ({error})") from error
+    if rows != file.rows:
+        raise LakeCorrupt(file.path, f"it has {rows} rows instead of {file.rows}")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.lake.errors import PieceRefused
-from tonlake.lake.log.disk import make_folder, write_file
 from tonlake.lake.log.place import list_places, read_place
 from tonlake.lake.log.state import Range, overlaps, read_commit, read_state
 from tonlake.lake.schema import SCHEMA_VERSION
+from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.transfer.manifest import (
     FORMAT,
     MANIFEST,
@@ -46,37 +48,42 @@ class ExportReport(msgspec.Struct, frozen=True):
 
 def export_lake(
     lake_dir: Path,
-    folder: Path,
+    place: Path | str,
     days: Days = _EVERY_DAY,
     on_file: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ExportReport:
     """Copy the files of some days, each checked against its digest, and write the manifest.
 
-    The same command again goes on where it was stopped. Files that an earlier manifest of the
-    folder named and the new one does not are removed. ``days`` are UTC days of the masterchain
-    blocks; ``on_file`` is called after each file with the number of files done and of all.
+    ``place`` is a folder or ``s3://bucket/prefix``. The same command again goes on where it was
+    stopped. Files that an earlier manifest there named and the new one does not are removed.
+    ``days`` are UTC days of the masterchain blocks; ``on_file`` is called after each file with the
+    number of files done and of all.
 
     Raises:
         LakeNotFound: the folder holds no commit.
         LakeCorrupt: a file of the lake is damaged.
         LakeFull: no room.
         PieceRefused: the lake has none of the days.
+        StorageError: object storage does not answer.
     """
     state = read_state(lake_dir)
     manifest = describe_piece(lake_dir, state, days)
-    before = read_manifest(folder)
-    make_folder(folder)
+    source, target = open_storage(lake_dir), open_storage(place)
+    before = read_manifest(target)
     files = (*manifest.files, *manifest.segments)
+    standing = target.list_files(sorted({file.table for file in files}))
+    copy = partial(copy_file, source, target, standing=standing)
     copied = 0
-    for done, file in enumerate(files, 1):
-        copied += copy_file(lake_dir, folder, file)
+    for done, is_new in enumerate(work_through(copy, files, target), 1):
+        copied += is_new
         on_file(done, len(files))
-    write_file(folder / MANIFEST, encode_manifest(manifest), "checkpoint")
+    data = encode_manifest(manifest)
+    target.write(MANIFEST, [data], hashlib.sha256(data).hexdigest())
     if before is not None:
         kept = {file.path for file in files}
-        for file in (*before.files, *before.segments):
-            if file.path not in kept:
-                (folder / file.path).unlink(missing_ok=True)
+        old = [file.path for file in (*before.files, *before.segments) if file.path not in kept]
+        for _ in work_through(target.remove, old, target):
+            pass
     return ExportReport(
         snapshot=state.number,
         ranges=tuple((each.first_mc_seqno, each.last_mc_seqno) for each in manifest.ranges),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -15,21 +16,27 @@ from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, Commit, Range, join_networks, overlaps
 from tonlake.lake.schema import (
     OPEN_EDGES,
-    SCHEMA_VERSION,
-    TABLES,
     TRACES,
     TRANSACTION_TRACES,
     TRANSACTIONS,
 )
 from tonlake.lake.schema.action import ACTION_TABLES
+from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.transfer.check import check_files
-from tonlake.lake.transfer.manifest import copy_file, encode_manifest, read_manifest
+from tonlake.lake.transfer.manifest import (
+    MANIFEST,
+    check_version,
+    copy_file,
+    encode_manifest,
+    read_manifest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.storage.storage import Storage
     from tonlake.lake.transfer.manifest import BlockRange, Manifest
 
 SPANNING = frozenset(
@@ -51,11 +58,11 @@ class ImportReport(msgspec.Struct, frozen=True):
 
 
 def import_piece(
-    folder: Path,
+    place: Path | str,
     lake_dir: Path,
     on_file: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ImportReport:
-    """Add what ``export_lake`` wrote to a lake, which is made if it is not there.
+    """Add what ``export_lake`` wrote at a place to a lake, which is made if it is not there.
 
     An export of all days, imported into an empty folder, gives the same lake, traces, actions and
     index included. Ranges that the lake has already are skipped, so that the same command
@@ -69,21 +76,18 @@ def import_piece(
         RangeOverlap: the lake has some blocks of a range and lacks others.
         NetworkMismatch: the lake is of another network.
         LakeFull, CommitConflict: as ``commit_range``.
+        StorageError: object storage does not answer.
     """
-    manifest = read_manifest(folder)
+    source = open_storage(place)
+    manifest = read_manifest(source)
     if manifest is None:
-        raise PieceRefused(f"{folder} holds no export: no manifest.json in it")
-    known = all(file.table in TABLES for file in manifest.files)
-    if manifest.schema_version > SCHEMA_VERSION or not known:
-        raise PieceRefused(
-            f"the export has schema version {manifest.schema_version}, and this version of "
-            f"tonlake writes {SCHEMA_VERSION}: install a newer one"
-        )
+        raise PieceRefused(f"{source.name} holds no export: no {MANIFEST} in it")
+    check_version(manifest)
     make_folder(lake_dir / LOG_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):
         log = LogReader(lake_dir)
         join_networks(log.read().network, manifest.network)
-        return _import_missing(folder, log, manifest, on_file)
+        return _import_missing(source, log, manifest, on_file)
 
 
 class _Step(NamedTuple):
@@ -95,7 +99,7 @@ class _Step(NamedTuple):
 
 
 def _import_missing(
-    folder: Path, log: LogReader, manifest: Manifest, on_file: Callable[[int, int], None]
+    source: Storage, log: LogReader, manifest: Manifest, on_file: Callable[[int, int], None]
 ) -> ImportReport:
     """Commit what the lake lacks, range by range; the caller holds the lock."""
     state = log.read()
@@ -104,12 +108,14 @@ def _import_missing(
     missing = _list_missing(state, manifest)
     steps = _plan_steps(manifest, missing, is_same=is_same)
     copied = [file for step in steps for file in (*step.files, *(step.segments or ()))]
-    check_files(folder, copied)
+    check_files(source, copied)
+    target = open_storage(log.lake_dir)
+    standing = target.list_files(sorted({file.table for file in copied}))
+    copy = partial(copy_file, source, target, standing=standing)
     digest = hashlib.sha256(encode_manifest(manifest)).hexdigest()
     done = 0
     for step in steps:
-        for file in (*step.files, *(step.segments or ())):
-            copy_file(folder, log.lake_dir, file)
+        for _ in work_through(copy, (*step.files, *(step.segments or ())), source):
             done += 1
             on_file(done, len(copied))
         append_commit(log.lake_dir, state, _describe(state, step, manifest, digest))

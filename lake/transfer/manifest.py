@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
-from tonlake.lake.file.regular import open_regular, read_regular
-from tonlake.lake.log.disk import make_folder, open_temporary, seal_file, sync_folder
 from tonlake.lake.log.envelope import Envelope, encode_entry
 from tonlake.lake.log.place import Place, is_open, read_place
 from tonlake.lake.log.state import DataFile, Network, Range
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.transfer.check import check_manifest
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
+
+    from pyarrow.fs import FileInfo
+
+    from tonlake.lake.storage.storage import Storage
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -109,19 +112,20 @@ def encode_manifest(manifest: Manifest) -> bytes:
     return encode_entry(manifest)[0]
 
 
-def read_manifest(folder: Path) -> Manifest | None:
+def read_manifest(storage: Storage) -> Manifest | None:
     """Return the manifest of a folder; None where it has none.
 
     Raises:
         PieceRefused: it is damaged, of a later version of this program, or claims what no lake
             can have.
+        StorageError: object storage does not answer.
     """
     try:
-        data = read_regular(folder / MANIFEST)
+        data = storage.read(MANIFEST)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise PieceRefused(f"{MANIFEST} cannot be read ({error.strerror})") from error
+        raise PieceRefused(f"{MANIFEST} cannot be read ({error})") from error
     try:
         envelope = msgspec.json.decode(data, type=Envelope)
         raw = bytes(envelope.body)
@@ -140,31 +144,52 @@ def read_manifest(folder: Path) -> Manifest | None:
     return manifest
 
 
-def copy_file(source: Path, target: Path, file: DataFile) -> bool:
-    """Copy one file durably and compare it with its digest; False if the copy was there already.
+def check_version(manifest: Manifest) -> None:
+    """Refuse an export of which this version does not know everything.
+
+    Raises:
+        PieceRefused: a later version has written it.
+    """
+    known = all(file.table in TABLES for file in manifest.files)
+    if manifest.schema_version > SCHEMA_VERSION or not known:
+        raise PieceRefused(
+            f"the export has schema version {manifest.schema_version}, and this version of "
+            f"tonlake writes {SCHEMA_VERSION}: install a newer one"
+        )
+
+
+def copy_file(
+    source: Storage, target: Storage, file: DataFile, standing: Mapping[str, FileInfo]
+) -> bool:
+    """Copy one file and compare it with its digest; False if the copy was there already.
+
+    ``standing`` is what the target has. An object of the right size is taken for the copy: it
+    has part of its digest in its name, and appears when all of it is there or not at all.
 
     Raises:
         LakeCorrupt: the source is missing, or its bytes are not those that were committed.
         LakeFull: no room.
+        StorageError: object storage does not answer.
     """
-    final = target / file.path
-    if final.exists() and final.stat().st_size == file.bytes and _digest(final) == file.sha256:
+    held = standing.get(file.path)
+    is_there = held is not None and held.is_file and held.size == file.bytes
+    if is_there and (not target.is_local or _digest(target, file) == file.sha256):
         return False
-    make_folder(final.parent)
-    try:
-        stream = open_regular(source / file.path)
-    except OSError as error:
-        raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error
-    with stream, open_temporary(final.parent, "file") as (copy, path):
-        while chunk := stream.read(_CHUNK_BYTES):
-            copy.write(chunk)
-        if seal_file(copy, "file") != file.sha256:
-            raise LakeCorrupt(file.path, "its bytes do not give its digest")
-        path.replace(final)
-    sync_folder(final.parent)
+    target.write(file.path, _read_chunks(source, file), file.sha256)
     return True
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _read_chunks(storage: Storage, file: DataFile) -> Iterator[bytes]:
+    try:
+        with storage.open(file.path) as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        raise LakeCorrupt(file.path, f"it cannot be read ({error})") from error
+
+
+def _digest(storage: Storage, file: DataFile) -> str:
+    digest = hashlib.sha256()
+    for chunk in _read_chunks(storage, file):
+        digest.update(chunk)
+    return digest.hexdigest()

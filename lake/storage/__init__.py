@@ -1,0 +1,1 @@
+"""Folders that lakes are carried to and read from: local ones, and object storage."""
