@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +10,7 @@ import msgspec
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
+from tonlake.lake.command.argument import FolderOrURL
 from tonlake.lake.command.cli import (
     failing_cleanly,
     json_option,
@@ -24,6 +24,8 @@ from tonlake.lake.transfer.importing import import_piece
 from tonlake.lake.transfer.manifest import Days, parse_days
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tonlake.lake.log.state import Range
 
 EXPORT_HELP = """
@@ -33,9 +35,11 @@ Examples:
   tonlake export --lake mainnet.lake --to /mnt/disk/mainnet
   tonlake export --lake mainnet.lake --days 2026-11-01..2026-11-30 --to november
   tonlake export --lake mainnet.lake --days 2026-11-20.. --to /mnt/disk/new --json
+  tonlake export --lake mainnet.lake --to s3://bucket/mainnet
 
 The folder can be copied with anything that copies files: its manifest names every file with its
-digest. The same command again goes on where it was stopped.
+digest. The same command again goes on where it was stopped. Server, region and credentials of
+object storage come from AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY.
 """
 
 IMPORT_HELP = """
@@ -44,6 +48,7 @@ Examples:
 \b
   tonlake import /mnt/disk/mainnet --lake copy.lake
   tonlake import november --lake mainnet.lake
+  tonlake import s3://bucket/mainnet --lake copy.lake
 
 Every file is compared with its digest on the way in. What the lake has already is passed over, so
 that the same command goes on where it was stopped. A complete lake is restored as it was;
@@ -70,10 +75,10 @@ class _DaysType(click.ParamType[Days]):
 @lake_option
 @click.option(
     "--to",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    "place",
+    type=FolderOrURL(click.Path(file_okay=False)),
     required=True,
-    help="Folder to write; made if it is not there.",
+    help="Folder to write, made if it is not there.",
 )
 @click.option(
     "--days",
@@ -82,30 +87,34 @@ class _DaysType(click.ParamType[Days]):
     help="UTC days YYYY-MM-DD..YYYY-MM-DD, either end may be left out.  [default: all]",
 )
 @json_option
-def export_command(*, lake_dir: Path, folder: Path, days: Days, as_json: bool) -> None:
-    """Copy days of a lake into a folder that can be imported elsewhere."""
+def export_command(*, lake_dir: Path, place: Path | str, days: Days, as_json: bool) -> None:
+    """Copy days of a lake into a folder, or object storage, that can be imported elsewhere."""
     with failing_cleanly(), show_progress("files") as show:
-        report = export_lake(lake_dir, folder, days, show)
+        report = export_lake(lake_dir, place, days, show)
     if as_json:
         click.echo(msgspec.json.encode(report))
         return
     click.echo(
-        f"{folder}: masterchain {_write_ranges(report.ranges)} of snapshot {report.snapshot}"
+        f"{place}: masterchain {_write_ranges(report.ranges)} of snapshot {report.snapshot}"
         f"{', the whole lake' if report.whole else ''}: {report.files:,} files, "
         f"{report.rows:,} rows, {report.bytes:,} bytes; {report.copied_files:,} files were new"
     )
 
 
 @click.command("import", epilog=IMPORT_HELP)
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "place",
+    metavar="FOLDER|s3://BUCKET/PREFIX",
+    type=FolderOrURL(click.Path(exists=True, file_okay=False)),
+)
 @lake_option
 @json_option
-def import_command(*, folder: Path, lake_dir: Path, as_json: bool) -> None:
-    """Add an exported folder to a lake, which is made if it is not there."""
+def import_command(*, place: Path | str, lake_dir: Path, as_json: bool) -> None:
+    """Add an export, a folder or in object storage, to a lake, which is made if not there."""
     with failing_cleanly():
         settings = read_settings(IngestSections)
         with show_progress("files") as show:
-            report = import_piece(folder, lake_dir, show)
+            report = import_piece(place, lake_dir, show)
         _derive(lake_dir, settings, spanning=report.derive)
     if as_json:
         click.echo(msgspec.json.encode(report))

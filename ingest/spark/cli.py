@@ -13,11 +13,13 @@ from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
+from tonlake.lake.command.argument import FolderOrURL
 from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
 from tonlake.lake.spark.tables import open_session
+from tonlake.lake.transfer.export import export_lake
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,10 +32,11 @@ Examples:
 \b
   tonlake spark ingest --node /mnt/node/db --lake mainnet.lake --master local[16]
   tonlake spark ingest --packs /mnt/archive --lake old.lake --master spark://host:7077
+  tonlake spark ingest --node /mnt/node/db --lake mainnet.lake --to s3://bucket/mainnet
 
 Every worker opens the source itself, by the same path, and has tonlake installed. The lake is a
 folder of the machine that runs this command, which makes all commits: the same files and the
-same log as tonlake ingest makes.
+same log as tonlake ingest makes. --to copies what is new to object storage when all is committed.
 """
 
 
@@ -41,6 +44,12 @@ same log as tonlake ingest makes.
 @click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
 @click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
 @click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
+@click.option(
+    "--to",
+    "place",
+    type=FolderOrURL(click.Path(file_okay=False)),
+    help="Where the lake is exported to in the end, such as s3://bucket/prefix.",
+)
 @click.option("--range", "range_text", default=":", help="Masterchain blocks, such as 1000:2000.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @master_option
@@ -50,6 +59,7 @@ def spark_ingest_command(
     node: Path | None,
     packs: Path | None,
     lake: Path,
+    place: Path | str | None,
     range_text: str,
     as_json: bool,
     master: str,
@@ -71,6 +81,8 @@ def spark_ingest_command(
             sys.exit(EXIT_DATA)
         if settings.lake.build_index and report.commits:
             rebuild_index(lake)
+        if place is not None:
+            export_lake(lake, place)
     print_report(report, as_json=as_json)
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)

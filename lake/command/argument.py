@@ -10,6 +10,7 @@ import click
 
 from tonlake.lake.duck.connection import name_root
 from tonlake.lake.errors import LakeMisplaced
+from tonlake.lake.storage.storage import is_url
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -28,6 +29,33 @@ class LakeFolder(click.Path):
         except LakeMisplaced as error:
             self.fail(str(error), param, ctx)
         return folder
+
+
+class FolderOrURL(click.ParamType[Path | str]):
+    """A local folder, as a path, or the URL of one in object storage, as text."""
+
+    name = "FOLDER|s3://BUCKET/PREFIX"
+
+    def __init__(self, folder: click.Path) -> None:
+        """Take the type of local folders."""
+        self._folder = folder
+
+    def convert(
+        self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
+    ) -> Path | str:
+        """Return a URL as it is, anything else as a path; or end the command."""
+        if isinstance(value, str) and is_url(value):
+            return value
+        return Path(os.fsdecode(self._folder.convert(value, param, ctx)))
+
+
+place_option = click.option(
+    "--lake",
+    "place",
+    type=FolderOrURL(LakeFolder(file_okay=False)),
+    required=True,
+    help="Folder of the lake, or URL of a lake or an export.",
+)
 
 
 class StatementCommand(click.Command):

@@ -12,7 +12,12 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from tonlake.lake.command.argument import LakeFolder, StatementCommand, read_statement
+from tonlake.lake.command.argument import (
+    LakeFolder,
+    StatementCommand,
+    place_option,
+    read_statement,
+)
 from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
 from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.duck.answer import (
@@ -23,7 +28,6 @@ from tonlake.lake.duck.answer import (
     write_parquet,
     write_table,
 )
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -33,13 +37,15 @@ from tonlake.lake.log.state import read_commit
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSections
+from tonlake.lake.transfer.remote import open_to_ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from duckdb import DuckDBPyConnection
+
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import Commit
-    from tonlake.lake.settings import LakeSettings
 
 EXIT_DATA = 1
 S = TypeVar("S", bound=LakeSections)
@@ -140,6 +146,7 @@ Examples:
   tonlake sql "select count(*) from transactions" --lake mainnet.lake
   tonlake sql "from blocks order by gen_utime desc limit 5" --lake mainnet.lake --format json
   tonlake sql "from messages" --lake mainnet.lake --format parquet -o messages.parquet
+  tonlake sql "select max(gen_utime) from blocks" --lake s3://bucket/mainnet
 
 tonlake schema lists the tables; ton_friendly(workchain, account), ton_hash('...'), ton_coins(nano)
 and others turn values into the forms people know. Bytes are printed as hex.
@@ -148,7 +155,7 @@ and others turn values into the forms people know. Bytes are printed as hex.
 
 @click.command("sql", cls=StatementCommand, epilog=SQL_EXAMPLES)
 @click.argument("query", callback=read_statement)
-@lake_option
+@place_option
 @click.option(
     "--format",
     "output_format",
@@ -162,7 +169,7 @@ and others turn values into the forms people know. Bytes are printed as hex.
 )
 @click.option("--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask.")
 def sql_command(
-    *, query: str, lake_dir: Path, output_format: str, output: Path | None, snapshot: int | None
+    *, query: str, place: Path | str, output_format: str, output: Path | None, snapshot: int | None
 ) -> None:
     """Ask the lake in SQL (DuckDB); the lake is only read."""
     if output == Path("-"):
@@ -171,15 +178,21 @@ def sql_command(
         raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
     with failing_cleanly():
         settings = read_settings(LakeSections).lake
-        opened = open_snapshot(lake_dir, snapshot, check_digests=settings.check_digests)
-        with unfinished(output) if output else nullcontext() as path:
-            _write_answer(opened, query, settings, output_format, path)
+        with (
+            open_to_ask(place, snapshot, settings) as (opened, connection),
+            unfinished(output) if output else nullcontext() as path,
+        ):
+            _write_answer(opened, connection, query, output_format, path)
 
 
 def _write_answer(
-    snapshot: Snapshot, query: str, settings: LakeSettings, output_format: str, path: Path | None
+    snapshot: Snapshot,
+    connection: DuckDBPyConnection,
+    query: str,
+    output_format: str,
+    path: Path | None,
 ) -> None:
-    batches = ask(connect(snapshot, settings), snapshot, query)
+    batches = ask(connection, snapshot, query)
     with naming_the_fault(snapshot):
         if output_format == "parquet":
             with path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream:

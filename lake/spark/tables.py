@@ -15,6 +15,9 @@ from tonlake.lake.errors import EngineError, LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import TABLES
+from tonlake.lake.storage.fault import find_endpoint
+from tonlake.lake.storage.storage import is_url, open_storage
+from tonlake.lake.transfer.remote import list_needed, open_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,15 +76,26 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("tonlake").master(master)
-    chosen = _CHOSEN | (_LOCAL if master.startswith("local") else {}) | dict(conf)
+    local = _LOCAL if master.startswith("local") else {}
+    chosen = _CHOSEN | local | _read_storage(os.environ) | dict(conf)
     for name, value in chosen.items():
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
     return session
 
 
+def _read_storage(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what the variables of Amazon's tools say of S3; Spark finds credentials itself."""
+    endpoint = find_endpoint(environment)
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    found = {"endpoint.region": region} if region else {}
+    if endpoint:
+        # A server of one's own has no host name for each bucket.
+        found |= {"endpoint": endpoint, "path.style.access": "true"}
+    return {f"spark.hadoop.fs.s3a.{name}": value for name, value in found.items()}
+
+
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://.*")
-_ENTRY = re.compile(r"([1-9][0-9]*)(\.checkpoint)?\.json")
 
 
 class SparkLake:
@@ -115,12 +129,17 @@ def open_lake(
 ) -> SparkLake:
     """Open a lake as of commit ``number``, the newest by default.
 
-    ``place`` is its folder, or its URL on a Hadoop file system (``s3a://bucket/my.lake``). Only
-    files of a local path are compared with their digests.
+    ``place`` is its folder, or its URL: that of a lake or an export in object storage
+    (``s3://bucket/my.lake``), or of a lake on another file system of Hadoop. Only files of a local
+    path are compared with their digests.
 
     Raises:
+        StorageError: object storage does not answer.
         LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot``.
     """
+    if is_url(place):
+        storage = open_storage(place)
+        return SparkLake(session, open_remote(storage, number), f"s3a://{storage.root}")
     if _URL.fullmatch(place) is None:
         folder = Path(place).absolute()
         snapshot = open_snapshot(folder, number, check_digests=check_digests)
@@ -142,20 +161,11 @@ def _copy_log(session: SparkSession, root: str, target: Path, number: int | None
         named = {row.path.rsplit("/", 1)[1]: row.path for row in entries.select("path").collect()}
     except (PySparkException, Py4JJavaError) as error:
         raise LakeNotFound(f"Spark finds no lake at {root}: {error}") from error
-    needed = _needed({name for name in named if _ENTRY.fullmatch(name)}, number)
+    needed = list_needed(named, number)
     (target / LOG_FOLDER).mkdir()
     rows = session.read.format("binaryFile").load([named[name] for name in needed])
     for row in rows.select("path", "content").toLocalIterator():
         (target / LOG_FOLDER / row.path.rsplit("/", 1)[1]).write_bytes(bytes(row.content))
-
-
-def _needed(names: set[str], number: int | None) -> list[str]:
-    """Return the newest checkpoint that helps, and the entries after it."""
-    found = [match for match in map(_ENTRY.fullmatch, names) if match]
-    last = number or max((int(match[1]) for match in found), default=0)
-    checkpoints = [int(match[1]) for match in found if match[2] and int(match[1]) <= last]
-    newest = max(checkpoints, default=0)
-    return sorted(match[0] for match in found if int(match[1]) >= newest)
 
 
 def _shape(table: Table) -> Any:  # noqa: ANN401 - Spark's type, which may not be installed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 from pyarrow import fs
 
-from tonlake.lake.errors import LakeCorrupt, StorageError
+from tonlake.lake.errors import LakeCorrupt, QueryError, StorageError
 from tonlake.lake.log.disk import make_folder, open_temporary, seal_file, sync_folder
 from tonlake.lake.storage.fault import explain, find_endpoint
 
@@ -128,10 +128,10 @@ class Storage:
 
     @contextmanager
     def naming_faults(self) -> Iterator[None]:
-        """Turn what the client of object storage raises into StorageError."""
+        """Turn what the client of object storage raises, in a query too, into StorageError."""
         try:
             yield
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, QueryError) as error:
             fault = explain(self.name, str(error), os.environ)
             if fault is None:
                 raise

@@ -73,7 +73,7 @@ Examples:
 \b
   tonlake spark sql --list
   tonlake spark sql v3/seqno_ranges --lake mainnet.lake
-  tonlake spark sql v3/blocks --lake s3a://bucket/mainnet.lake -p workchain=-1 -p limit=5
+  tonlake spark sql v3/blocks --lake s3://bucket/mainnet -p workchain=-1 -p limit=5
   tonlake spark sql v3/accounts_by_balance --lake mainnet.lake -p limit=1000000 --to richest
   tonlake spark sql v3/blocks -p limit=5 --translate
 

@@ -1,0 +1,165 @@
+"""Lakes and exports read where they are, in object storage: a snapshot, and SQL over it.
+
+The log is small and comes here; of the data, a query reads the row groups and columns it needs of
+the files of the days it asks for. Their digests are not compared: an import does that.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from tonlake.lake.duck.connection import (
+    DERIVED_VIEWS,
+    PARTITION,
+    VIEWED_TABLES,
+    begin_database,
+    connect,
+    lock_database,
+    read_macros,
+    read_sql,
+)
+from tonlake.lake.duck.statement import join_scripts
+from tonlake.lake.errors import LakeNotFound, SnapshotNotFound
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.log.state import LOG_FOLDER, LogState, merge_ranges, read_state
+from tonlake.lake.storage.storage import open_storage, work_through
+from tonlake.lake.transfer.manifest import check_version, read_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from duckdb import DuckDBPyConnection
+
+    from tonlake.lake.log.state import DataFile
+    from tonlake.lake.schema import Table
+    from tonlake.lake.settings import LakeSettings
+    from tonlake.lake.storage.storage import Storage
+
+_ENTRY = re.compile(r"([1-9][0-9]*)(\.checkpoint)?\.json")
+_FORMAT = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=True)
+)
+
+
+@contextmanager
+def open_to_ask(
+    place: Path | str, number: int | None, settings: LakeSettings
+) -> Iterator[tuple[Snapshot, DuckDBPyConnection]]:
+    """Give a snapshot of a lake, by default the newest, and a connection on it.
+
+    ``place`` is the lake's folder, or the URL of a lake or an export in object storage.
+
+    Raises:
+        LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot`` and ``open_remote``.
+        StorageError: object storage does not answer, here or to a query.
+    """
+    if isinstance(place, Path):
+        snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
+        yield snapshot, connect(snapshot, settings)
+        return
+    storage = open_storage(place)
+    snapshot = open_remote(storage, number)
+    with storage.naming_faults():
+        yield snapshot, connect_remote(snapshot, storage, settings)
+
+
+def open_remote(storage: Storage, number: int | None = None) -> Snapshot:
+    """Open a lake in storage as of commit ``number``, the newest by default; or an export.
+
+    Raises:
+        LakeNotFound: there is neither.
+        SnapshotNotFound: it has no commit of this number.
+        LakeCorrupt, PieceRefused: the log or the manifest is damaged.
+        StorageError: object storage does not answer.
+    """
+    names = [path.rpartition("/")[2] for path in storage.list_files([LOG_FOLDER])]
+    last = max((int(name[:-5]) for name in names if _is_entry(name)), default=0)
+    if not last:
+        return Snapshot(Path(storage.root), _read_export(storage, number))
+    if number is not None and number > last:
+        raise SnapshotNotFound(f"{storage.name} has commits 1 to {last}, and no {number}")
+    needed = [f"{LOG_FOLDER}/{name}" for name in list_needed(names, number)]
+    with tempfile.TemporaryDirectory(prefix="tonlake-log-") as folder:
+        copy = Path(folder)
+        (copy / LOG_FOLDER).mkdir()
+        for path, data in zip(needed, work_through(storage.read, needed, storage), strict=True):
+            (copy / path).write_bytes(data)
+        return Snapshot(Path(storage.root), read_state(copy, number))
+
+
+def list_needed(names: Iterable[str], number: int | None) -> list[str]:
+    """Return which files of a log give a state: the newest checkpoint, and the entries after it."""
+    found = [match for match in map(_ENTRY.fullmatch, names) if match]
+    last = number or max((int(match[1]) for match in found), default=0)
+    checkpoints = [int(match[1]) for match in found if match[2] and int(match[1]) <= last]
+    newest = max(checkpoints, default=0)
+    return sorted(match[0] for match in found if newest <= int(match[1]) <= last)
+
+
+def _is_entry(name: str) -> bool:
+    match = _ENTRY.fullmatch(name)
+    return match is not None and match[2] is None
+
+
+def _read_export(storage: Storage, number: int | None) -> LogState:
+    """Return the state that an export has of a lake: its days, under the number of its snapshot."""
+    manifest = read_manifest(storage)
+    if manifest is None:
+        raise LakeNotFound(f"{storage.name} holds neither a lake nor an export of one")
+    check_version(manifest)
+    if number not in (None, manifest.snapshot):
+        raise SnapshotNotFound(
+            f"{storage.name} is an export of snapshot {manifest.snapshot}, and has no {number}"
+        )
+    return LogState(
+        number=manifest.snapshot,
+        files=manifest.files,
+        ranges=merge_ranges(
+            tuple((each.first_mc_seqno, each.last_mc_seqno) for each in manifest.ranges)
+        ),
+        network=manifest.network,
+        segments=manifest.segments,
+    )
+
+
+def connect_remote(
+    snapshot: Snapshot, storage: Storage, settings: LakeSettings
+) -> DuckDBPyConnection:
+    """Return an in-memory database with the views of ``connect``; it can open no file itself.
+
+    Arrow reads the files: those of other days than a query asks for are not opened.
+    """
+    connection = begin_database(settings)
+    connection.execute(read_macros())
+    for view, table in VIEWED_TABLES.items():
+        connection.register(view, _describe_files(storage, table, snapshot.files[table.name]))
+    connection.execute(join_scripts(map(read_sql, DERIVED_VIEWS)))
+    lock_database(connection)
+    return connection
+
+
+def _describe_files(
+    storage: Storage, table: Table, files: Iterable[DataFile]
+) -> ds.FileSystemDataset:
+    """Return a table's files, none of them opened; a column newer than a file is NULL there."""
+    fields = [field.with_nullable(True) for field in table.arrow]  # noqa: FBT003 - Arrow's own
+    schema = pa.schema([*fields, pa.field(PARTITION, pa.date32())])
+    fragments = [
+        _FORMAT.make_fragment(
+            f"{storage.root}/{file.path}",
+            storage.filesystem,
+            ds.field(PARTITION) == date.fromisoformat(read_place(file.path).day),
+            file_size=file.bytes,
+        )
+        for file in files
+    ]
+    return ds.FileSystemDataset(fragments, schema, _FORMAT, storage.filesystem)
