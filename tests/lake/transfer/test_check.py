@@ -11,6 +11,7 @@ import pytest
 
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.log.state import Network
+from tonlake.lake.storage.storage import open_storage
 from tonlake.lake.transfer.export import export_lake
 from tonlake.lake.transfer.importing import import_piece
 from tonlake.lake.transfer.manifest import MANIFEST, Manifest, encode_manifest, read_manifest
@@ -30,7 +31,7 @@ def folder(read_lake: Path, tmp_path: Path) -> Path:
 
 
 def read(folder: Path) -> Manifest:
-    manifest = read_manifest(folder)
+    manifest = read_manifest(open_storage(folder))
     assert manifest is not None
     return manifest
 
