@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from duckdb import DuckDBPyConnection
+    from pyarrow.dataset import FileSystemDataset
 
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from tonlake.lake.storage.storage import Storage
 
 _ENTRY = re.compile(r"([1-9][0-9]*)(\.checkpoint)?\.json")
-_FORMAT = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=True)
-)
 
 
 @contextmanager
@@ -147,14 +144,17 @@ def connect_remote(
     return connection
 
 
-def _describe_files(
-    storage: Storage, table: Table, files: Iterable[DataFile]
-) -> ds.FileSystemDataset:
+def _describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) -> FileSystemDataset:
     """Return a table's files, none of them opened; a column newer than a file is NULL there."""
+    # Half a second of every command's start, were it loaded with the module.
+    import pyarrow.dataset as ds  # noqa: PLC0415
+
+    options = ds.ParquetFragmentScanOptions(pre_buffer=True)
+    file_format = ds.ParquetFileFormat(default_fragment_scan_options=options)
     fields = [field.with_nullable(True) for field in table.arrow]  # noqa: FBT003 - Arrow's own
     schema = pa.schema([*fields, pa.field(PARTITION, pa.date32())])
     fragments = [
-        _FORMAT.make_fragment(
+        file_format.make_fragment(
             f"{storage.root}/{file.path}",
             storage.filesystem,
             ds.field(PARTITION) == date.fromisoformat(read_place(file.path).day),
@@ -162,4 +162,4 @@ def _describe_files(
         )
         for file in files
     ]
-    return ds.FileSystemDataset(fragments, schema, _FORMAT, storage.filesystem)
+    return ds.FileSystemDataset(fragments, schema, file_format, storage.filesystem)
