@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+import httpx
 import msgspec
 import pyarrow as pa
 import pytest
@@ -27,6 +28,8 @@ from tonlake.lake.spark.tables import open_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.s3 import S3Server
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "tests" / "data" / "node-demo"
@@ -166,6 +169,27 @@ def facts(demo_facts: Path) -> Facts:
         accounts=_read_lines(demo_facts / "expected-accounts.jsonl"),
         summary=json.loads((demo_facts / "expected.json").read_text(encoding="utf-8")),
     )
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A server of S3."""
+    from tests.s3 import S3Server  # noqa: PLC0415 - takes a second
+
+    with S3Server().running() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """That server, as the environment names it, with the bucket ``lakes``."""
+    from tests.s3 import CREDENTIALS  # noqa: PLC0415 - as above
+
+    for name, value in (CREDENTIALS | {"AWS_ENDPOINT_URL": s3_server.endpoint}).items():
+        monkeypatch.setenv(name, value)
+    httpx.put(f"{s3_server.endpoint}/lakes")
+    s3_server.requests.clear()
+    return s3_server
 
 
 @pytest.fixture(scope="session")

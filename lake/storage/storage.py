@@ -104,15 +104,19 @@ class Storage:
         sync_folder(folder)
 
     def _upload(self, path: str, chunks: Iterable[bytes], sha256: str) -> None:
+        """Write an object, which has its full size only if its bytes have given their digest."""
         digest = hashlib.sha256()
+        held = b""
         try:
             with self.filesystem.open_output_stream(self._locate(path)) as stream:
                 for chunk in chunks:
                     digest.update(chunk)
-                    stream.write(chunk)
-            _compare(path, digest.hexdigest(), sha256)
+                    stream.write(held)
+                    held = chunk
+                _compare(path, digest.hexdigest(), sha256)
+                stream.write(held)
         except BaseException:
-            # To leave the stream closes it, which makes an object of what was written.
+            # To leave the stream closes it, which makes an object of what was written so far.
             with suppress(OSError):
                 self.filesystem.delete_file(self._locate(path))
             raise
@@ -173,11 +177,14 @@ def open_storage(place: str | Path) -> Storage:
             endpoint_override=find_endpoint(os.environ),
             connect_timeout=_CONNECT_S,
             request_timeout=_REQUEST_S,
+            allow_delayed_open=True,  # one request for a small file instead of three
         )
     except (pa.ArrowException, OSError) as error:
         raise StorageError(f"{text}: the variables AWS_... are wrong: {error}") from error
     except ImportError as error:
-        raise StorageError(f"{text}: this build has no client of S3; install with pip") from error
+        raise StorageError(
+            f"{text}: the one-file binary has no client of S3: install tonlake with pip"
+        ) from error
     storage = Storage(filesystem, root, f"s3://{root}")
     with storage.naming_faults():
         if filesystem.get_file_info(bucket).type == fs.FileType.NotFound:

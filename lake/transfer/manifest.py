@@ -34,7 +34,7 @@ FORMAT = 1
 
 _DAY = r"\d{4}-\d\d-\d\d"
 _DAYS = re.compile(rf"(?P<first>{_DAY})?\.\.(?P<last>{_DAY})?|(?P<one>{_DAY})")
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 8 << 20
 
 
 class Days(msgspec.Struct, frozen=True):
@@ -163,8 +163,9 @@ def copy_file(
 ) -> bool:
     """Copy one file and compare it with its digest; False if the copy was there already.
 
-    ``standing`` is what the target has. An object of the right size is taken for the copy: it
-    has part of its digest in its name, and appears when all of it is there or not at all.
+    ``standing`` is what the target has. An object of the right size is taken for the copy, and
+    not read again: part of its digest is its name, and ``Storage.write`` writes its last bytes
+    only when the digest is right.
 
     Raises:
         LakeCorrupt: the source is missing, or its bytes are not those that were committed.

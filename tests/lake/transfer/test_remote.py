@@ -1,0 +1,243 @@
+"""Lakes in object storage: exported, imported and asked there, and what can go wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+import httpx
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from tests.lake.rows import commit_rows, file_bytes, flip_value
+from tonlake.api.command.loading import compose_settings
+from tonlake.lake.command.cli import commands
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound, PieceRefused, StorageError
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
+from tonlake.lake.settings import LakeSettings
+from tonlake.lake.storage.storage import open_storage
+from tonlake.lake.transfer.export import export_lake
+from tonlake.lake.transfer.importing import import_piece
+from tonlake.lake.transfer.manifest import MANIFEST, encode_manifest, read_manifest
+from tonlake.lake.transfer.remote import open_to_ask
+from tonlake.queries.loader import load_queries
+from tonlake.queries.reader import bind_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.s3 import S3Server
+
+URL = "s3://lakes/read"
+SETTINGS = LakeSettings()
+TABLES = ("blocks", "transactions", "messages", "account_states")
+SOME_PUTS = 3
+QUESTIONS: dict[str, dict[str, object]] = {
+    "v3/seqno_ranges": {},
+    "v3/blocks": {"limit": 50, "offset": 0},
+    "v3/accounts_by_balance": {"limit": 5, "offset": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def exported(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of two days, which stands exported at the URL."""
+    from tests.s3 import CREDENTIALS  # noqa: PLC0415 - takes a second
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (CREDENTIALS | {"AWS_ENDPOINT_URL": s3_server.endpoint}).items():
+            patch.setenv(name, value)
+        httpx.put(f"{s3_server.endpoint}/lakes")
+        lake = tmp_path_factory.mktemp("exported")
+        for first, last in ((1, 10), (16, 20)):
+            commit_rows(lake, first, last, tables=TABLES)
+        report = export_lake(lake, URL)
+        assert report.copied_files == report.files
+        assert export_lake(lake, URL).copied_files == 0
+    return lake
+
+
+@contextmanager
+def another_manifest(changed: bytes) -> Iterator[None]:
+    """Put another manifest at the URL for a while."""
+    storage = open_storage(URL)
+    before = storage.read(MANIFEST)
+    storage.write(MANIFEST, [changed], hashlib.sha256(changed).hexdigest())
+    try:
+        yield
+    finally:
+        storage.write(MANIFEST, [before], hashlib.sha256(before).hexdigest())
+
+
+def test_a_lake_arrives_as_it_was(s3: S3Server, exported: Path, tmp_path: Path) -> None:
+    """Cut off in the middle of a file, the import goes on afterwards."""
+    lake = tmp_path / "lake"
+    last = read_state(exported).files[-1].path
+
+    def cut(method: str, path: str) -> str | None:
+        return "cut" if method == "GET" and path.endswith(last) else None
+
+    with s3.failing(cut), pytest.raises(StorageError, match=r"broke off.*run the same command"):
+        import_piece(URL, lake)
+    report = import_piece(URL, lake)
+    old, new = read_state(exported), read_state(lake)
+    assert (new.ranges, new.files) == (old.ranges, old.files)
+    data = {path: held for path, held in file_bytes(exported).items() if path[0] != "_"}
+    assert {path: held for path, held in file_bytes(lake).items() if path[0] != "_"} == data
+    assert import_piece(URL, lake).commits == 0
+    assert report.files > 0
+
+
+def test_an_export_goes_on(s3: S3Server, exported: Path) -> None:
+    def refuse_after_some(method: str, _path: str) -> str | None:
+        puts = sum(method == "PUT" for method, _ in s3.requests)
+        return "refuse" if method == "PUT" and puts > SOME_PUTS else None
+
+    place = "s3://lakes/resumed"
+    with s3.failing(refuse_after_some), pytest.raises(StorageError, match="refuses: set AWS_ACC"):
+        export_lake(exported, place)
+    assert read_manifest(open_storage(place)) is None
+    report = export_lake(exported, place)
+    assert report.copied_files == report.files - SOME_PUTS
+
+
+def test_what_is_damaged_here_is_not_copied(s3: S3Server, exported: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(exported, tmp_path / "lake")
+    damaged = read_state(lake).files[-1]
+    flip_value(lake / damaged.path, b"\0")
+    with pytest.raises(LakeCorrupt, match=f"{damaged.path}.* digest"):
+        export_lake(lake, "s3://lakes/damaged")
+    assert httpx.get(f"{s3.endpoint}/lakes/damaged/{damaged.path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("s3://missing/read", "no such bucket at http.*: make it"),
+        ("s3:///read", "names no bucket: write s3://bucket/prefix"),
+    ],
+)
+def test_places_that_are_none(s3: S3Server, tmp_path: Path, place: str, words: str) -> None:
+    with pytest.raises(StorageError, match=words):
+        import_piece(place, tmp_path / "lake")
+    assert not (tmp_path / "lake").exists()
+    assert not [path for _, path in s3.requests if path.startswith("/lakes")]
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_prefix_without_an_export(tmp_path: Path) -> None:
+    with pytest.raises(PieceRefused, match=f"holds no export: no {MANIFEST}"):
+        import_piece("s3://lakes/other", tmp_path / "lake")
+    with (
+        pytest.raises(LakeNotFound, match="neither a lake nor an export"),
+        open_to_ask("s3://lakes/other", None, SETTINGS),
+    ):
+        pass
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_closed_port(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(StorageError, match=r"127\.0\.0\.1:9 cannot be reached"):
+        import_piece(URL, tmp_path / "lake")
+
+
+def test_refused_requests(s3: S3Server, tmp_path: Path) -> None:
+    with (
+        s3.failing(lambda _method, _path: "refuse"),
+        pytest.raises(StorageError, match="refuses: set AWS_ACCESS_KEY_ID"),
+    ):
+        import_piece(URL, tmp_path / "lake")
+
+
+@pytest.mark.usefixtures("s3", "exported")
+def test_hostile_manifests(tmp_path: Path) -> None:
+    manifest = read_manifest(open_storage(URL))
+    assert manifest is not None
+    first = msgspec.structs.replace(manifest.files[0], path="blocks/../../../x.parquet")
+    files = (first, *manifest.files[1:])
+    hostile = encode_manifest(msgspec.structs.replace(manifest, files=files))
+    for changed in (hostile, b"{}", hostile[:-40]):
+        with another_manifest(changed), pytest.raises(PieceRefused):
+            import_piece(URL, tmp_path / "lake")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_object_is_not_committed(s3: S3Server, exported: Path, tmp_path: Path) -> None:
+    damaged = next(each for each in read_state(exported).files if each.rows)
+    lake = tmp_path / "lake"
+
+    def flip(method: str, path: str) -> str | None:
+        # The footer is right: only the bytes of the rows show it.
+        return "flip" if method == "GET" and path.endswith(damaged.path) else None
+
+    with s3.failing(flip), pytest.raises(LakeCorrupt, match=damaged.path):
+        import_piece(URL, lake)
+    with pytest.raises(LakeNotFound):
+        open_snapshot(lake)
+    assert not (lake / damaged.path).exists()
+
+
+def test_only_files_of_the_asked_days_are_opened(s3: S3Server, exported: Path) -> None:
+    with open_to_ask(URL, None, SETTINGS) as (_, connection):
+        s3.requests.clear()
+        query = "select count(*), max(lt) from transactions where day = '2024-01-17'"
+        found = connection.execute(query).fetchall()
+    assert found == connect(open_snapshot(exported), SETTINGS).execute(query).fetchall()
+    opened = {path for _, path in s3.requests if path.endswith(".parquet")}
+    assert len(opened) == 1
+    assert "/transactions/day=2024-01-17/" in opened.pop()
+
+
+@pytest.mark.usefixtures("s3")
+def test_named_queries_have_the_same_answers(exported: Path) -> None:
+    here = connect(open_snapshot(exported), SETTINGS)
+    with open_to_ask(URL, None, SETTINGS) as (snapshot, there):
+        assert snapshot.ranges == open_snapshot(exported).ranges
+        for name, values in QUESTIONS.items():
+            query = load_queries()[name]
+            bound = bind_parameters(query, values)
+            expected = here.execute(query.sql, bound).fetchall()
+            assert expected
+            assert there.execute(query.sql, bound).fetchall() == expected, name
+
+
+@pytest.mark.usefixtures("s3")
+def test_the_command(exported: Path, tmp_path: Path) -> None:
+    group = click.Group("tonlake", commands=commands)
+    query = "select workchain, count(*) as n from transactions group by all order by all"
+    answers = []
+    for place in (URL, str(exported)):
+        words = ["sql", query, "--lake", place, "--format", "json"]
+        done = CliRunner().invoke(group, words, obj=compose_settings)
+        assert done.exit_code == 0, done.output
+        answers.append(json.loads(done.stdout))
+    assert answers[0] == answers[1]
+    assert answers[0]
+    refused = CliRunner().invoke(
+        group, ["sql", f"from '{tmp_path}/x.parquet'", "--lake", URL], obj=compose_settings
+    )
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("error: ")
+
+
+def test_a_build_without_a_client() -> None:
+    code = f"""
+import sys
+sys.modules["pyarrow._s3fs"] = None
+from tonlake.lake.storage.storage import open_storage
+open_storage("{URL}")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "StorageError" in done.stderr
+    assert "the one-file binary has no client of S3: install tonlake with pip" in done.stderr
