@@ -46,7 +46,12 @@ $(LONG): $(READY)
 	$(INSTALL) --python .venv --extra spark --group engines
 	@touch $@
 
-long: $(LONG) dist/tonlake  ## the tests that take longer than the suite's budget
+# What Spark reads object storage with; without Maven, the test of it is skipped.
+build/spark-s3: .ci/spark-s3.xml
+	-mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DincludeScope=runtime \
+		-DoutputDirectory=$(CURDIR)/$@
+
+long: $(LONG) dist/tonlake build/spark-s3  ## the tests that take longer than the suite's budget
 	$(BIN)/pytest -m long
 
 BINARY_BIN := build/binary/venv/bin

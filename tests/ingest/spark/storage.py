@@ -1,0 +1,73 @@
+"""Spark and object storage, in a process of its own: Java reads its environment as it starts.
+
+``python -m tests.ingest.spark.storage NODE LAKE URL JARS`` ingests a node with Spark, exports the
+lake to a URL, and compares every table and every named query there with the local lake.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+from click.testing import CliRunner
+
+from tests.queries.spark.questions import Questions
+from tonlake.api.command.loading import compose_settings
+from tonlake.ingest.spark.cli import spark_ingest_command
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema import TABLES
+from tonlake.lake.spark.tables import SparkLake, open_lake, open_session
+from tonlake.queries.loader import load_queries
+from tonlake.queries.reader import Reader
+from tonlake.queries.spark.reader import SparkReader
+
+
+def compare_tables(here: SparkLake, there: SparkLake) -> int:
+    """Return how many rows all tables have; they must be the same in both lakes."""
+    count = 0
+    for name in TABLES:
+        rows = sorted(map(repr, here.read(name).toArrow().to_pylist()))
+        assert sorted(map(repr, there.read(name).toArrow().to_pylist())) == rows, name
+        count += len(rows)
+    return count
+
+
+def compare_answers(here: Reader, there: SparkReader, questions: Questions) -> int:
+    """Return how many rows named queries give; they must be those of the local lake."""
+    count = 0
+    for name, query in load_queries().items():
+        answers = [reader.rows(name, **questions.required(query)) for reader in (here, there)]
+        if re.search(r"^order by", query.sql, re.MULTILINE) is None:
+            answers = [sorted(rows, key=lambda row: repr(sorted(row.items()))) for rows in answers]
+        assert answers[0] == answers[1], name
+        count += len(answers[0])
+    return count
+
+
+def main(node: Path, lake: Path, url: str, jars: Path) -> None:
+    """Ingest, export, compare."""
+    master = "local[2]"
+    words = ["--node", str(node), "--lake", str(lake), "--to", url, "--master", master]
+    done = CliRunner().invoke(spark_ingest_command, words, obj=compose_settings)
+    assert done.exit_code == 0, done.output
+    click.echo(done.output)
+    conf = {
+        "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
+        "spark.sql.shuffle.partitions": "1",
+    }
+    snapshot = open_snapshot(lake)
+    connection = connect(snapshot)
+    here = Reader(snapshot, connection.cursor())
+    with open_session(master, conf) as session:
+        there = open_lake(session, url)
+        rows = compare_tables(open_lake(session, str(lake)), there)
+        answers = compare_answers(here, SparkReader(there), Questions(connection))
+    click.echo(f"{rows} rows of tables and {answers} rows of answers are the same")
+    assert min(rows, answers) > 0
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]))
