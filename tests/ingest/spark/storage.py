@@ -50,14 +50,16 @@ def compare_answers(here: Reader, there: SparkReader, questions: Questions) -> i
 def main(node: Path, lake: Path, url: str, jars: Path) -> None:
     """Ingest, export, compare."""
     master = "local[2]"
-    words = ["--node", str(node), "--lake", str(lake), "--to", url, "--master", master]
-    done = CliRunner().invoke(spark_ingest_command, words, obj=compose_settings)
-    assert done.exit_code == 0, done.output
-    click.echo(done.output)
     conf = {
         "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
         "spark.sql.shuffle.partitions": "1",
     }
+    words = ["--node", str(node), "--lake", str(lake), "--to", url, "--master", master]
+    # Java starts once a process, and takes the jars then.
+    words += [word for pair in conf.items() for word in ("--conf", "=".join(pair))]
+    done = CliRunner().invoke(spark_ingest_command, words, obj=compose_settings)
+    assert done.exit_code == 0, done.output
+    click.echo(done.output)
     snapshot = open_snapshot(lake)
     connection = connect(snapshot)
     here = Reader(snapshot, connection.cursor())

@@ -20,7 +20,13 @@ from tests.lake.rows import commit_rows, file_bytes, flip_value
 from tonlake.api.command.loading import compose_settings
 from tonlake.lake.command.cli import commands
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.errors import LakeCorrupt, LakeNotFound, PieceRefused, StorageError
+from tonlake.lake.errors import (
+    LakeCorrupt,
+    LakeNotFound,
+    PieceRefused,
+    SnapshotNotFound,
+    StorageError,
+)
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.settings import LakeSettings
@@ -197,6 +203,24 @@ def test_only_files_of_the_asked_days_are_opened(s3: S3Server, exported: Path) -
     opened = {path for _, path in s3.requests if path.endswith(".parquet")}
     assert len(opened) == 1
     assert "/transactions/day=2024-01-17/" in opened.pop()
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_lake_that_was_copied(exported: Path) -> None:
+    """Its log is there: each of its snapshots can be asked."""
+    storage = open_storage("s3://lakes/copied")
+    for path, data in file_bytes(exported).items():
+        storage.write(path, [data], hashlib.sha256(data).hexdigest())
+    query = "select count(*), min(mc_seqno), max(mc_seqno) from blocks"
+    for number in (1, 2, None):
+        expected = connect(open_snapshot(exported, number), SETTINGS).execute(query).fetchall()
+        with open_to_ask("s3://lakes/copied", number, SETTINGS) as (_, connection):
+            assert connection.execute(query).fetchall() == expected
+    with (
+        pytest.raises(SnapshotNotFound, match="has commits 1 to 2, and no 3"),
+        open_to_ask("s3://lakes/copied", 3, SETTINGS),
+    ):
+        pass
 
 
 @pytest.mark.usefixtures("s3")
