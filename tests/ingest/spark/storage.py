@@ -1,7 +1,7 @@
 """Spark and object storage, in a process of its own: Java reads its environment as it starts.
 
 ``python -m tests.ingest.spark.storage NODE LAKE URL JARS`` ingests a node with Spark, exports the
-lake to a URL, and compares every table and every named query there with the local lake.
+lake to a URL, and compares every table and some named queries there with the local lake.
 """
 
 from __future__ import annotations
@@ -24,6 +24,16 @@ from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import Reader
 from tonlake.queries.spark.reader import SparkReader
 
+NAMES = (
+    "v3/seqno_ranges",
+    "v3/blocks",
+    "v3/accounts_by_balance",
+    "v3/actions",
+    "v3/jetton_wallets",
+    "v3/nft_items",
+)
+"""All of them are compared on local files; a few are enough for another file system."""
+
 
 def compare_tables(here: SparkLake, there: SparkLake) -> int:
     """Return how many rows all tables have; they must be the same in both lakes."""
@@ -38,7 +48,8 @@ def compare_tables(here: SparkLake, there: SparkLake) -> int:
 def compare_answers(here: Reader, there: SparkReader, questions: Questions) -> int:
     """Return how many rows named queries give; they must be those of the local lake."""
     count = 0
-    for name, query in load_queries().items():
+    for name in NAMES:
+        query = load_queries()[name]
         answers = [reader.rows(name, **questions.required(query)) for reader in (here, there)]
         if re.search(r"^order by", query.sql, re.MULTILINE) is None:
             answers = [sorted(rows, key=lambda row: repr(sorted(row.items()))) for rows in answers]
