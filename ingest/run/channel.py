@@ -72,6 +72,7 @@ class Channel:
         name = f"{os.getpid()}-{secrets.token_hex(8)}"
         path = self._folder / name
         with naming_full_disk(path):
+            self._folder.mkdir(exist_ok=True)  # a sweep may have taken it for one of a dead process
             try:
                 with path.open("xb", buffering=0) as stream:
                     for buffer in buffers:

@@ -33,7 +33,7 @@ _LEAST, _MOST = 0, (1 << 63) - 1
 _MOST_UTIME = (1 << 32) - 1
 
 MOST_ROWS = 20_000
-"""Transactions of blocks that are read to find a page of them."""
+"""Transactions of blocks that are read to find a page of them; deeper pages are left to SQL."""
 
 
 class Window(NamedTuple):
@@ -54,7 +54,7 @@ def list_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         own = window.low, window.high
         bounds = _cover(own, lts) if by_time else _cover(utimes, own)
         blocks = index.gather(BLOCKS.name, ("mc_seqno", "tx_count"), bounds)
-        if sum(block["tx_count"] for block in blocks) < most and not window.is_all:
+        if sum(block["tx_count"] or 0 for block in blocks) < most and not window.is_all:
             continue
         seqnos = {block["mc_seqno"] for block in blocks}
         spans = (own, lts) if by_time else (utimes, own)
@@ -132,6 +132,8 @@ def _grow(
     index: Index, asked: Mapping[str, Any], first: int, last: int, *, by_time: bool
 ) -> Iterator[Window]:
     """Yield windows from the end of a span where its page begins, each larger than the last."""
+    if asked["offset"] + asked["limit"] > MOST_ROWS:
+        raise Declined
     edge = _find_edge(index, descending=asked["descending"], by_time=by_time)
     width = _FIRST_S if by_time else _FIRST_LT
     while True:

@@ -69,6 +69,16 @@ def test_a_table_outlives_its_file_and_its_channel(tmp_path: Path) -> None:
     assert found.slice(99_999).to_pylist() == [99_999]
 
 
+def test_a_folder_that_was_swept_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    table = pa.table({"a": range(10_000)})
+    here, there = multiprocessing.Pipe()
+    Channel(here, folder).send(table)
+    assert Channel(there, folder).receive() == table
+    here.close()
+    there.close()
+
+
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
     here, there = multiprocessing.Pipe()
     sender, receiver = Channel(here, tmp_path), Channel(there, tmp_path)
