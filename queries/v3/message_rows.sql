@@ -5,7 +5,7 @@
 -- $first_lt   bigint  lowest logical time among them
 -- $last_lt    bigint  highest logical time among them
 --
--- returns: the columns of messages that describe the message, and its transaction
+-- returns: the columns of messages that describe the message, and its transaction; in no order
 select
     tx_lt,
     tx_hash,

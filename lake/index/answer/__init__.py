@@ -35,6 +35,7 @@ ANSWERS: dict[str, Answer] = {
     "v3/actions": actions.list_actions,
     "v3/actions_by_key": actions.find_by_key,
     "v3/blocks": blocks.list_blocks,
+    "v3/message_rows": messages.read_lines,
     "v3/messages": messages.list_messages,
     "v3/shard_tops": blocks.list_shard_tops,
     "v3/trace_ids_of_messages": traces.list_message_traces,

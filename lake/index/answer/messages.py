@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tonlake.lake.index.answer.transactions import cut_sorted
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.merge import MessageQuery, creation_of, read_messages
+from tonlake.lake.index.segment.record import MESSAGE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ Row = dict[str, Any]
 
 _PAGE = frozenset({"descending", "limit", "offset"})
 _KEYS = ("msg_hashes", "body_hash", "opcode")
+_LINE = ("tx_lt", "tx_hash", *MESSAGE_COLUMNS)
 
 
 def _list_filters(asked: Mapping[str, Any]) -> list[str]:
@@ -72,6 +74,21 @@ def _join_ends(lines: Sequence[Any]) -> Any:  # noqa: ANN401 - a row
 
 
 _tx_lt = attrgetter("tx_lt")
+
+
+def read_lines(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``v3/message_rows`` of messages by their hashes."""
+    if not asked["msg_hashes"]:
+        raise Declined
+    tx_hashes = set(asked["tx_hashes"])
+    return [
+        {name: line[name] for name in _LINE}
+        for msg_hash in dict.fromkeys(asked["msg_hashes"])
+        for line in index.segments.find_messages(msg_hash)
+        if line.msg_hash == msg_hash
+        and line.tx_hash in tx_hashes
+        and asked["first_lt"] <= line.tx_lt <= asked["last_lt"]
+    ]
 
 
 def list_ends(index: Index, asked: Mapping[str, Any]) -> list[Row]:
