@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import signal
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import msgspec
 from rich.console import Console
 
 from tests.bench.action import measure_classifier
+from tests.bench.blocks import DATA
 from tests.bench.clock import measure_pace_ms
 from tests.bench.contract import measure_contracts
 from tests.bench.decode import measure_decoders
@@ -30,6 +32,7 @@ from tests.bench.figure import Figure, print_figures
 from tests.bench.ingest import measure_follow, measure_ingest
 from tests.bench.lookup import compare_sizes, measure_lake
 from tests.bench.manyfiles import measure_many_files
+from tests.bench.postgres import BIN_DIRS, find_server
 from tests.bench.tvm import measure_tvm
 from tests.bench.workers import measure_workers
 
@@ -51,6 +54,8 @@ class Run(msgspec.Struct, frozen=True):
     figures: list[Figure]
     paces_ms: list[float]
     """What the same loop took before each part, and after the last."""
+    skipped: list[str] = []
+    """Parts that need what this machine lacks, each with the reason."""
 
 
 @click.command()
@@ -136,13 +141,31 @@ def main(
                 )
             figures.extend(compare_sizes(figures, lakes))
     paces_ms.append(measure_pace_ms())
-    run = Run(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", describe_machine(), figures, paces_ms)
+    at = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    run = Run(at, describe_machine(), figures, paces_ms, list_skipped(no_peer=no_peer))
     if json_file:
         json_file.write_bytes(msgspec.json.encode(run))
     out = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     out.print(f"{run.machine}; {run.time}; times are CPU milliseconds unless called wall")
     out.print(f"between parts the same loop took {min(paces_ms):.1f} to {max(paces_ms):.1f} ms")
+    for line in run.skipped:
+        out.print(f"skipped: {line}")
     print_figures(figures, out)
+
+
+def list_skipped(*, no_peer: bool) -> list[str]:
+    """Return what is not measured here, or measured otherwise, each with the reason."""
+    skipped = []
+    if not DATA.is_dir():
+        instead = "the demo node's blocks are measured instead"
+        skipped.append(f"blocks of the main network: no folder {DATA}; {instead}")
+    if no_peer:
+        skipped.append("PostgreSQL beside the lake, units of its time: --no-peer")
+    elif find_server() is None:
+        skipped.append(f"PostgreSQL beside the lake, units of its time: none below {BIN_DIRS}")
+    if shutil.which("wrk") is None:
+        skipped.append("load by wrk: it is not installed; threads of this program ask instead")
+    return skipped
 
 
 def describe_machine() -> str:

@@ -1,0 +1,113 @@
+"""``tonlake ingest`` as a process, and what it and the processes that it starts used.
+
+Processor time is the kernel's word at the end: of the process, and of all that it waited for. Peak
+memory is read from each process while it lives, ``VmHWM`` of proc(5), which never falls.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tests.bench.blocks import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PROC = Path("/proc")
+LOOK_S = 0.05
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+COMMAND = (sys.executable, "-c", "from tonlake.api.command.start import start; start()", "ingest")
+_PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
+_CHILDREN_TICKS = slice(13, 15)
+"""``cutime`` and ``cstime``, counted from the state, which follows the name in parentheses."""
+
+
+class Used(msgspec.Struct, frozen=True):
+    """What one ingest took: seconds of its processes, the peak memory of each."""
+
+    transactions: int
+    wall_s: float
+    cpu_s: float
+    """Of all processes."""
+    main_s: float
+    """Of the process that commits."""
+    main_mib: float
+    others_mib: tuple[float, ...]
+    """Of workers and of processes that run get-methods, largest first."""
+
+
+def run_ingest(
+    node: Path, lake_dir: Path, *, workers: int = 1, settings: Mapping[str, str] | None = None
+) -> Used:
+    """Ingest a node's folder by the command; settings are variables of its environment.
+
+    Raises:
+        RuntimeError: the command failed, or left something out.
+    """
+    arguments = ["--node", str(node), "--lake", str(lake_dir), "--workers", str(workers), "--json"]
+    began_s = time.perf_counter()
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        env=os.environ | dict(settings or {}),
+        stdout=subprocess.PIPE,
+    ) as process:
+        peaks = _watch(process.pid)
+        wall_s = time.perf_counter() - began_s
+        children_s = _read_children_s(process.pid)
+        _pid, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        answer = process.stdout.read() if process.stdout else b""
+    if process.returncode:
+        raise RuntimeError(f"tonlake ingest ended with code {process.returncode}")
+    cpu_s = used.ru_utime + used.ru_stime
+    main_mib = peaks.pop(process.pid)
+    return Used(
+        transactions=json.loads(answer)["rows"]["transactions"],
+        wall_s=wall_s,
+        cpu_s=cpu_s,
+        main_s=cpu_s - children_s,
+        main_mib=main_mib,
+        others_mib=tuple(sorted(peaks.values(), reverse=True)),
+    )
+
+
+def _watch(pid: int) -> dict[int, float]:
+    """Return the peak MiB of a process and of its descendants, once it has ended unreaped."""
+    peaks: dict[int, float] = {}
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        for one in _list_family(pid):
+            peak = _PEAK.search(_read(one, "status"))
+            if peak:
+                peaks[one] = int(peak[1]) / 1024
+        time.sleep(LOOK_S)
+    return peaks
+
+
+def _list_family(pid: int) -> Iterator[int]:
+    yield pid
+    for child in _read(pid, f"task/{pid}/children").split():
+        yield from _list_family(int(child))
+
+
+def _read(pid: int, name: str) -> str:
+    """Return a file of a process; empty where the process has ended."""
+    try:
+        return (PROC / str(pid) / name).read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _read_children_s(pid: int) -> float:
+    """Return the processor seconds of the children that an ended process has waited for."""
+    fields = _read(pid, "stat").rpartition(")")[2].split()
+    return sum(map(int, fields[_CHILDREN_TICKS])) / TICKS_PER_S
