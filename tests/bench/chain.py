@@ -1,13 +1,16 @@
-"""A node's folder of any size: genuine blocks repeated and linked to one chain."""
+"""A node's folder of any size: genuine blocks repeated, or made ones, linked to one chain."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from tests.bench.blocks import DATA, read_packs, unpack_demo
+from tests.bench.network.block import NetworkBlocks
+from tests.bench.network.code import read_codes
+from tests.bench.network.traffic import Network
 from tests.bench.template import Link, Place, Template
 from tests.ingest.source.node.nodewriter import NodeWriter
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
@@ -18,6 +21,9 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.bench.network.code import Codes
+
+NETWORK = "a network of wallets, jettons and an exchange"
 LARGE = "blocks/mainnet_0_8000000000000000_30816553.boc"
 MIDDLING = "bundles/0.8000000000000000_56703839_5b25cdef/mainnet_0_8000000000000000_56703836.boc"
 WHOLE_SHARD = -(1 << 63)
@@ -49,6 +55,11 @@ class Moulds:
                 return raw.data
         raise ValueError("the demo node has no masterchain block over one shard")
 
+    @cached_property
+    def codes(self) -> Codes:
+        """Codes of the demo node's contracts."""
+        return read_codes(self._scratch)
+
     def shard(self, name: str) -> bytes:
         """Return a block of the reference data, or without it the demo node's largest."""
         if (DATA / name).exists():
@@ -66,15 +77,23 @@ class LinkedHeader(msgspec.Struct, frozen=True):
     gen_utime: int
 
 
+class Mould(Protocol):
+    """What blocks of a chain are made of."""
+
+    @property
+    def transactions(self) -> int:
+        """Number of transactions in the newest block."""
+
+    def copy(self, place: Place) -> tuple[RawBlock, Link]:
+        """Return the block that stands at a place, and how to refer to it."""
+
+
 class Chain:
     """A chain that grows: each masterchain block commits so many copies of a shard block."""
 
     def __init__(self, moulds: Moulds, name: str, shard_blocks: int = 1) -> None:
-        """Take the moulds and the name of the shard's."""
-        shard, master = moulds.shard(name), moulds.master
-        low_bits = max(Template(data, GLOBAL_ID).low_bits for data in (shard, master))
-        self._shard = Template(shard, GLOBAL_ID, low_bits)
-        self._master = Template(master, GLOBAL_ID, low_bits)
+        """Take the moulds and the name of the shard's: ``NETWORK`` for blocks of all sorts."""
+        self._shard, self._master = _make_moulds(moulds, name)
         self._shard_blocks = shard_blocks
         self._number = 0
         self._seqno = 0
@@ -104,12 +123,22 @@ class Chain:
         raw, self._last_master = self._copy(self._master, place)
         return McBundle(self.mc_seqno, (raw, *blocks))
 
-    def _copy(self, template: Template, place: Place) -> tuple[RawBlock, Link]:
-        raw, link = template.copy(place)
+    def _copy(self, mould: Mould, place: Place) -> tuple[RawBlock, Link]:
+        raw, link = mould.copy(place)
         zero = BlockId(raw.id.workchain, raw.id.shard, 0, bytes(32), bytes(32))
         previous = zero if place.prev is None else place.prev.id
         self.headers[raw.id] = LinkedHeader((previous,), link.end_lt, place.utime)
         return raw, link
+
+
+def _make_moulds(moulds: Moulds, name: str) -> tuple[Mould, Template]:
+    """Return the moulds of shard blocks and of masterchain blocks, whose times go together."""
+    if name == NETWORK:
+        master = Template(moulds.master, GLOBAL_ID)
+        return NetworkBlocks(Network(moulds.codes), GLOBAL_ID, master.lt_step), master
+    shard = moulds.shard(name)
+    low_bits = max(Template(data, GLOBAL_ID).low_bits for data in (shard, moulds.master))
+    return Template(shard, GLOBAL_ID, low_bits), Template(moulds.master, GLOBAL_ID, low_bits)
 
 
 class ChainWriter(NodeWriter):

@@ -39,6 +39,7 @@ CONFIG = {
     "autovacuum": "off",
     # Then a session's own process does all its work, and its CPU time is all there is.
     "max_parallel_workers_per_gather": "0",
+    "max_parallel_maintenance_workers": "0",
 }
 
 

@@ -46,14 +46,20 @@ class Used(msgspec.Struct, frozen=True):
 
 
 def run_ingest(
-    node: Path, lake_dir: Path, *, workers: int = 1, settings: Mapping[str, str] | None = None
+    node: Path,
+    lake_dir: Path,
+    *,
+    workers: int = 1,
+    span: str = ":",
+    settings: Mapping[str, str] | None = None,
 ) -> Used:
     """Ingest a node's folder by the command; settings are variables of its environment.
 
     Raises:
         RuntimeError: the command failed, or left something out.
     """
-    arguments = ["--node", str(node), "--lake", str(lake_dir), "--workers", str(workers), "--json"]
+    arguments = ["--node", str(node), "--lake", str(lake_dir), "--json"]
+    arguments += ["--workers", str(workers), f"--range={span}"]
     began_s = time.perf_counter()
     with subprocess.Popen(
         [*COMMAND, *arguments],

@@ -114,6 +114,11 @@ class Template:
         """Number of transactions in a copy."""
         return sum(len(account.transactions) for account in self._accounts)
 
+    @property
+    def lt_step(self) -> int:
+        """By how much the logical times of two consecutive copies differ, in whole millions."""
+        return self._stride << self.low_bits
+
     def copy(self, place: Place) -> tuple[RawBlock, Link]:
         """Return the block as it stands at ``place``, and how to refer to it."""
         data = bytearray(self._data)
