@@ -24,17 +24,17 @@ import msgspec
 from rich.console import Console
 
 from tests.bench.action import measure_classifier
-from tests.bench.blocks import DATA
+from tests.bench.blocks import DATA, NETWORK_NODE
 from tests.bench.clock import measure_pace_ms
 from tests.bench.contract import measure_contracts
 from tests.bench.decode import measure_decoders
+from tests.bench.everything import Plan, list_chains, measure_chain
 from tests.bench.figure import Figure, print_figures
 from tests.bench.ingest import measure_follow, measure_ingest
 from tests.bench.lookup import compare_sizes, measure_lake
 from tests.bench.manyfiles import measure_many_files
 from tests.bench.postgres import BIN_DIRS, find_server
 from tests.bench.tvm import measure_tvm
-from tests.bench.workers import measure_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm", "contracts", "actions", "files")
 DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
 FILES_AND_COMMITS, QUICK_FILES_AND_COMMITS = (50_000, 20_000), (2_000, 800)
+QUICK_CHAIN = 20_000
 INGEST_SIZES = (10_000, 100_000, 1_000_000)
 WIDTH = 170
 
@@ -107,7 +108,8 @@ def main(
         if "ingest" in areas:
             sizes = INGEST_SIZES[:1] if quick else INGEST_SIZES + ((5_000_000,) if large else ())
             add("ingest", lambda: measure_ingest(folder, sizes))
-            add("workers", lambda: measure_workers(folder, sizes[:2][-1]))
+            for chain, plan in plan_chains(quick=quick, peer=not no_peer).items():
+                add(f"everything, {chain}", partial(measure_chain, folder, chain, plan))
             add("follow", lambda: measure_follow(folder))
         small: dict[str, Callable[[], list[Figure]]] = {
             "tvm": partial(measure_tvm, folder, quick=quick),
@@ -153,9 +155,18 @@ def main(
     print_figures(figures, out)
 
 
+def plan_chains(*, quick: bool, peer: bool) -> dict[str, Plan]:
+    """Return how each chain is measured with everything on; the quick form has one."""
+    if quick:
+        return {list_chains()[0]: Plan(QUICK_CHAIN, counts=(1, 2), peer=peer)}
+    return dict.fromkeys(list_chains(), Plan(peer=peer))
+
+
 def list_skipped(*, no_peer: bool) -> list[str]:
     """Return what is not measured here, or measured otherwise, each with the reason."""
     skipped = []
+    if not NETWORK_NODE.exists():
+        skipped.append(f"a node of a genuine network, everything on: no file {NETWORK_NODE}")
     if not DATA.is_dir():
         instead = "the demo node's blocks are measured instead"
         skipped.append(f"blocks of the main network: no folder {DATA}; {instead}")

@@ -15,6 +15,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
+NETWORK_NODE = ROOT.parent / "shared" / "node" / "localnet-db.tar.zst"
+"""A node of a genuine network of 22,089 transactions."""
 DEMO = ROOT / "tests" / "data" / "node-demo" / "demo-node.tar.zst"
 LARGE_BLOCK_BYTES = 200_000
 
@@ -53,10 +55,14 @@ def read_packs(folder: Path) -> list[RawBlock]:
 
 def unpack_demo(scratch: Path) -> Path:
     """Unpack the demo node, once, and return its database folder."""
-    folder = scratch / "demo-node"
+    return unpack_node(DEMO, scratch / "demo-node")
+
+
+def unpack_node(packed: Path, folder: Path) -> Path:
+    """Unpack a node, once, and return its database folder."""
     if not folder.exists():
         with (
-            pa.input_stream(str(DEMO), compression="zstd") as stream,
+            pa.input_stream(str(packed), compression="zstd") as stream,
             tarfile.open(fileobj=stream, mode="r|") as archive,
         ):
             archive.extractall(folder, filter="data")

@@ -1,6 +1,9 @@
 """``tonlake ingest`` with everything on: the cost of a transaction, alone and by several workers.
 
-    python -m tests.bench.everything [--node FOLDER ...] [--transactions N] [--rounds N]
+    python -m tests.bench.everything [--node FOLDER ...] [--chain NAME ...] [--transactions N ...]
+
+Chains are ``network``: wallets, jettons and an exchange whose accounts come back; ``large``: a
+large block again and again; ``genuine``: the blocks of a recorded network, as many as there are.
 
 The unit is the CPU that PostgreSQL takes to copy and index the same rows with the service's
 indexes, in the same round. Costs are marginal: the same command for the newest block alone, which
@@ -10,6 +13,8 @@ is mostly imports, is taken off. With several rounds every figure is a median.
 from __future__ import annotations
 
 import shutil
+import signal
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 from rich.console import Console
 
-from tests.bench.chain import LARGE, Chain, ChainWriter, Moulds
+from tests.bench.blocks import NETWORK_NODE, unpack_node
+from tests.bench.chain import LARGE, NETWORK, Chain, ChainWriter, Moulds
 from tests.bench.figure import Figure, at_least, at_most, print_figures
 from tests.bench.peer.store import load_peer
 from tests.bench.postgres import find_server, running_server
@@ -36,11 +42,13 @@ ROWS_ONLY = {
     "TONLAKE_INGEST_CLASSIFY_ACTIONS": "0",
     "TONLAKE_LAKE_BUILD_INDEX": "0",
 }
-COUNTS = (1, 2, 4)
+CHAINS = {"network": NETWORK, "large": LARGE}
+GENUINE = "genuine"
 MANY_CORES = (16, 32, 64)
 UNITS, ROWS_UNITS, TWO_TO_ONE, SERIAL_PERCENT = 2.0, 0.35, 1.7, 3
 MEMORY_MIB, MEMORY_OF_WORKER_MIB = 1024, 400
 US_PER_S = 1e6
+Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 class Cost(NamedTuple):
@@ -66,39 +74,59 @@ class Round(NamedTuple):
     peer_us: float | None
 
 
-def measure_everything(
-    scratch: Path,
-    name: str,
-    node: Path,
-    *,
-    counts: Sequence[int] = COUNTS,
-    rounds: int = 1,
-    peer: bool = True,
-) -> list[Figure]:
-    """Ingest a node's folder by each number of workers; return costs, units, shares, memory."""
-    done = [_go_round(scratch, node, counts, peer=peer) for _ in range(rounds)]
-    transactions = done[0].rows.used.transactions
-    area = f"{AREA}: {name}, {transactions:,} transactions"
-    figures = _describe_costs(area, done)
-    for count in counts[1:]:
-        figures += _describe_workers(area, counts[0], count, done)
-    if len(counts) > 1:
-        figures += _describe_bound(area, [one.everything[counts[-1]] for one in done])
+class Plan(NamedTuple):
+    """What is measured: transactions of a chain, numbers of workers, rounds, PostgreSQL beside."""
+
+    size: int = 100_000
+    counts: tuple[int, ...] = (1, 2, 4)
+    rounds: int = 1
+    peer: bool = True
+
+
+def list_chains() -> list[str]:
+    """Return the names of the chains that there are here."""
+    return [*CHAINS, *([GENUINE] if NETWORK_NODE.exists() else [])]
+
+
+def measure_chain(scratch: Path, name: str, plan: Plan) -> list[Figure]:
+    """Write a chain of at least so many transactions, and return what ``measure_node`` does."""
+    if name == GENUINE:
+        return measure_node(scratch, name, unpack_node(NETWORK_NODE, scratch / name), plan)
+    node, done = scratch / "node-everything", 0
+    with closing(ChainWriter(node, Chain(Moulds(scratch), CHAINS[name]))) as writer:
+        while done < plan.size:
+            done += writer.append()
+    figures = measure_node(scratch, name, node, plan)
+    shutil.rmtree(node)
     return figures
 
 
-def _go_round(scratch: Path, node: Path, counts: Sequence[int], *, peer: bool) -> Round:
-    lake = scratch / "lake-everything"
+def measure_node(scratch: Path, name: str, node: Path, plan: Plan) -> list[Figure]:
+    """Ingest a node's folder by each number of workers; return costs, units, shares, memory."""
+    done = [_go_round(scratch, node, plan) for _ in range(plan.rounds)]
+    transactions = done[0].rows.used.transactions
+    area = f"{AREA}: {name}, {transactions:,} transactions"
+    figures = _describe_costs(area, done)
+    first, *others = plan.counts
+    for count in others:
+        figures += _describe_workers(area, first, count, done)
+    if others:
+        figures += _describe_bound(area, [one.everything[others[-1]] for one in done])
+    return figures
+
+
+def _go_round(scratch: Path, node: Path, plan: Plan) -> Round:
+    lake, first = scratch / "lake-everything", plan.counts[0]
     everything, peer_us = {}, None
-    for count in counts:
+    for count in plan.counts:
         everything[count] = cost = _measure(scratch, node, lake, count)
-        if count == counts[0] and peer and find_server():
+        if count == first and plan.peer and find_server():
             with running_server(scratch) as address:
                 loaded = load_peer(address, lake, scratch)
             seconds = loaded["copy_s"] + loaded["indexes_s"]
             peer_us = seconds / cost.used.transactions * US_PER_S
         shutil.rmtree(lake)
-    rows = _measure(scratch, node, lake, counts[0], ROWS_ONLY)
+    rows = _measure(scratch, node, lake, first, ROWS_ONLY)
     shutil.rmtree(lake)
     return Round(everything, rows, peer_us)
 
@@ -107,10 +135,10 @@ def _measure(
     scratch: Path, node: Path, lake: Path, workers: int, settings: Mapping[str, str] | None = None
 ) -> Cost:
     """Ingest all blocks, and the newest alone; leave the lake of all."""
-    other = scratch / "lake-of-one"
+    alone = scratch / "lake-of-one"
     used = run_ingest(node, lake, workers=workers, settings=settings)
-    one = run_ingest(node, other, workers=workers, span="-1:", settings=settings)
-    shutil.rmtree(other)
+    one = run_ingest(node, alone, workers=workers, span="-1:", settings=settings)
+    shutil.rmtree(alone)
     more = (used.transactions - one.transactions) / US_PER_S
     return Cost(
         cpu_us=(used.cpu_s - one.cpu_s) / more,
@@ -124,7 +152,7 @@ def _measure(
 def _describe_costs(area: str, rounds: Sequence[Round]) -> list[Figure]:
     """Return what one worker takes for a transaction, with everything and for rows alone."""
     units = [one.peer_us for one in rounds if one.peer_us is not None]
-    first = min(rounds[0].everything)
+    first = next(iter(rounds[0].everything))
     figures = []
     for name, costs, most in (
         ("everything", [one.everything[first] for one in rounds], UNITS),
@@ -177,7 +205,7 @@ def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]
             name=f"throughput by the clock, {count} workers to one process",
             unit="x",
             value=median(faster),
-            targets={"value": at_least(TWO_TO_ONE)} if count == COUNTS[1] else {},
+            targets={"value": at_least(TWO_TO_ONE)} if (first, count) == (1, 2) else {},
         ),
         Figure(
             area=area,
@@ -223,43 +251,35 @@ def _describe_bound(area: str, costs: Sequence[Cost]) -> list[Figure]:
     ]
 
 
-def make_chain(scratch: Path, transactions: int) -> Path:
-    """Write a node's folder of large blocks, with at least so many transactions."""
-    node, done = scratch / "node-everything", 0
-    with closing(ChainWriter(node, Chain(Moulds(scratch), LARGE))) as writer:
-        while done < transactions:
-            done += writer.append()
-    return node
-
-
 @click.command()
-@click.option(
-    "--node", "nodes", multiple=True, type=click.Path(exists=True, path_type=Path), help="Folder."
-)
-@click.option("--transactions", default=60_000, show_default=True, help="Of a chain made here.")
-@click.option("--workers", "counts", multiple=True, type=int, default=COUNTS, show_default=True)
+@click.option("--node", "nodes", multiple=True, type=Folder, help="Folder of a node to ingest.")
+@click.option("--chain", "chains", multiple=True, type=click.Choice([*CHAINS, GENUINE]))
+@click.option("--transactions", "sizes", multiple=True, type=int, default=(100_000,))
+@click.option("--workers", "counts", multiple=True, type=int, default=(1, 2, 4), show_default=True)
 @click.option("--rounds", default=1, show_default=True)
 @click.option("--no-peer", is_flag=True, help="Leave PostgreSQL out.")
+@click.option("--scratch", type=Folder, help="Folder for temporary files.")
 def main(
     *,
     nodes: tuple[Path, ...],
-    transactions: int,
+    chains: tuple[str, ...],
+    sizes: tuple[int, ...],
     counts: tuple[int, ...],
     rounds: int,
     no_peer: bool,
+    scratch: Path | None,
 ) -> None:
-    """Ingest folders of nodes, or a chain that is made, with everything on; print the costs."""
-    figures = []
-    with tempfile.TemporaryDirectory(prefix="tonlake-bench-") as name:
-        scratch = Path(name)
-        chains = {str(node): node for node in nodes}
-        if not chains:
-            chains = {"large blocks": make_chain(scratch, transactions)}
-        for title, node in chains.items():
-            figures += measure_everything(
-                scratch, title, node, counts=counts, rounds=rounds, peer=not no_peer
-            )
-    print_figures(figures, Console(width=170))
+    """Ingest nodes, or chains made here, with everything on; print what it costs."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    console = Console(width=170)
+    plan = Plan(sizes[0], counts, rounds, peer=not no_peer)
+    with tempfile.TemporaryDirectory(prefix="tonlake-bench-", dir=scratch) as name:
+        folder = Path(name)
+        for node in nodes:
+            print_figures(measure_node(folder, str(node), node, plan), console)
+        for chain in chains or (() if nodes else list_chains()):
+            for size in sizes[:1] if chain == GENUINE else sizes:
+                print_figures(measure_chain(folder, chain, plan._replace(size=size)), console)
 
 
 if __name__ == "__main__":

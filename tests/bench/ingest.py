@@ -1,7 +1,8 @@
 """A node's folder to a committed lake, and following one that grows: CPU, memory, bytes.
 
-``python -m tests.bench.ingest NODE LAKE rows|everything WORKERS`` ingests in a process of its own,
-whose CPU and peak memory are the kernel's word, and prints them as JSON.
+``python -m tests.bench.ingest NODE LAKE`` ingests rows and traces in a process of its own, whose
+CPU and peak memory are the kernel's word, and prints them as JSON. Module ``everything`` measures
+the command itself with contracts, actions and index.
 """
 
 from __future__ import annotations
@@ -68,26 +69,23 @@ def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
 
 
 class Way(NamedTuple):
-    """A way of ingest: which decoder, what is derived, and the longest chain that is given it."""
+    """A way of ingest: by which decoder, and the longest chain for it."""
 
     name: str
     decoder: str
-    derived: bool
     most: int
 
 
 WAYS = (
-    Way("native, rows and traces", "native", derived=False, most=5_000_000),
-    Way("native, everything", "native", derived=True, most=100_000),
-    Way("python, rows and traces", "python", derived=False, most=100_000),
+    Way("native, rows and traces", "native", most=5_000_000),
+    Way("python, rows and traces", "python", most=100_000),
 )
-"""Contracts and actions, and the Python decoder, cost the same at every size: the smaller ones
-tell it."""
+"""The Python decoder costs the same at every size: the smaller ones show it."""
 
 
 def _describe(way: Way, transactions: int, done: dict[str, float]) -> list[Figure]:
     name = f"{way.name}: {transactions:,} transactions"
-    is_goal = way.decoder == "native" and not way.derived
+    is_goal = way.decoder == "native"
     return [
         Figure(
             area=AREA,
@@ -115,13 +113,10 @@ def _describe(way: Way, transactions: int, done: dict[str, float]) -> list[Figur
     ]
 
 
-def ingest_apart(way: Way, node: Path, lake_dir: Path, *, workers: int = 1) -> dict[str, float]:
+def ingest_apart(way: Way, node: Path, lake_dir: Path) -> dict[str, float]:
     """Ingest in a process of its own; return what ``ingest_node`` does, and remove the lake."""
     done = subprocess.run(
-        [
-            *(sys.executable, "-m", "tests.bench.ingest", str(node), str(lake_dir)),
-            *("everything" if way.derived else "rows", str(workers)),
-        ],
+        [sys.executable, "-m", "tests.bench.ingest", str(node), str(lake_dir)],
         cwd=ROOT,
         env=os.environ | {"TONLAKE_NATIVE": "1" if way.decoder == "native" else "0"},
         check=True,
@@ -132,36 +127,26 @@ def ingest_apart(way: Way, node: Path, lake_dir: Path, *, workers: int = 1) -> d
     return found
 
 
-def ingest_node(node: Path, lake_dir: Path, *, derived: bool, workers: int = 1) -> dict[str, float]:
-    """Ingest everything, as the command does; return seconds, MiB and bytes.
-
-    Without ``derived`` contracts and actions are left out.
-    """
+def ingest_node(node: Path, lake_dir: Path) -> dict[str, float]:
+    """Ingest rows and traces, as the command does; return seconds, MiB and bytes."""
     from tonlake.ingest.decode.heap import keep_freed_memory  # noqa: PLC0415
     from tonlake.ingest.run.pipeline import ingest  # noqa: PLC0415
-    from tonlake.ingest.run.workers import start_workers  # noqa: PLC0415
     from tonlake.ingest.source.node.source import open_node  # noqa: PLC0415
-    from tonlake.ingest.source.origin import Origin  # noqa: PLC0415
     from tonlake.ingest.span import Span  # noqa: PLC0415
 
     keep_freed_memory()
-    settings = compose(ingest={"detect_contracts": derived, "classify_actions": derived})
+    settings = compose(ingest={"detect_contracts": False, "classify_actions": False})
     before = resource.getrusage(resource.RUSAGE_SELF)
     began_s = time.perf_counter()
-    with (
-        closing(open_node(node)) as source,
-        start_workers(Origin(node), lake_dir, settings, workers) as processes,
-    ):
+    with closing(open_node(node)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        report = ingest(source, lake_dir, span, settings, workers=processes)
+        report = ingest(source, lake_dir, span, settings)
     if report.holes or report.stopped_at is not None:
         raise ValueError(f"not everything was ingested: {report}")
     wall_s = time.perf_counter() - began_s
     used = resource.getrusage(resource.RUSAGE_SELF)
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "cpu_s": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
-        "workers_cpu_s": ended.ru_utime + ended.ru_stime,
         "wall_s": wall_s,
         "memory_mib": used.ru_maxrss / 1024,
         "bytes": float(lake_bytes(lake_dir)),
@@ -210,6 +195,5 @@ def measure_follow(scratch: Path) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    folders = Path(sys.argv[1]), Path(sys.argv[2])
-    found = ingest_node(*folders, derived=sys.argv[3] == "everything", workers=int(sys.argv[4]))
+    found = ingest_node(Path(sys.argv[1]), Path(sys.argv[2]))
     sys.stdout.write(json.dumps(found))

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from tests.bench.blocks import ROOT, unpack_demo
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
+from tests.patience import LIMITS
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -49,7 +50,8 @@ _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 @contextmanager
 def serving(lake_dir: Path, cache_mib: int) -> Iterator[tuple[str, int]]:
     """Serve a lake as the product does; yield its address and the server's process id."""
-    environment = {**os.environ, "TONLAKE_HTTP_CACHE_MIB": str(cache_mib)}
+    patience = {f"TONLAKE_HTTP_{name.upper()}": str(ms) for name, ms in LIMITS["http"].items()}
+    environment = {**os.environ, **patience, "TONLAKE_HTTP_CACHE_MIB": str(cache_mib)}
     start = "from tonlake.api.command.start import start; start()"
     command = [sys.executable, "-c", start, "serve", "--lake", str(lake_dir), "--port", "0"]
     with subprocess.Popen(

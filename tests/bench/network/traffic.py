@@ -134,8 +134,8 @@ class Network:
         if wallet.version == 2:  # v5r1: actions in a list, signed at the end
             actions = cell().end()
             for order in orders:
-                actions = cell().store_ref(actions).store_uint(SEND, 32).store_uint(3, 8)
-                actions = actions.store_ref(order).end()
+                action = cell().store_ref(actions).store_uint(SEND, 32).store_uint(3, 8)
+                actions = action.store_ref(order).end()
             builder = cell().store_uint(SIGNED, 32).store_uint(head, 96)
             builder.store_maybe_ref(actions if orders else None).store_bit(0)
             return builder.store_bytes(signature).end()
