@@ -124,9 +124,7 @@ def main(
         for area in set(areas).intersection(small):
             add(area, small[area])
         if {"lookup", "http", "growth"} & set(areas):
-            lakes = [rows]
-            if "growth" in areas:
-                lakes = sorted({rows // 5, rows, *([50_000_000] if large else [])})
+            lakes = list_lakes(rows, grows="growth" in areas, large=large)
             for size in lakes:
                 add(
                     f"lake of {size:,} transactions",
@@ -153,6 +151,11 @@ def main(
     for line in run.skipped:
         out.print(f"skipped: {line}")
     print_figures(figures, out)
+
+
+def list_lakes(rows: int, *, grows: bool, large: bool) -> list[int]:
+    """Return of how many transactions there are lakes, the smallest first."""
+    return sorted({rows // 5, rows, *([50_000_000] if large else [])}) if grows else [rows]
 
 
 def plan_chains(*, quick: bool, peer: bool) -> dict[str, Plan]:
