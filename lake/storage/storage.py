@@ -90,12 +90,12 @@ class Storage:
             LakeFull: no room.
             StorageError: object storage does not answer.
         """
-        final = self._locate(path)
         if not self.is_local:
             with self.naming_faults():
                 self._upload(path, chunks, sha256)
             return
-        folder = Path(final).parent
+        final = Path(self._locate(path))
+        folder = final.parent
         make_folder(folder)
         with open_temporary(folder, "file") as (copy, temporary):
             copy.writelines(chunks)
