@@ -56,7 +56,22 @@ class Chain:
             name: pa.Table.from_pylist(listed, schema=TABLES[name].arrow)
             for name, listed in rows.items()
         }
-        return tables | {"blocks": make_blocks(first, last)}
+        return tables | {"blocks": self._time_blocks(make_blocks(first, last))}
+
+    @staticmethod
+    def _time_blocks(blocks: pa.Table) -> pa.Table:
+        """Return masterchain blocks with the times of the transactions in them."""
+        seqnos = blocks["mc_seqno"].to_pylist()
+        times = {
+            "gen_utime": [FIRST_UTIME + seqno for seqno in seqnos],
+            "start_lt": [seqno * LT_STEP for seqno in seqnos],
+            "end_lt": [seqno * LT_STEP + LT_STEP - 1 for seqno in seqnos],
+        }
+        for name, column in times.items():
+            at = blocks.schema.get_field_index(name)
+            field = blocks.schema.field(at)
+            blocks = blocks.set_column(at, field, pa.array(column, field.type))
+        return blocks
 
     def _make_block(self, mc_seqno: int, rows: dict[str, list[Row]]) -> None:
         touched = self.rng.sample(self.accounts, self.rng.randrange(len(self.accounts)))

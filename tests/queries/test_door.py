@@ -134,8 +134,6 @@ def can_ask(name: str, asking: Asking) -> bool:
     contracts = {f"v3/{table}" for table in CONTRACTS}
     if not asking.rows["transaction"]:
         return name in contracts or name.startswith("v3/token_")
-    if name == "v3/blocks" and not asking.rows["cell"]:
-        return False  # a made-up chain: its masterchain has times at random
     table = {"cells": "cell", "v3/actions_by_key": "action", "v3/actions": "action"}.get(name)
     if "trace" in name:
         table = "trace"

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from functools import partial
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from tonlake.lake.index.answer.transactions import cut_sorted
+from tonlake.lake.index.answer import span
+from tonlake.lake.index.answer.transactions import SPANS, cut_sorted
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.merge import MessageQuery, creation_of, read_messages
+from tonlake.lake.index.page.correspondence import list_of_account
+from tonlake.lake.index.page.merge import MessageQuery, find_key, read_messages
+from tonlake.lake.index.page.messages import (
+    Wanted,
+    list_external,
+    list_of_key,
+)
+from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.index.segment.record import MESSAGE_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.page.merge import Hit
@@ -20,7 +29,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _PAGE = frozenset({"descending", "limit", "offset"})
-_KEYS = ("msg_hashes", "body_hash", "opcode")
 _LINE = ("tx_lt", "tx_hash", *MESSAGE_COLUMNS)
 
 
@@ -34,35 +42,129 @@ def _list_filters(asked: Mapping[str, Any]) -> list[str]:
 
 
 def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
-    """Answer ``v3/messages`` where hashes, an opcode or a body is the only filter."""
+    """Answer ``v3/messages`` where hashes, an opcode, a body, an account or a span is a filter."""
     filters = _list_filters(asked)
-    if len(filters) != 1 or filters[0] not in _KEYS:
-        raise Declined
     segments = index.segments
+    if filters in (["opcode"], ["body_hash"]):
+        column: Literal["opcode", "body_hash"] = "opcode" if "opcode" in filters else "body_hash"
+        page = {name: asked[name] for name in _PAGE}
+        return _join(
+            segments, read_messages(segments.segments, MessageQuery(column, asked[column], **page))
+        )
+    wanted = _open_page(segments, asked)
+    most, first = wanted.most, asked["offset"]
     if asked["msg_hashes"]:
-        return _list_by_hash(segments, asked)
-    column: Literal["opcode", "body_hash"] = "body_hash" if asked["opcode"] is None else "opcode"
-    page = {name: asked[name] for name in _PAGE}
-    lines = read_messages(segments.segments, MessageQuery(column, asked[column], **page))
-    for line in lines:
-        if line.direction == "in":
-            line.in_tx_hash = line.tx_hash
-        else:
-            line.out_tx_hash = line.tx_hash
-    for number, others in segments.find_other_ends(lines).items():
-        lines[number] = _join_ends([lines[number], *others])
-    return lines
+        return wanted.sort(_find_by_hash(segments, asked))[first:most]
+    lines = _choose(index, asked)(wanted)[first:most]
+    return lines if asked["direction"] else _join(segments, lines)
 
 
-def _list_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[Any]:
+def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
+    """Return the page that is asked for, with all filters."""
+    by_time = asked["by_time"]
+    first, last = (asked[f"{end}_{'utime' if by_time else 'lt'}"] for end in ("start", "end"))
+    direction = asked["direction"]
+
+    def keep(lines: list[Any]) -> list[Any]:
+        left = [line for line in lines if _fits(line, asked)]
+        return _join(segments, left, direction) if direction else left
+
+    return Wanted(
+        keep,
+        by_time,
+        0 if first is None else first,
+        NO_LT if last is None else last,
+        not (asked["only_externals"] or asked["no_source"]),
+        not (asked["exclude_externals"] or asked["no_destination"] or direction == "out")
+        and all(asked[name] is None for name in SPANS),
+        asked["descending"],
+        asked["offset"] + asked["limit"],
+    )
+
+
+def _fits(line: Any, asked: Mapping[str, Any]) -> bool:  # noqa: ANN401 - a message
+    """Return whether all filters but hashes and direction leave a message."""
+    return (
+        (asked["opcode"] is None or line.opcode == asked["opcode"])
+        and (asked["body_hash"] is None or line.body_hash == asked["body_hash"])
+        and not (asked["no_source"] and line.source is not None)
+        and not (asked["no_destination"] and line.destination is not None)
+        and not (asked["exclude_externals"] and line.created_lt is None)
+        and not (asked["only_externals"] and line.created_lt is not None)
+        and _is_end(asked, "source", line)
+        and _is_end(asked, "destination", line)
+        and _lies_in(line.created_lt, asked["start_lt"], asked["end_lt"])
+        and _lies_in(line.created_at, asked["start_utime"], asked["end_utime"])
+    )
+
+
+def _is_end(asked: Mapping[str, Any], end: str, line: Any) -> bool:  # noqa: ANN401 - a message
+    """Return whether an end of a message is the account asked for, if any is."""
+    names = end, f"{end}_workchain"
+    return asked[end] is None or all(line[name] == asked[name] for name in names)
+
+
+def _lies_in(value: int | None, first: int | None, last: int | None) -> bool:
+    if first is None and last is None:
+        return True
+    return (
+        value is not None and (first is None or first <= value) and (last is None or value <= last)
+    )
+
+
+def _choose(index: Index, asked: Mapping[str, Any]) -> Callable[[Wanted], list[Any]]:
+    """Return what lists messages by the filter that leaves the fewest, or by moments."""
+    segments = index.segments
+    every = segments.segments
+    choices: list[tuple[int, Callable[[Wanted], list[Any]]]] = []
+    for end in ("source", "destination"):
+        account = asked[f"{end}_workchain"], asked[end]
+        if None not in account:
+            lists = segments.list_account(account)
+            answer = partial(list_of_account, every, lists, account, is_source=end == "source")
+            choices.append((sum(listed.size for listed in lists), answer))
+    for column in ("opcode", "body_hash"):
+        if asked[column] is not None:
+            name, key = find_key(column, asked[column])
+            found = [getattr(segment, name).find(key) for segment in every]
+            size = sum(end - start for start, end in found)
+            choices.append((size, partial(list_of_key, every, name, key)))
+    if choices:
+        return min(choices, key=itemgetter(0))[1]
+    return partial(_list_all, index, asked)
+
+
+def _list_all(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[Any]:
+    return wanted.fill(
+        partial(list_external, index.segments.segments), partial(span.list_messages, index, asked)
+    )
+
+
+def _join(segments: Segments, lines: list[Any], direction: str | None = None) -> list[Any]:
+    """Return the last end of each message, of one direction only or of both.
+
+    A message without an end of the direction is left out.
+    """
+    others = segments.find_other_ends(lines)
+    found = []
+    for number, line in enumerate(lines):
+        ends = [line, *others.get(number, ())]
+        if direction:
+            ends = [end for end in ends if end.direction == direction]
+        if ends:
+            found.append(_join_ends(ends))
+    return found
+
+
+def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> dict[bytes, Any]:
+    """Return the last end of each message of some hashes, of the ends that all filters leave."""
     ends: dict[bytes, dict[tuple[bytes, str, int], Any]] = {}
     for msg_hash in asked["msg_hashes"]:
         for line in segments.find_messages(msg_hash):
-            place = line.tx_hash, line.direction, line.msg_index
-            ends.setdefault(line.msg_hash, {})[place] = line
-    found = [_join_ends(list(lines.values())) for lines in ends.values()]
-    found.sort(key=creation_of, reverse=asked["descending"])
-    return found[asked["offset"] :][: asked["limit"]]
+            if asked["direction"] in (None, line.direction) and _fits(line, asked):
+                place = line.tx_hash, line.direction, line.msg_index
+                ends.setdefault(line.msg_hash, {})[place] = line
+    return {msg_hash: _join_ends(list(lines.values())) for msg_hash, lines in ends.items()}
 
 
 def _join_ends(lines: Sequence[Any]) -> Any:  # noqa: ANN401 - a row

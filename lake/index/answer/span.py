@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page.correspondence import MOST_SENT
 from tonlake.lake.index.page.merge import Hit
+from tonlake.lake.index.page.messages import read_alone
 from tonlake.lake.schema import TRACES
 from tonlake.lake.schema.block import BLOCKS
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tonlake.lake.index.index import Index
+    from tonlake.lake.index.page.messages import Wanted
     from tonlake.lake.index.rowgroup.predicate import Bounds
 
 Row = dict[str, Any]
@@ -61,6 +64,27 @@ def list_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
         found = _list_within(index, seqnos, *spans, by_time=by_time)
         if len(found) >= most or window.is_all:
             return _cut(found, asked)
+    raise Declined
+
+
+def list_messages(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[Any]:
+    """Return the first messages of a span by creation, or by its time, either end of each."""
+    alone = read_alone(index.segments.segments)
+    for window in _grow(index, asked, wanted.low, wanted.high, by_time=wanted.by_time):
+        own = window.low, window.high
+        lts = window.low - MOST_SENT, window.high
+        bounds = {"gen_utime": own} if wanted.by_time else _cover((_LEAST, _MOST_UTIME), lts)
+        blocks = index.gather(BLOCKS.name, ("mc_seqno",), bounds)
+        seqnos = {block["mc_seqno"] for block in blocks}
+        spans = (own, (_LEAST, _MOST)) if wanted.by_time else ((_LEAST, _MOST_UTIME), lts)
+        found = _list_within(index, seqnos, *spans, by_time=wanted.by_time)
+        if len(found) < wanted.most // 2 and not window.is_all:
+            continue
+        records = index.segments.read_records(hit for _, hit in found)
+        sent = [line for record in records for line in record.messages if line.direction == "out"]
+        part = wanted._replace(low=window.low, high=window.high).within(alone + sent)
+        if len(part) >= wanted.most or window.is_all:
+            return wanted.sort(part)[: wanted.most]
     raise Declined
 
 

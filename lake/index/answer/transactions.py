@@ -21,7 +21,7 @@ MOST_OF_BLOCKS = 5_000
 """Transactions of blocks that are read to find those of one."""
 
 _PAGE = ("descending", "limit", "offset", "by_time")
-_SPANS = {"start_utime", "end_utime", "start_lt", "end_lt"}
+SPANS = {"start_utime", "end_utime", "start_lt", "end_lt"}
 
 
 def find_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
@@ -47,7 +47,7 @@ def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     }
     if filters == {"mc_seqno"} and not asked["by_time"]:
         return _cut_page(index.segments.list_block(asked["mc_seqno"]), asked)
-    if filters <= _SPANS:
+    if filters <= SPANS:
         return span.list_transactions(index, asked)
     if filters - {"start_utime", "end_utime"} != {"aborted"}:
         raise Declined

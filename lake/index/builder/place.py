@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.state import DataFile, LogState, Range
 
-SEGMENT_FORMAT = 10
+SEGMENT_FORMAT = 11
 """Version of the layout of segments; others are rebuilt, not read."""
 
 _DIGEST_LETTERS = 16

@@ -222,11 +222,15 @@ Found = tuple["Segment", "Postings", int, int]
 """A segment, its postings, and where those of the key begin and end."""
 
 
+def find_key(column: str, value: Any) -> tuple[str, int]:  # noqa: ANN401 - of the column
+    """Return the postings that have messages by the value of a column, and its key there."""
+    return ("opcode", opcode_key(value)) if column == "opcode" else ("body", cut_hash(value))
+
+
 def _find_messages(segments: Iterable[Segment], query: MessageQuery) -> Iterator[Found]:
-    is_opcode = query.column == "opcode"
-    key = opcode_key(query.value) if is_opcode else cut_hash(query.value)
+    name, key = find_key(query.column, query.value)
     for segment in segments:
-        postings = segment.opcode if is_opcode else segment.body
+        postings = getattr(segment, name)
         start, end = postings.find(key)
         if start < end:
             yield segment, postings, start, end

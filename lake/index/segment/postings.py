@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.lake.index.segment.file import SegmentWriter, Words
 
@@ -107,6 +107,31 @@ class Postings:
         start, end = self.find(key)
         rows: list[int] = self.rows[start:end]
         return rows
+
+    def has_at(self, value: bytes, at: int) -> bool:
+        """Return whether a place in ``rows`` is of a hash."""
+        start, end = self.find(cut_hash(value))
+        return start <= at < end
+
+    def list_chunks(self, size: int, *, descending: bool) -> Iterator[dict[int, int]]:
+        """Yield rows by place, by ascending or descending key, all of a key at once.
+
+        At first about ``size``, then twice as many each time.
+        """
+        places = range(len(self.rows))
+        start, most = 0, len(places)
+        while start < most:
+            end = min(most, start + size)
+            ordered = places[::-1] if descending else places
+            while end < most and self._key_at(ordered[end]) == self._key_at(ordered[end - 1]):
+                end += 1
+            yield {at: self.rows[at] for at in ordered[start:end]}
+            start, size = end, size * 2
+
+    def _key_at(self, at: int) -> int:
+        """Return the key of a place in ``rows``."""
+        key: int = self._keys[at if self._ends is None else bisect_right(self._ends, at)]
+        return key
 
     def find_between(self, first: int, last: int) -> tuple[int, int]:
         """Return where the rows of a span of keys, both ends included, begin and end in ``rows``.

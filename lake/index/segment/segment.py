@@ -93,6 +93,9 @@ class Segment:
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
         self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
+        self.alone_to = Postings(arrays, "alone_to")
+        self.alone_from = Postings(arrays, "alone_from")
+        self.wait_lt, self.wait_s = arrays["wait"]
         self.trace, self.traces = Postings(arrays, "trace"), SegmentTraces(arrays, self._source)
         self.tables = open_tables(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]

@@ -159,6 +159,31 @@ class Reference:
         write_postings(writer, "opcode", BY_CREATION, opcodes, ONCE)
         bodies = [(end["body"], *pick(end, ONCE), row, place) for row, place, end in ends]
         write_postings(writer, "body", BY_CREATION, bodies, ONCE, hashed=True, apart=True)
+        self.write_alone(writer)
+
+    def write_alone(self, writer: SegmentWriter) -> None:
+        kinds: dict[bytes, set[str | None]] = {}
+        for _, _, message in self.ends:
+            kinds.setdefault(message["msg_hash"][:16], set()).add(find_peer(message)[0])
+        for kind in ("to", "from"):
+            alone = [
+                (cut_hash(find_peer(message)[1]), *pick(read_end(message), ONCE), row, place)
+                for row, place, message in self.ends
+                if kinds[message["msg_hash"][:16]] == {kind}
+            ]
+            write_postings(
+                writer, f"alone_{kind}", BY_CREATION, alone, ONCE, hashed=True, apart=True
+            )
+        add_numbers(writer, "wait", [self.wait("lt", "created_lt"), self.wait("now", "created_at")])
+
+    def wait(self, consumed: str, created: str) -> int:
+        waits = (
+            self.rows[row][consumed] - message[created]
+            for row, _, message in self.ends
+            if message["direction"].startswith("i") and message[created] is not None
+        )
+        longest: int = max(0, 0, *waits)
+        return min(longest, NO_LT)
 
     def write_traces(self, writer: SegmentWriter, ended: pa.Table) -> None:
         first: dict[int, int] = {}
@@ -196,6 +221,15 @@ class Reference:
             at.append(len(data))
         add_numbers(writer, "ended.at", at)
         writer.add("ended.data", data)
+
+
+def find_peer(message: Row) -> tuple[str | None, bytes]:
+    """Return which end of a message the other one is, and its account."""
+    if message["direction"].startswith("i") and message["source"] is not None:
+        return "from", message["source"]
+    if message["destination"] is not None:
+        return "to", message["destination"]
+    return None, b""
 
 
 def read_end(message: Row) -> Row:

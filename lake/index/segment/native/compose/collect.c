@@ -57,9 +57,37 @@ static const State *find_state(const Part *part, Span states, const uint8_t *has
     return NULL;
 }
 
+static bool is_consumed(const Table *table, Place message)
+{
+    Bytes direction = bytes_of(cells_of(table, MSG_DIRECTION, message), TEXT, message.row);
+    return direction.size && direction.data[0] == 'i';
+}
+
+/* Raise one of the longest waits. */
+static void raise_wait(Composer *composer, size_t at, int64_t created, int64_t consumed)
+{
+    uint64_t *waits = (uint64_t *)(void *)composer->wait.data;
+    uint64_t wait = (uint64_t)consumed - (uint64_t)created;
+    wait = wait > INT64_MAX ? INT64_MAX : wait;
+    if (waits && created < consumed && waits[at] < wait)
+        waits[at] = wait;
+}
+
+static void add_wait(Composer *composer, const Table *table, Place message, int64_t lt, int64_t now)
+{
+    if (!is_null_at(table, MSG_CREATED, message))
+        raise_wait(composer, 0, integer_at(table, MSG_CREATED, message), lt);
+    if (!is_null_at(table, MSG_CREATED_AT, message))
+        raise_wait(composer, 1, integer_at(table, MSG_CREATED_AT, message), now);
+}
+
 static void add_end(Composer *composer, const Table *table, Place message, uint32_t row,
                     uint32_t place)
 {
+    const uint8_t *source = hash_or_null(table, MSG_SOURCE, message);
+    const uint8_t *destination = hash_or_null(table, MSG_DESTINATION, message);
+    bool by_source = source && is_consumed(table, message);
+    const uint8_t *peer = by_source ? source : destination;
     const uint8_t *hash = hash_at(table, MSG_HASH, message);
     const uint8_t *norm = hash_or_null(table, MSG_NORM, message);
     bool has_opcode = !is_null_at(table, MSG_OPCODE, message);
@@ -69,9 +97,11 @@ static void add_end(Composer *composer, const Table *table, Place message, uint3
         .check = cut_hash(hash + KEY_BYTES),
         .body = cut_hash(hash_at(table, MSG_BODY_HASH, message)),
         .opcode = has_opcode ? (uint32_t)integer_at(table, MSG_OPCODE, message) : NO_OPCODE,
+        .peer = peer ? cut_hash(peer) : 0,
         .created = was_made ? integer_at(table, MSG_CREATED, message) : NO_LT,
         .row = row,
         .place = place,
+        .peer_kind = !peer ? NO_PEER : by_source ? FROM_PEER : TO_PEER,
     };
     append(&composer->ends, &end, sizeof end);
     if (norm && memcmp(norm, hash, HASH_BYTES) != 0) {
@@ -161,10 +191,14 @@ static void add_transaction(const Work *work, const Transaction *transaction,
     const Part *part = work->part;
     uint32_t row = (uint32_t)count_words(&composer->lt);
     Span messages = part->groups[transaction->group];
-    for (size_t at = messages.start; at < messages.end; at++)
-        add_end(composer, &part->tables[MESSAGES],
-                part->messages[part->message_order[at].at], row,
-                (uint32_t)(at - messages.start));
+    const Table *table = &part->tables[MESSAGES];
+    int64_t now = integer_at(&part->tables[TRANSACTIONS], TX_NOW, transaction->place);
+    for (size_t at = messages.start; at < messages.end; at++) {
+        Place message = part->messages[part->message_order[at].at];
+        add_end(composer, table, message, row, (uint32_t)(at - messages.start));
+        if (is_consumed(table, message))
+            add_wait(composer, table, message, transaction->lt, now);
+    }
     add_trace(work, transaction->hash);
     add_numbers(composer, &part->tables[TRANSACTIONS], transaction);
     append_word(&composer->record_at, composer->encoder.at);
@@ -241,6 +275,8 @@ static size_t end_of_states(const Part *part, size_t at)
 
 void compose_part(Composer *composer, Part *part, Growing *records)
 {
+    while (count_words(&composer->wait) < 2 && !composer->wait.failed)
+        append_word(&composer->wait, 0);
     const Work work = {composer, part, records};
     size_t rows = part->tables[TRANSACTIONS].rows, states = part->tables[STATES].rows;
     for (Span row = {0, 0}, state = {0, 0}; row.end < rows || state.end < states;) {

@@ -27,6 +27,7 @@ static const struct {
     {"ended.key", offsetof(Composer, ended_key), 'Q'},
     {"ended.at", offsetof(Composer, ended_at), 'q'},
     {"ended.data", offsetof(Composer, ended_data), 'B'},
+    {"wait", offsetof(Composer, wait), 'q'},
 };
 
 enum { ARRAY_COUNT = sizeof arrays / sizeof *arrays };

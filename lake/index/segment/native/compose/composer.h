@@ -5,16 +5,32 @@
 #include "encode.h"
 #include "part.h"
 
-/* One end of a message: keys of its hash, the 8 bytes behind, and its body; when it was made. */
+/* The other end of a message: no account of the lake, its destination, its source. */
+enum { NO_PEER, TO_PEER, FROM_PEER };
+
+/* One end of a message: keys of its hash, the 8 bytes behind, its body, and the account at the
+   other end, or its destination where it has no source; when it was made. */
 typedef struct {
-    uint64_t hash, check, body, opcode;
+    uint64_t hash, check, body, opcode, peer;
     int64_t created;
-    uint32_t row, place;
+    uint32_t row, place : 30, peer_kind : 2;
 } End;
 
 /* What an opcode is where there is none, and creation: after all others. */
 #define NO_OPCODE ((uint64_t)1 << 32)
 #define NO_LT INT64_MAX
+
+/* Columns of postings while they are collected. */
+typedef struct {
+    Growing words[6];
+} Columns;
+
+/* Add a row to columns: as many words as there are columns. */
+static inline void add_row(Columns *columns, int count, const uint64_t *words)
+{
+    for (int at = 0; at < count; at++)
+        append_word(&columns->words[at], words[at]);
+}
 
 typedef struct {
     PyObject_HEAD
@@ -27,6 +43,7 @@ typedef struct {
     Growing failed;            /* rows of aborted transactions */
     Growing ends;              /* End */
     Growing norms, norm_rows;  /* keys of normal hashes that differ, and their rows */
+    Growing wait;              /* most logical time and seconds from creation to consumption */
     Growing root, parent, other;
     Growing ended_key, ended_at, ended_data;
     bool busy, ended, broken;
@@ -40,6 +57,10 @@ void compose_traces(Composer *composer, const Table *traces);
 
 /* Append the accounts that have a state, the richest first. */
 bool order_by_balance(const Composer *composer, Growing *order);
+
+/* Append to `columns` the ends whose other one is not of the segment: by their source, or
+   destination. */
+bool list_alone(const Composer *composer, int peer_kind, Columns *columns);
 
 /* Return the columns of postings by their name, as memoryviews. */
 PyObject *collect_columns(const Composer *composer, const char *name);

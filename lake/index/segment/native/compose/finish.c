@@ -175,18 +175,6 @@ bool order_by_balance(const Composer *composer, Growing *order)
     return sorted;
 }
 
-/* Columns of postings while they are collected. */
-typedef struct {
-    Growing words[6];
-} Columns;
-
-/* Add a row to columns: as many words as there are columns. */
-static void add_row(Columns *columns, int count, const uint64_t *words)
-{
-    for (int at = 0; at < count; at++)
-        append_word(&columns->words[at], words[at]);
-}
-
 /* The ends of messages; by hash, then normal ones behind, or by opcode or body. */
 static int collect_ends(const Composer *composer, const char *name, Columns *columns)
 {
@@ -206,6 +194,14 @@ static int collect_ends(const Composer *composer, const char *name, Columns *col
         add_row(columns, 2,
                 (uint64_t[]){word_at(&composer->norms, at), word_at(&composer->norm_rows, at)});
     return by_hash ? 2 : 6;
+}
+
+static int collect_alone(const Composer *composer, const char *name, Columns *columns)
+{
+    int peer_kind = strcmp(name, "alone_to") == 0 ? TO_PEER : FROM_PEER;
+    if (!list_alone(composer, peer_kind, columns))
+        columns->words[0].failed = true;
+    return 6;
 }
 
 /* The rows of transactions, by a key of each. */
@@ -240,13 +236,15 @@ PyObject *collect_columns(const Composer *composer, const char *name)
     Columns columns = {0};
     bool of_rows = !strcmp(name, "transaction") || !strcmp(name, "block") || !strcmp(name, "trace");
     bool of_ends = !strcmp(name, "message") || !strcmp(name, "opcode") || !strcmp(name, "body");
-    if (!of_rows && !of_ends && strcmp(name, "failed") != 0)
+    bool is_alone = !strcmp(name, "alone_to") || !strcmp(name, "alone_from");
+    if (!of_rows && !of_ends && !is_alone && strcmp(name, "failed") != 0)
         return PyErr_Format(PyExc_ValueError, "there are no postings %s", name);
     int count;
     Py_BEGIN_ALLOW_THREADS
-    count = of_rows   ? collect_rows(composer, name, &columns)
-            : of_ends ? collect_ends(composer, name, &columns)
-                      : collect_failed(composer, &columns);
+    count = of_rows    ? collect_rows(composer, name, &columns)
+            : of_ends  ? collect_ends(composer, name, &columns)
+            : is_alone ? collect_alone(composer, name, &columns)
+                       : collect_failed(composer, &columns);
     Py_END_ALLOW_THREADS
     /* The second of more than two columns is a logical time, which has a sign. */
     PyObject *found = PyTuple_New(count);

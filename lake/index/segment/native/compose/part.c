@@ -21,6 +21,9 @@ static const Asked of_messages[] = {
     [MSG_INDEX] = {"msg_index", INTEGER, false},  [MSG_HASH] = {"msg_hash", HASH, false},
     [MSG_NORM] = {"hash_norm", HASH, true},       [MSG_BODY_HASH] = {"body_hash", HASH, false},
     [MSG_OPCODE] = {"opcode", INTEGER, true},     [MSG_CREATED] = {"created_lt", INTEGER, true},
+    [MSG_CREATED_AT] = {"created_at", INTEGER, true},
+    [MSG_SOURCE] = {"source", HASH, true},
+    [MSG_DESTINATION] = {"destination", HASH, true},
 };
 
 static const Asked of_states[] = {

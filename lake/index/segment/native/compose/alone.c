@@ -1,0 +1,45 @@
+/* Ends of messages whose other end is in no row of the segment. */
+#include "composer.h"
+
+static const End *end_at(const Composer *composer, size_t at)
+{
+    return (const End *)(const void *)composer->ends.data + at;
+}
+
+static int compare_checks(const void *context, uint32_t first, uint32_t second)
+{
+    uint64_t left = end_at(context, first)->check, right = end_at(context, second)->check;
+    return (left > right) - (left < right);
+}
+
+static bool is_same(const End *first, const End *second)
+{
+    return first->hash == second->hash && first->check == second->check;
+}
+
+bool list_alone(const Composer *composer, int peer_kind, Columns *columns)
+{
+    size_t count = composer->ends.size / sizeof(End);
+    Keyed *order = malloc((count + 1) * sizeof *order);
+    for (uint32_t at = 0; order && at < count; at++)
+        order[at] = (Keyed){end_at(composer, at)->hash, at};
+    bool sorted = order && sort_keyed(order, count, compare_checks, composer);
+    for (size_t start = 0, next; sorted && start < count; start = next) {
+        const End *first = end_at(composer, order[start].at);
+        bool is_alone = true;
+        for (next = start; next < count; next++) {
+            const End *end = end_at(composer, order[next].at);
+            if (!is_same(first, end))
+                break;
+            is_alone = is_alone && end->peer_kind == peer_kind;
+        }
+        for (size_t at = start; is_alone && at < next; at++) {
+            const End *end = end_at(composer, order[at].at);
+            add_row(columns, 6,
+                    (uint64_t[]){end->peer, (uint64_t)end->created, end->hash, end->check,
+                                 end->row, end->place});
+        }
+    }
+    free(order);
+    return sorted;
+}

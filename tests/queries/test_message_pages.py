@@ -1,0 +1,111 @@
+"""Pages of messages: the index gives what the SQL gives, for any filters in combination."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.index.index import open_index
+from tonlake.lake.index.segment.native import NATIVE
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.settings import LakeSettings
+from tonlake.queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DRAWS = 400
+COLUMNS = ("msg_hash", "in_tx_hash", "out_tx_hash", "tx_hash", "tx_lt", "created_lt", "opcode")
+
+Message = tuple[Any, ...]
+"""Source and destination with workchains, opcode, hash of the body, hash, creation."""
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+
+
+def draw(rng: Random, messages: list[Message]) -> dict[str, Any]:
+    """Return filters that a message has, or nearly, an order and a page."""
+    found: dict[str, Any] = {
+        "msg_hashes": [],
+        "by_time": rng.random() < 0.4,
+        "descending": rng.random() < 0.5,
+        "limit": rng.choice((1, 3, 10, 100, 1000)),
+        "offset": rng.choice((0, 0, 0, 2, 30)),
+    }
+    like = rng.choice(messages)
+    for end, at in (("source", 0), ("destination", 2)):
+        if rng.random() < 0.5 and like[at + 1] is not None:
+            found |= {f"{end}_workchain": like[at], end: like[at + 1]}
+        elif rng.random() < 0.05:
+            found[f"no_{end}"] = True
+    for name, at, often in (("opcode", 4, 0.3), ("body_hash", 5, 0.15)):
+        if rng.random() < often:
+            found[name] = (like if rng.random() < 0.8 else rng.choice(messages))[at]
+    if rng.random() < 0.1:
+        found["msg_hashes"] = [like[6], rng.choice(messages)[6]]
+    if rng.random() < 0.2:
+        found["direction"] = rng.choice(("in", "out"))
+    if rng.random() < 0.2:
+        found[rng.choice(("exclude_externals", "only_externals"))] = True
+    unit, at = ("utime", 7) if found["by_time"] else ("lt", 8)
+    moments = [rng.choice((like, like, rng.choice(messages)))[at] for _ in range(2)]
+    return found | draw_span(rng, unit, moments)
+
+
+def draw_span(rng: Random, unit: str, moments: list[int | None]) -> dict[str, int]:
+    return {
+        f"{end}_{unit}": moment + rng.choice((0, 0, step, 10 * step))
+        for end, step, moment in zip(("start", "end"), (-1, 1), moments, strict=True)
+        if rng.random() < 0.3 and moment is not None
+    }
+
+
+def list_messages(lake_dir: Path) -> tuple[Reader, Reader, list[Message]]:
+    """Return a lake with and without its index, and its messages."""
+    snapshot = open_snapshot(lake_dir)
+    connection = connect(snapshot)
+    messages = connection.execute(
+        "select source_workchain, source, destination_workchain, destination, opcode, body_hash, "
+        "msg_hash, created_at, created_lt from messages"
+    ).fetchall()
+    indexed = Reader(snapshot, connection, index=open_index(snapshot, LakeSettings()))
+    return indexed, Reader(snapshot, connection), messages
+
+
+def compare(lake_dir: Path, rng: Random, draws: int) -> None:
+    indexed, plain, messages = list_messages(lake_dir)
+    answered = filled = 0
+    for _ in range(draws):
+        parameters = draw(rng, messages)
+        wanted = plain.rows("v3/messages", **parameters)
+        indexed.answered_by.clear()
+        found = indexed.rows("v3/messages", **parameters)
+        shown = [[[row[name] for name in COLUMNS] for row in rows] for rows in (found, wanted)]
+        assert shown[0] == shown[1], parameters
+        if indexed.answered_by == {"index"}:
+            answered += 1
+            filled += bool(found)
+    assert answered > draws * 2 / 3
+    assert filled > draws / 3
+
+
+def test_pages_of_messages(demo_lake: Path) -> None:
+    compare(demo_lake, Random(22), DRAWS)  # noqa: S311 - a repeatable test
+
+
+def test_pages_of_several_segments(demo_node: Path, tmp_path: Path) -> None:
+    with closing(open_node(demo_node)) as source:
+        for first, last in ((20, 59), (60, 149), (150, 200)):
+            ingest(source, tmp_path, Span(first, last), Settings())
+    index = open_index(open_snapshot(tmp_path), LakeSettings())
+    assert index is not None
+    assert len(index.segments.segments) == 3
+    compare(tmp_path, Random(23), DRAWS)  # noqa: S311 - a repeatable test
