@@ -168,6 +168,11 @@ class Segments:
         found = (segment.tables.get(name) for segment in self.segments if segment.tables)
         return [table for table in found if table is not None]
 
+    def find_seqnos(self, name: str, value: bytes) -> set[int]:
+        """Return masterchain blocks that may have the row of a hash: table and column by name."""
+        key = cut_hash(value)
+        return {seqno for segment in self.segments for seqno in segment.places[name].list_rows(key)}
+
     def newest_states(self, accounts: Sequence[AccountId]) -> list[Any]:
         """Return the newest states of accounts, None without one."""
         if len(self.segments) == 1:

@@ -66,6 +66,8 @@ class Asking:
             prefix: [pair for column in columns.split() for pair in self._list_addresses(column)]
             for prefix, columns in ADDRESSES.items()
         }
+        listed = self._read("select distinct domain from dns_records")
+        self._domains = ("none.ton", *(row["domain"] for row in listed))
         self._everybody = [(row["workchain"], row["account"]) for row in self.rows["transaction"]]
 
     def _read(self, text: str) -> list[Row]:
@@ -132,6 +134,7 @@ class Asking:
             "limit": (1, 5, 1000),
             "rows": (1, 5, 1000),
             "offset": (0, 0, 3),
+            "domain": self._domains,
             "first_lt": (0,),
             "last_lt": (1 << 62,),
         }

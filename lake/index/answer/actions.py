@@ -22,7 +22,9 @@ def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/actions`` of some traces, of a masterchain block, or of a span."""
     if asked["trace_ids"]:
         return _list_of_traces(index, asked)
-    if asked["action_ids"] or asked["tx_hashes"]:
+    if asked["action_ids"]:
+        return _find_by_id(index, asked)
+    if asked["tx_hashes"]:
         raise Declined
     account, mc_seqno = asked["account"], asked["mc_seqno"]
     most = asked["offset"] + asked["limit"]
@@ -38,24 +40,38 @@ def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     raise Declined
 
 
+def _find_by_id(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    name = f"{ACTIONS.name}.action_id"
+    found = (index.traces.find_seqnos(name, action_id) for action_id in asked["action_ids"])
+    seqnos = set().union(*found)
+    if not seqnos:
+        return []
+    rows = index.gather(ACTIONS.name, ACTIONS.names, {"mc_seqno": AnyOf(tuple(seqnos))})
+    return _choose(rows, asked)
+
+
 def _list_of_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     ends = asked["start_lt"], asked["end_lt"]
     if None in ends:
         raise Declined
-    found = index.gather(ACTIONS.name, ACTIONS.names, {"trace_end_lt": ends})
+    return _choose(index.gather(ACTIONS.name, ACTIONS.names, {"trace_end_lt": ends}), asked)
+
+
+def _choose(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
+    """Return the page of rows that all filters leave."""
     traces, actions, hashes = (
         set(asked[name]) for name in ("trace_ids", "action_ids", "tx_hashes")
     )
     account = asked["account"]
-    rows = [
+    left = [
         row
-        for row in found
-        if row["trace_id"] in traces
+        for row in rows
+        if (not traces or row["trace_id"] in traces)
         and (not actions or row["action_id"] in actions)
         and (not hashes or not hashes.isdisjoint(row["tx_hashes"]))
         and (account is None or account in row["accounts"])
     ]
-    return _cut_page(rows, asked)
+    return _cut_page(left, asked)
 
 
 def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Row]:

@@ -9,6 +9,7 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.answer import span
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.cache import MOST_ROWS
+from tonlake.lake.index.rowgroup.predicate import AnyOf
 from tonlake.lake.schema.block import BLOCKS, SHARD_BLOCKS
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ Row = dict[str, Any]
 
 _COLUMNS = tuple(name for name in BLOCKS.names if name != "time")
 _PLACE = ("workchain", "shard", "seqno")
-_EXACT = frozenset({*_PLACE, "root_hash", "file_hash", "mc_seqno"})
+_HASHES = frozenset({"root_hash", "file_hash"})
+_EXACT = frozenset({*_PLACE, *_HASHES, "mc_seqno"})
 _PAGE = frozenset({"descending", "limit", "offset"})
 _OF_SPAN = frozenset({"workchain", "shard", "start_utime", "end_utime", "start_lt", "end_lt"})
 
@@ -34,6 +36,8 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     }
     if filters == {"workchain": MASTERCHAIN}:
         found = _gather_masters(index, asked)
+    elif filters.keys() <= _EXACT and _HASHES & filters.keys():
+        found = _find_by_hash(index, filters)
     elif filters.keys() <= _EXACT and (
         "mc_seqno" in filters or {"workchain", "seqno"} <= filters.keys()
     ):
@@ -49,6 +53,18 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     found.sort(key=itemgetter("workchain", "shard"))
     found.sort(key=itemgetter("gen_utime", "start_lt"), reverse=asked["descending"])
     return found[asked["offset"] :][: asked["limit"]]
+
+
+def _find_by_hash(index: Index, filters: Mapping[str, Any]) -> list[Row]:
+    """Return blocks by a hash of theirs, and any other columns."""
+    name = next(name for name in filters if name in _HASHES)
+    seqnos = index.segments.find_seqnos(f"{BLOCKS.name}.{name}", filters[name])
+    bounds: dict[str, Bounds] = {name: (value, value) for name, value in filters.items()}
+    if not seqnos:
+        return []
+    if "mc_seqno" not in filters:
+        bounds["mc_seqno"] = AnyOf(tuple(seqnos))
+    return index.gather(BLOCKS.name, _COLUMNS, bounds)
 
 
 def _gather_masters(index: Index, asked: Mapping[str, Any]) -> list[Row]:

@@ -121,11 +121,29 @@ def _passes(
         return False
     if bound.get("exclude_zero") and row["balance"] <= 0:
         return False
+    if bound.get("domain") is not None and row["domain"] != bound["domain"]:
+        return False
+    if bound.get("members") and not _has_any(bound["members"], row["signers"], row["proposers"]):
+        return False
+    if bound.get("owners") and "whitelist" in row and not _is_vested(row, bound):
+        return False
     return all(
         address_of(row, column) in addresses
         or (column == "owner" and _find_sale(row, sales) is not None)
         for column, addresses in filters.items()
     )
+
+
+def _has_any(addresses: Iterable[str], *lists: Iterable[str] | None) -> bool:
+    wanted = set(addresses)
+    return any(not wanted.isdisjoint(listed or ()) for listed in lists)
+
+
+def _is_vested(row: Row, bound: Mapping[str, Any]) -> bool:
+    """Return whether a vesting wallet names one of some addresses."""
+    owners = pair_accounts(bound, "owner")
+    ends = (address_of(row, "owner"), address_of(row, "sender"))
+    return not owners.isdisjoint(ends) or _has_any(bound["listed"], row["whitelist"])
 
 
 def _find_sale(item: Row, sales: Sales) -> Row | None:
@@ -141,6 +159,17 @@ def _by_appearance(row: Row, _sales: Sales, _bound: Mapping[str, Any]) -> tuple[
 
 def _by_account(_row: Row, _sales: Sales, _bound: Mapping[str, Any]) -> tuple[Any, ...]:
     return ()
+
+
+def _by_name(row: Row, _sales: Sales, _bound: Mapping[str, Any]) -> tuple[Any, ...]:
+    return len(row["domain"]), row["domain"]
+
+
+def _by_age(row: Row, _sales: Sales, bound: Mapping[str, Any]) -> tuple[Any, ...]:
+    if not bound["descending"]:
+        return (row["first_lt"],)
+    backwards = bytes(255 - byte for byte in row["account"])
+    return -row["first_lt"], -row["workchain"], backwards
 
 
 def _order_wallet(row: Row, _sales: Sales, bound: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -174,6 +203,10 @@ ORDERS: dict[str, Callable[[Row, Sales, Mapping[str, Any]], tuple[Any, ...]]] = 
     "nft_collections": _by_appearance,
     "nft_items": _order_item,
     "nft_sales": _by_account,
+    "dns_records": _by_name,
+    "multisig_wallets": _by_age,
+    "multisig_orders": _by_age,
+    "vesting_contracts": _by_appearance,
 }
 """What the rows of each query follow each other by; then by workchain and account."""
 

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 from tonlake.lake.index.builder.gather import SOURCES
 from tonlake.lake.index.segment.contracts import write_contracts
 from tonlake.lake.index.segment.file import SegmentWriter
+from tonlake.lake.index.segment.places import write_places
 from tonlake.lake.index.segment.postings import write_keys, write_postings
 from tonlake.lake.index.segment.shape import encode_shapes, open_composer
 
@@ -41,7 +42,9 @@ def compose(stream: IO[bytes], source: Source, parts: Iterable[Mapping[str, pa.T
     composer = Composer(stream)
     for part in parts:
         composer.add_part(part)
-    return composer.finish(source.mc_range, source.read_ended(), source.read_contracts())
+    return composer.finish(
+        source.mc_range, source.read_ended(), source.read_contracts(), source.read_places()
+    )
 
 
 class Composer:
@@ -62,11 +65,13 @@ class Composer:
         mc_range: Range,
         ended: pa.Table,
         contracts: Iterable[tuple[str, pa.Table]] = (),
+        places: Iterable[tuple[str, pa.Table]] = (),
     ) -> int:
         """Write all arrays, and return the number of transactions.
 
         ``ended`` are the complete traces that end in the range, ``contracts`` rows of contracts
-        and moves, in parts by the name of their table.
+        and moves, in parts by the name of their table, ``places`` those of tables whose rows are
+        found by hash.
         """
         self._rows.end(ended)
         writer, rows = self._writer, len(self._rows.copy("lt"))
@@ -87,6 +92,7 @@ class Composer:
         self._write(*_ENDED)
         writer.add("shape", encode_shapes(self._rows))
         write_contracts(writer, contracts)
+        write_places(writer, places)
         writer.finish(mc_range, rows)
         return rows
 

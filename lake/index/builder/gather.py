@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.values import item_bytes
 from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.index.segment.places import PLACED
 from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, STATE_COLUMNS, TRANSACTION_COLUMNS
 from tonlake.lake.log.disk import TEMPORARY_PREFIX
 from tonlake.lake.schema import TABLES, TRACES
@@ -111,6 +112,14 @@ class Source(NamedTuple):
                     rows = _cut(self.read(self.lake_dir, file), "mc_seqno", self._seqnos)
                     if rows.num_rows:
                         yield name, rows
+
+    def read_places(self) -> Iterator[tuple[str, pa.Table]]:
+        """Yield hashes of rows that are found by them, and their blocks, with the table's name."""
+        for file in self.files:
+            if file.table in PLACED:
+                columns = "mc_seqno", *PLACED[file.table]
+                rows = self.read(self.lake_dir, file, columns)
+                yield file.table, _cut(rows, "mc_seqno", self._seqnos)
 
     def _list_base(self) -> list[DataFile]:
         return [file for file in self.files if file.table in SOURCES]

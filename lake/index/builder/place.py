@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.lake.index.builder.gather import SOURCES
 from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.index.segment.places import PLACED
 from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.state import SEGMENT_FOLDER
 from tonlake.lake.schema import TRACES
@@ -21,8 +22,8 @@ SEGMENT_FORMAT = 11
 """Version of the layout of segments; others are rebuilt, not read."""
 
 _DIGEST_LETTERS = 16
-_DERIVED = frozenset({"transaction_traces", *INDEXED})
-_READ = frozenset({*SOURCES, TRACES.name, *INDEXED})
+_DERIVED = frozenset({"transaction_traces", "actions", *INDEXED})
+_READ = frozenset({*SOURCES, TRACES.name, *INDEXED, *PLACED})
 _PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
 
 

@@ -11,6 +11,7 @@ import msgspec
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.segment.contracts import open_tables
 from tonlake.lake.index.segment.native import NATIVE
+from tonlake.lake.index.segment.places import open_places
 from tonlake.lake.index.segment.postings import Postings, cut_hash
 from tonlake.lake.index.segment.record import BODY, IN_HASH, KINDS, MESSAGE_HASH, Record
 from tonlake.lake.index.segment.traces import SegmentTraces
@@ -97,7 +98,7 @@ class Segment:
         self.alone_from = Postings(arrays, "alone_from")
         self.wait_lt, self.wait_s = arrays["wait"]
         self.trace, self.traces = Postings(arrays, "trace"), SegmentTraces(arrays, self._source)
-        self.tables = open_tables(arrays)
+        self.tables, self.places = open_tables(arrays), open_places(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
 

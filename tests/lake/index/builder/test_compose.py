@@ -176,9 +176,11 @@ def test_a_genuine_network_gives_the_same_bytes(
         composer.add_part(part)
         reference.add_part(part)
     ended, contracts = source.read_ended(), list(source.read_contracts())
-    composer.finish((1, 9), ended, contracts)
-    assert stream.getvalue() == reference.finish((1, 9), ended, contracts)
+    places = list(source.read_places())
+    composer.finish((1, 9), ended, contracts, places)
+    assert stream.getvalue() == reference.finish((1, 9), ended, contracts, places)
     assert len(contracts) > 3
+    assert {name for name, _ in places} == {"blocks", "actions"}
 
 
 @pytest.mark.parametrize("name", list(SOURCES))

@@ -12,6 +12,7 @@ from tests.lake.index.reference.contracts import write_contracts
 from tests.lake.index.reference.encoder import Around, RecordEncoder
 from tests.lake.index.reference.postings import cut_hash, write_keys, write_postings
 from tonlake.lake.index.segment.file import SegmentWriter
+from tonlake.lake.index.segment.places import PLACED
 from tonlake.lake.index.segment.record import (
     FACT_COLUMNS,
     MESSAGE_COLUMNS,
@@ -105,6 +106,7 @@ class Reference:
         mc_range: tuple[int, int],
         ended: pa.Table,
         contracts: Iterable[tuple[str, pa.Table]] = (),
+        places: Iterable[tuple[str, pa.Table]] = (),
     ) -> bytes:
         """Return the bytes of the segment."""
         stream = io.BytesIO()
@@ -120,6 +122,7 @@ class Reference:
         self.write_traces(writer, ended)
         writer.add("shape", self.encoder.encode_shapes())
         write_contracts(writer, contracts)
+        write_places(writer, list(places))
         writer.finish(mc_range, len(self.rows))
         return stream.getvalue()
 
@@ -221,6 +224,14 @@ class Reference:
             at.append(len(data))
         add_numbers(writer, "ended.at", at)
         writer.add("ended.data", data)
+
+
+def write_places(writer: SegmentWriter, parts: Sequence[tuple[str, pa.Table]]) -> None:
+    for table, columns in PLACED.items():
+        rows = [row for name, part in parts if name == table for row in part.to_pylist()]
+        for column in columns:
+            found = [(cut_hash(row[column]), row["mc_seqno"]) for row in rows]
+            write_postings(writer, f"{table}.{column}", ("key", "row"), found, hashed=True)
 
 
 def find_peer(message: Row) -> tuple[str | None, bytes]:
