@@ -251,15 +251,24 @@ class Index:
                 return False
         return True
 
-    def gather(self, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]) -> list[Row]:
+    def gather(
+        self,
+        table: str,
+        columns: Sequence[str],
+        bounds: Mapping[str, Bounds],
+        *,
+        only_open: bool = False,
+    ) -> list[Row]:
         """Return the rows of a table within bounds from decoded row groups, in no order.
+
+        ``only_open``: those of files whose rows are not final.
 
         Raises:
             Declined: too much would have to be decoded.
         """
         if not self._may_read:
             raise Declined
-        return gather(self.snapshot, table, columns, bounds)
+        return gather(self.snapshot, table, columns, bounds, only_open=only_open)
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:

@@ -147,6 +147,12 @@ class Segments:
         found = (segment.traces.find_ended(trace_id) for segment in self._newest_first)
         return next((row for row in found if row is not None), None)
 
+    def longest_trace(self, *, by_time: bool) -> int:
+        """Return the unix seconds that a complete trace takes at most, or the logical time."""
+        return max(
+            (segment.traces.longest[1 if by_time else 0] for segment in self.segments), default=0
+        )
+
     def list_trace(self, trace_id: bytes) -> list[Hit]:
         """Return the transactions of a trace by logical time, then workchain and account."""
         found = []

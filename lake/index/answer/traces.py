@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.segment.ends import NO_LT
+from tonlake.lake.schema import TRACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.page.merge import Hit
+    from tonlake.lake.index.page.merge import Hit, Listed
     from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
 
-MOST_OF_ACCOUNT = 1000
+MOST_OF_ACCOUNT = 10_000
 """Transactions of an account that are read to find its traces."""
+
+_FEWEST = 32
+"""Transactions read at once at first; then twice as many each time."""
+
+_COLUMNS = tuple(name for name in TRACES.names if name != "time")
 
 _FILTERS = ("mc_seqno", "start_utime", "end_utime", "start_lt", "end_lt", "after_end")
 
@@ -54,17 +62,105 @@ def find_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/traces_of_account`` without filters, of accounts with few transactions."""
+    """Answer ``v3/traces_of_account``.
+
+    A trace ends at the account's transaction or later, but not later than the longest trace takes.
+    """
     segments = index.traces
-    lists = segments.list_account((asked["workchain"], asked["account"]))
-    if sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
-        raise Declined
-    found = dict.fromkeys(
-        listed.segment.traces.trace_of(row)
-        for listed in lists
-        for row in listed.rows[listed.start : listed.end]
+    by_time, descending = asked["by_time"], asked["descending"]
+    most = asked["offset"] + asked["limit"]
+    open_rows = index.gather(TRACES.name, _COLUMNS, {}, only_open=True)
+    ended = {row["trace_id"]: row for row in open_rows}
+    wait = max(0, segments.longest_trace(by_time=by_time), *_list_spans(open_rows, by_time=by_time))
+    low, high = _bound_ends(asked)
+    lists = [
+        listed.cut(max(low - wait, 0), high, by_time=by_time)
+        for listed in segments.list_account((asked["workchain"], asked["account"]))
+    ]
+    found: dict[bytes, Row] = {}
+    for chunk, edge in _read_ids(lists, descending=descending, by_time=by_time):
+        for trace_id in chunk:
+            if trace_id not in found:
+                found[trace_id] = ended.get(trace_id) or _find_ended(segments, trace_id)
+        page = [row for row in found.values() if _passes(row, asked)]
+        ends = (row[_end_of(by_time=by_time)] for row in page)
+        if edge is None or most <= sum(
+            end > edge + wait if descending else end < edge for end in ends
+        ):
+            break
+    else:
+        page = []
+    page.sort(key=itemgetter(_end_of(by_time=by_time), "trace_id"), reverse=descending)
+    return page[asked["offset"] : most]
+
+
+def _end_of(*, by_time: bool) -> str:
+    return "end_utime" if by_time else "end_lt"
+
+
+def _list_spans(rows: Iterable[Row], *, by_time: bool) -> list[int]:
+    """Return how long traces took, in unix seconds or logical time."""
+    unit = "utime" if by_time else "lt"
+    return [row[f"end_{unit}"] - row[f"start_{unit}"] for row in rows]
+
+
+def _bound_ends(asked: Mapping[str, Any]) -> tuple[int, int]:
+    """Return between which ends the page is, both included."""
+    unit, after = "utime" if asked["by_time"] else "lt", asked["after_end"]
+    first, last = asked[f"start_{unit}"], asked[f"end_{unit}"]
+    low, high = 0 if first is None else first, NO_LT if last is None else last
+    if after is not None:
+        return (low, min(high, after)) if asked["descending"] else (max(low, after), high)
+    return low, high
+
+
+def _read_ids(
+    lists: Sequence[Listed], *, descending: bool, by_time: bool
+) -> Iterator[tuple[list[bytes], int | None]]:
+    """Yield the traces of transactions, with the moment of the next transaction."""
+    places = (
+        (listed.segment, row)
+        for listed in (lists[::-1] if descending else lists)
+        for row in range(listed.start, listed.end)[:: -1 if descending else 1]
     )
-    return _cut_page(segments, (each for each in found if each is not None), asked)
+    read, size = 0, _FEWEST
+    chunk = list(islice(places, size))
+    while chunk:
+        read, size = read + len(chunk), size * 2
+        if read > MOST_OF_ACCOUNT:
+            raise Declined
+        after = list(islice(places, size))
+        ids = (segment.traces.trace_of(row) for segment, row in chunk)
+        moments = (segment.now[row] if by_time else segment.lt[row] for segment, row in after)
+        yield [trace_id for trace_id in ids if trace_id is not None], next(moments, None)
+        chunk = after
+
+
+def _find_ended(segments: Segments, trace_id: bytes) -> Row:
+    row = segments.find_trace(trace_id)
+    if row is None:
+        raise Declined
+    return row
+
+
+def _passes(row: Row, asked: Mapping[str, Any]) -> bool:
+    """Return whether a page has a trace, or one before or behind it."""
+    after = asked["after_end"], asked["after_id"]
+    if after[0] is not None:
+        place = row[_end_of(by_time=asked["by_time"])], row["trace_id"]
+        if not (place < after if asked["descending"] else place > after):
+            return False
+    if asked["mc_seqno"] not in (None, row["mc_seqno_end"]):
+        return False
+    return (
+        (asked["mc_seqno"] is None or row["state"] == "complete")
+        and _lies_in(row["end_utime"], asked["start_utime"], asked["end_utime"])
+        and _lies_in(row["end_lt"], asked["start_lt"], asked["end_lt"])
+    )
+
+
+def _lies_in(value: int, first: int | None, last: int | None) -> bool:
+    return (first is None or first <= value) and (last is None or value <= last)
 
 
 def _cut_page(

@@ -6,7 +6,10 @@ that a range of any size is composed in the memory of one part and of the arrays
 
 from __future__ import annotations
 
+from array import array
 from typing import IO, TYPE_CHECKING
+
+import pyarrow.compute as pc
 
 from tonlake.lake.index.builder.gather import SOURCES
 from tonlake.lake.index.segment.contracts import write_contracts
@@ -28,6 +31,7 @@ _OF_ACCOUNTS = ("account.id", "account.row", "state.at", "state", "balance", "ri
 _OF_TRACES = ("root", "parent", "other")
 _ENDED = ("ended.at", "ended.data")
 _OF_MESSAGES = ("wait",)
+_UNITS = ("lt", "utime")
 
 _BY_TIME = ("key", "lt", "row")
 _BY_CREATION = ("key", "created", "hash", "check", "row", "place")
@@ -90,6 +94,7 @@ class Composer:
         self._write_postings("trace", _BY_TIME, hashed=True)
         write_keys(writer, "ended.key", self._rows.copy("ended.key"))
         self._write(*_ENDED)
+        writer.add_numbers("ended.longest", array("q", (_find_longest(ended, u) for u in _UNITS)))
         writer.add("shape", encode_shapes(self._rows))
         write_contracts(writer, contracts)
         write_places(writer, places)
@@ -114,3 +119,9 @@ class Composer:
     ) -> None:
         found = dict(zip(columns, self._rows.postings(name), strict=True))
         write_postings(self._writer, name, found, unique, hashed=hashed, apart=apart)
+
+
+def _find_longest(traces: pa.Table, unit: str) -> int:
+    """Return the logical time or unix seconds that a trace takes at most."""
+    spans = pc.subtract(traces[f"end_{unit}"], traces[f"start_{unit}"])
+    return max(0, pc.max(spans).as_py() or 0)

@@ -203,9 +203,14 @@ _KEPT = RowGroups(KEPT_BYTES)
 
 
 def gather(
-    snapshot: Snapshot, table: str, columns: Sequence[str], bounds: Mapping[str, Bounds]
+    snapshot: Snapshot,
+    table: str,
+    columns: Sequence[str],
+    bounds: Mapping[str, Bounds],
+    *,
+    only_open: bool = False,
 ) -> list[Row]:
-    """Return the rows of a table within bounds, in no order.
+    """Return the rows of a table within bounds, in no order; ``only_open``: those not final.
 
     Raises:
         Declined: too much would have to be decoded, or a file is damaged.
@@ -217,7 +222,7 @@ def gather(
     _KEPT.forget_gone(snapshot)
     rows: list[Row] = []
     left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
-    for path in _list_paths(snapshot, table, bounds):
+    for path in _list_paths(snapshot, table, bounds, only_open=only_open):
         try:
             groups = _KEPT.read(f"{folder}/{path}", bounds, left)
             chosen = [(group, _find(group, bounds)) for group in groups or ()]
@@ -237,14 +242,16 @@ def gather(
     return rows
 
 
-def _list_paths(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> Iterator[str]:
+def _list_paths(
+    snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds], *, only_open: bool
+) -> Iterator[str]:
     """Yield the files that may have rows within bounds, as far as their names show."""
     bound = bounds.get("mc_seqno", (0, _NO_END))
     for file in snapshot.files[table]:
         place = read_place(file.path)
         # The zero state's rows, of masterchain block 0, came with block 1.
         first = place.first if place.first > 1 else 0
-        if place.is_open or may_hold((first, place.last), bound):
+        if place.is_open or (not only_open and may_hold((first, place.last), bound)):
             yield file.path
 
 

@@ -6,6 +6,7 @@ number of rows and a place in ``other`` (32-byte hashes), counted from 1 as well
 are postings by trace id. All this may change when a range in the middle is filled in: the log names
 the files by which the segment is right. ``ended`` are the complete traces that end in the segment,
 which never change: keys, places in ``ended.data``, and there each as module ``shape`` writes it.
+``ended.longest`` are the logical time and the unix seconds that one of them takes at most.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class SegmentTraces:
         """
         self._arrays = {name: arrays[name] for name in _ARRAYS}
         self._keys, self._source = arrays["ended.key"], source
+        self.longest: tuple[int, ...] = tuple(arrays["ended.longest"])
 
     def trace_of(self, row: int) -> bytes | None:
         """Return the trace id of a row; None where it is not known."""

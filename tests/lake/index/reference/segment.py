@@ -224,6 +224,11 @@ class Reference:
             at.append(len(data))
         add_numbers(writer, "ended.at", at)
         writer.add("ended.data", data)
+        longest = [
+            max(0, 0, *(wrap(row[f"end_{unit}"] - row[f"start_{unit}"]) for row in rows))
+            for unit in ("lt", "utime")
+        ]
+        add_numbers(writer, "ended.longest", longest)
 
 
 def write_places(writer: SegmentWriter, parts: Sequence[tuple[str, pa.Table]]) -> None:
@@ -232,6 +237,11 @@ def write_places(writer: SegmentWriter, parts: Sequence[tuple[str, pa.Table]]) -
         for column in columns:
             found = [(cut_hash(row[column]), row["mc_seqno"]) for row in rows]
             write_postings(writer, f"{table}.{column}", ("key", "row"), found, hashed=True)
+
+
+def wrap(number: int) -> int:
+    """Return a number as 64 bits hold it."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def find_peer(message: Row) -> tuple[str | None, bytes]:
