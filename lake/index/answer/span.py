@@ -13,7 +13,7 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.correspondence import MOST_SENT
 from tonlake.lake.index.page.merge import Hit
-from tonlake.lake.index.page.messages import read_alone
+from tonlake.lake.index.page.messages import FEWEST, read_alone
 from tonlake.lake.schema import TRACES
 from tonlake.lake.schema.block import BLOCKS
 
@@ -69,7 +69,6 @@ def list_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 def list_messages(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[Any]:
     """Return the first messages of a span by creation, or by its time, either end of each."""
-    alone = read_alone(index.segments.segments)
     for window in _grow(index, asked, wanted.low, wanted.high, by_time=wanted.by_time):
         own = window.low, window.high
         lts = window.low - MOST_SENT, window.high
@@ -78,14 +77,34 @@ def list_messages(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> lis
         seqnos = {block["mc_seqno"] for block in blocks}
         spans = (own, (_LEAST, _MOST)) if wanted.by_time else ((_LEAST, _MOST_UTIME), lts)
         found = _list_within(index, seqnos, *spans, by_time=wanted.by_time)
-        if len(found) < wanted.most // 2 and not window.is_all:
-            continue
-        records = index.segments.read_records(hit for _, hit in found)
-        sent = [line for record in records for line in record.messages if line.direction == "out"]
-        part = wanted._replace(low=window.low, high=window.high).within(alone + sent)
+        alone = read_alone(index.segments.segments, *own, by_time=wanted.by_time)
+        part = _read_sent(index, found, alone, wanted._replace(low=window.low, high=window.high))
         if len(part) >= wanted.most or window.is_all:
             return wanted.sort(part)[: wanted.most]
     raise Declined
+
+
+def _read_sent(
+    index: Index, found: list[_Found], alone: list[Any], wanted: Wanted
+) -> dict[bytes, Any]:
+    """Return messages that transactions made, or ``alone``, by hash: all, or those of the page."""
+    found.sort(key=itemgetter(0), reverse=wanted.descending)
+    # An earlier transaction may have made a message after a later one did.
+    margin = MOST_SENT if wanted.descending and not wanted.by_time else 0
+    sent = wanted.within(alone)
+    start, size = 0, max(FEWEST, wanted.most)
+    while start < len(found):
+        records = index.segments.read_records(hit for _, hit in found[start : start + size])
+        start, size = start + size, size * 2
+        lines = [line for record in records for line in record.messages]
+        sent |= wanted.within([line for line in lines if line.direction == "out"])
+        if start < len(found):
+            edge = found[start][0][0] + margin
+            moments = (wanted.order(line)[0] for line in sent.values())
+            settled = (moment > edge if wanted.descending else moment < edge for moment in moments)
+            if sum(settled) >= wanted.most:
+                break
+    return sent
 
 
 def list_blocks(index: Index, asked: Mapping[str, Any], filters: Mapping[str, Any]) -> list[Row]:

@@ -89,6 +89,8 @@ class Composer:
         self._write_postings("body", _BY_CREATION, _ONCE, hashed=True, apart=True)
         self._write_postings("alone_to", _BY_CREATION, _ONCE, hashed=True, apart=True)
         self._write_postings("alone_from", _BY_CREATION, _ONCE, hashed=True, apart=True)
+        self._write_postings("alone_lt", _BY_CREATION, _ONCE)
+        self._write_postings("alone_now", _BY_CREATION, _ONCE)
         self._write(*_OF_MESSAGES)
         self._write(*_OF_TRACES)
         self._write_postings("trace", _BY_TIME, hashed=True)

@@ -10,7 +10,13 @@ from bisect import bisect_left
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.page.messages import FEWEST, Budget, read_places, read_until
+from tonlake.lake.index.page.messages import (
+    FEWEST,
+    Budget,
+    cut_places,
+    read_places,
+    read_until,
+)
 from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.index.segment.postings import cut_hash
 
@@ -50,7 +56,7 @@ def list_of_account(
     def list_created(part: Wanted) -> list[Any]:
         found: dict[bytes, Any] = {}
         for segment in segments:
-            found |= part.within(_read_alone(segment, account, budget, is_source=is_source))
+            found |= _read_alone(segment, account, part, budget, is_source=is_source)
         rows = _Rows(lists, part, is_source=is_source)
         for lines, edge in rows.read(budget):
             found |= part.within(lines)
@@ -128,14 +134,18 @@ class _Rows:
 
 
 def _read_alone(
-    segment: Segment, account: AccountId, budget: Budget, *, is_source: bool
-) -> list[Any]:
+    segment: Segment, account: AccountId, wanted: Wanted, budget: Budget, *, is_source: bool
+) -> dict[bytes, Any]:
     """Return messages of an account that have one end in a segment, and not at the account."""
     postings = segment.alone_from if is_source else segment.alone_to
     start, end = postings.find(cut_hash(account[1]))
     if start < end and not is_source:
         end = _find_external(segment, postings, start, end)
-    return read_places(segment, postings, range(start, end), budget)
+    places = range(start, end)
+    if wanted.by_time:
+        return wanted.within(read_places(segment, postings, places, budget))
+    places = cut_places(segment, postings, places, wanted)
+    return read_until(segment, postings, places, wanted, budget)
 
 
 def _find_external(segment: Segment, postings: Postings, start: int, end: int) -> int:

@@ -144,20 +144,19 @@ def list_external(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
     return wanted.sort(found)[: wanted.most]
 
 
-def read_alone(segments: Sequence[Segment]) -> list[Any]:
-    """Return all messages whose source has no row in the segment that they were consumed in.
+def read_alone(segments: Sequence[Segment], first: int, last: int, *, by_time: bool) -> list[Any]:
+    """Return messages of a span whose source has no row in the segment that consumed them.
 
     Raises:
         Declined: they are many.
     """
     budget = Budget()
-    return [
-        line
-        for segment in segments
-        for line in read_places(
-            segment, segment.alone_from, range(len(segment.alone_from.rows)), budget
-        )
-    ]
+    found: list[Any] = []
+    for segment in segments:
+        postings = segment.alone_now if by_time else segment.alone_lt
+        places = range(*postings.find_between(first, last))
+        found += read_places(segment, postings, places, budget)
+    return found
 
 
 def list_of_key(segments: Sequence[Segment], name: str, key: int, wanted: Wanted) -> list[Any]:
@@ -175,12 +174,12 @@ def list_of_key(segments: Sequence[Segment], name: str, key: int, wanted: Wanted
             lines = read_places(segment, postings, range(start, end), budget)
             found |= wanted.within(lines)
         else:
-            places = _cut(segment, postings, range(start, end), wanted)
+            places = cut_places(segment, postings, range(start, end), wanted)
             found |= read_until(segment, postings, places, wanted, budget)
     return wanted.sort(found)[: wanted.most]
 
 
-def _cut(segment: Segment, postings: Postings, places: range, wanted: Wanted) -> range:
+def cut_places(segment: Segment, postings: Postings, places: range, wanted: Wanted) -> range:
     """Return the places of messages created within a span of logical time."""
     if (wanted.low, wanted.high) == (0, NO_LT):
         return places

@@ -96,6 +96,8 @@ class Segment:
         self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
         self.alone_to = Postings(arrays, "alone_to")
         self.alone_from = Postings(arrays, "alone_from")
+        self.alone_lt = Postings(arrays, "alone_lt")
+        self.alone_now = Postings(arrays, "alone_now")
         self.wait_lt, self.wait_s = arrays["wait"]
         self.trace, self.traces = Postings(arrays, "trace"), SegmentTraces(arrays, self._source)
         self.tables, self.places = open_tables(arrays), open_places(arrays)

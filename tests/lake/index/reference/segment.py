@@ -177,6 +177,17 @@ class Reference:
             write_postings(
                 writer, f"alone_{kind}", BY_CREATION, alone, ONCE, hashed=True, apart=True
             )
+        alone_from = [
+            (row, place, message)
+            for row, place, message in self.ends
+            if kinds[message["msg_hash"][:16]] == {"from"}
+        ]
+        for name, column in (("alone_lt", "created_lt"), ("alone_now", "created_at")):
+            times = [
+                (make_key(message[column]), *pick(read_end(message), ONCE), row, place)
+                for row, place, message in alone_from
+            ]
+            write_postings(writer, name, BY_CREATION, times, ONCE)
         add_numbers(writer, "wait", [self.wait("lt", "created_lt"), self.wait("now", "created_at")])
 
     def wait(self, consumed: str, created: str) -> int:
@@ -237,6 +248,10 @@ def write_places(writer: SegmentWriter, parts: Sequence[tuple[str, pa.Table]]) -
         for column in columns:
             found = [(cut_hash(row[column]), row["mc_seqno"]) for row in rows]
             write_postings(writer, f"{table}.{column}", ("key", "row"), found, hashed=True)
+
+
+def make_key(moment: int | None) -> int:
+    return NO_LT if moment is None else max(0, moment)
 
 
 def wrap(number: int) -> int:

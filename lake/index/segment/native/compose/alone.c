@@ -17,8 +17,22 @@ static bool is_same(const End *first, const End *second)
     return first->hash == second->hash && first->check == second->check;
 }
 
-bool list_alone(const Composer *composer, int peer_kind, Columns *columns)
+static uint64_t not_negative(int64_t number)
 {
+    return number < 0 ? 0 : (uint64_t)number;
+}
+
+/* The key of an end: its account, or when the message was made. */
+static uint64_t key_of(const End *end, const char *name)
+{
+    return strcmp(name, "alone_lt") == 0    ? not_negative(end->created)
+           : strcmp(name, "alone_now") == 0 ? not_negative(end->created_at)
+                                            : end->peer;
+}
+
+bool list_alone(const Composer *composer, const char *name, Columns *columns)
+{
+    int peer_kind = strcmp(name, "alone_to") == 0 ? TO_PEER : FROM_PEER;
     size_t count = composer->ends.size / sizeof(End);
     Keyed *order = malloc((count + 1) * sizeof *order);
     for (uint32_t at = 0; order && at < count; at++)
@@ -36,8 +50,8 @@ bool list_alone(const Composer *composer, int peer_kind, Columns *columns)
         for (size_t at = start; is_alone && at < next; at++) {
             const End *end = end_at(composer, order[at].at);
             add_row(columns, 6,
-                    (uint64_t[]){end->peer, (uint64_t)end->created, end->hash, end->check,
-                                 end->row, end->place});
+                    (uint64_t[]){key_of(end, name), (uint64_t)end->created, end->hash,
+                                 end->check, end->row, end->place});
         }
     }
     free(order);

@@ -99,6 +99,9 @@ static void add_end(Composer *composer, const Table *table, Place message, uint3
         .opcode = has_opcode ? (uint32_t)integer_at(table, MSG_OPCODE, message) : NO_OPCODE,
         .peer = peer ? cut_hash(peer) : 0,
         .created = was_made ? integer_at(table, MSG_CREATED, message) : NO_LT,
+        .created_at = is_null_at(table, MSG_CREATED_AT, message)
+                          ? NO_LT
+                          : integer_at(table, MSG_CREATED_AT, message),
         .row = row,
         .place = place,
         .peer_kind = !peer ? NO_PEER : by_source ? FROM_PEER : TO_PEER,

@@ -12,7 +12,7 @@ enum { NO_PEER, TO_PEER, FROM_PEER };
    other end, or its destination where it has no source; when it was made. */
 typedef struct {
     uint64_t hash, check, body, opcode, peer;
-    int64_t created;
+    int64_t created, created_at;
     uint32_t row, place : 30, peer_kind : 2;
 } End;
 
@@ -58,9 +58,8 @@ void compose_traces(Composer *composer, const Table *traces);
 /* Append the accounts that have a state, the richest first. */
 bool order_by_balance(const Composer *composer, Growing *order);
 
-/* Append to `columns` the ends whose other one is not of the segment: by their source, or
-   destination. */
-bool list_alone(const Composer *composer, int peer_kind, Columns *columns);
+/* Append to `columns` the ends whose other one is not of the segment, by the key of a name. */
+bool list_alone(const Composer *composer, const char *name, Columns *columns);
 
 /* Return the columns of postings by their name, as memoryviews. */
 PyObject *collect_columns(const Composer *composer, const char *name);

@@ -198,8 +198,7 @@ static int collect_ends(const Composer *composer, const char *name, Columns *col
 
 static int collect_alone(const Composer *composer, const char *name, Columns *columns)
 {
-    int peer_kind = strcmp(name, "alone_to") == 0 ? TO_PEER : FROM_PEER;
-    if (!list_alone(composer, peer_kind, columns))
+    if (!list_alone(composer, name, columns))
         columns->words[0].failed = true;
     return 6;
 }
@@ -236,7 +235,7 @@ PyObject *collect_columns(const Composer *composer, const char *name)
     Columns columns = {0};
     bool of_rows = !strcmp(name, "transaction") || !strcmp(name, "block") || !strcmp(name, "trace");
     bool of_ends = !strcmp(name, "message") || !strcmp(name, "opcode") || !strcmp(name, "body");
-    bool is_alone = !strcmp(name, "alone_to") || !strcmp(name, "alone_from");
+    bool is_alone = strncmp(name, "alone_", 6) == 0;
     if (!of_rows && !of_ends && !is_alone && strcmp(name, "failed") != 0)
         return PyErr_Format(PyExc_ValueError, "there are no postings %s", name);
     int count;
