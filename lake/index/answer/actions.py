@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+_KEYS = (
+    *("trace_id", "action_id", "type", "ancestor_type", "mc_seqno"),
+    *("end_lt", "end_utime", "trace_end_lt", "trace_end_utime"),
+)
+_KEYS_OF_ACCOUNT = (*_KEYS, "accounts")
+
 
 def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/actions`` of some traces, of a masterchain block, or of a span."""
@@ -31,13 +37,23 @@ def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     at_once = [({"mc_seqno": (mc_seqno, mc_seqno)}, True)]
     windows = span.bound_ends(index, asked) if mc_seqno is None else at_once
     for bounds, is_all in windows:
-        found = index.gather(ACTIONS.name, ACTIONS.names, bounds)
+        found = index.gather(ACTIONS.name, _KEYS if account is None else _KEYS_OF_ACCOUNT, bounds)
         rows = [row for row in found if account is None or account in row["accounts"]]
         # Those of the window come before all others, so a full page is the right one.
         page = _cut_page(rows, dict(asked) | {"offset": 0, "limit": most})
         if len(page) == most or is_all:
-            return page[asked["offset"] :]
+            return _read_page(index, page[asked["offset"] :])
     raise Declined
+
+
+def _read_page(index: Index, keys: list[Row]) -> list[Row]:
+    """Return all columns of some actions, in their order: a window has many more than a page."""
+    if not keys:
+        return []
+    bounds = {name: AnyOf(key[name] for key in keys) for name in ("mc_seqno", "action_id")}
+    rows = index.gather(ACTIONS.name, ACTIONS.names, bounds)
+    found = {(row["trace_id"], row["action_id"]): row for row in rows}
+    return [found[key["trace_id"], key["action_id"]] for key in keys]
 
 
 def _find_by_id(index: Index, asked: Mapping[str, Any]) -> list[Row]:

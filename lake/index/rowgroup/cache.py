@@ -280,8 +280,10 @@ def _list_rows(
     """Return rows as a query gives them; None stands for what an older file does not have."""
     if isinstance(group, FewRows):
         return group.list_rows(numbers, columns)
-    chosen = group if len(numbers) == group.num_rows else group.take(numbers)
-    held = set(chosen.column_names)
+    held = set(group.column_names).intersection(columns)
+    chosen = group.select(sorted(held))
+    if len(numbers) < group.num_rows:
+        chosen = chosen.take(numbers)
     lists = [
         chosen[name].to_pylist() if name in held else [None] * chosen.num_rows for name in columns
     ]
