@@ -27,7 +27,7 @@ $(READY): requirements.lock pyproject.toml
 setup: $(READY)  ## make the environment in .venv
 
 demo: $(READY)  ## ingest the demo node, check it, serve it (ARGS=--once: stop after the check)
-	$(BIN)/tonlake demo --archive tests/data/node-demo/demo-node.tar.zst $(ARGS)
+	$(BIN)/tonlake demo $(ARGS)
 
 test: $(READY) lint types  ## lint, types and the test suite
 	$(BIN)/pytest --numprocesses=2 --dist=loadfile

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import duckdb
 
-from tonlake.lake.duck.connection import find_damage_behind
+from tonlake.lake.duck.answer import ask, naming_the_fault
+from tonlake.lake.duck.connection import ALL_VIEWS, find_damage_behind
 from tonlake.lake.duck.database import list_tables
 from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.queries.composed import find_composed
@@ -21,7 +22,9 @@ from tonlake.queries.loader import REQUIRED, Query, load_queries
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tonlake.lake.duck.database import SnapshotViews
+    import pyarrow as pa
+
+    from tonlake.lake.duck.database import Views
     from tonlake.lake.index.index import Index
     from tonlake.lake.log.snapshot import Snapshot
 
@@ -92,6 +95,8 @@ INDEX, SQL = "index", "sql"
 FEW_FILES = 100
 """The files of a table are compared after every query if there are no more: 0.5 ms."""
 
+_EVERY_VIEW = " ".join(ALL_VIEWS)
+
 Row = dict[str, Any]
 T = TypeVar("T")
 
@@ -102,7 +107,7 @@ class Reader:
     def __init__(
         self,
         snapshot: Snapshot,
-        database: duckdb.DuckDBPyConnection | SnapshotViews,
+        database: duckdb.DuckDBPyConnection | Views,
         *,
         index: Index | None = None,
         lasting: dict[str, Any] | None = None,
@@ -164,22 +169,50 @@ class Reader:
                 return found
         if not self._may_query:
             raise QueryNeeded(name)
-        return self._run(query, bound) if composed is None else composed.compose(self, bound)
+        if composed is not None:
+            return composed.compose(self, bound)
+        return self._run(query, lambda: _fetch_rows(self._connection.execute(query.sql, bound)))
 
-    def _run(self, query: Query, bound: dict[str, object]) -> list[Row]:
+    def table(self, name: str, **parameters: object) -> pa.Table:
+        """Answer one query by its SQL, with DuckDB's types and with columns even without rows.
+
+        Raises:
+            QueryUnknown: no file of this package has the name.
+            ParameterMismatch, QueryTimeout, LakeCorrupt: as ``rows``.
+        """
+        query = load_queries().get(name)
+        if query is None:
+            raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
+        bound = bind_parameters(query, parameters)
+        return self._run(
+            query, lambda: self._connection.sql(query.sql, params=bound or None).to_arrow_table()
+        )
+
+    def ask(self, statement: str, parameters: Mapping[str, object]) -> pa.Table:
+        """Answer a person's read-only statement with values for its ``$name``.
+
+        Raises:
+            QueryError: of ``lake.errors``; DuckDB refuses it, or it is not one that reads.
+            LakeCorrupt: it needs a file that is damaged.
+        """
+        self._provide(_EVERY_VIEW)  # it may list them, too
+        with naming_the_fault(self.snapshot):
+            found = ask(self._connection, self.snapshot, statement, parameters).read_all()
+        self._check_files(statement, failed=False)
+        return found
+
+    def _run(self, query: Query, fetch: Callable[[], T]) -> T:
         started_s = time.perf_counter()
         try:
             with self._deadline(query.name):
                 self._provide(query.sql)
-                cursor = self._connection.execute(query.sql, bound)
-                names = [column[0] for column in cursor.description or ()]
-                rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+                fetched = fetch()
         except duckdb.Error:
             self._check_files(query.sql, failed=True)  # damaged bytes fail in many ways
             raise
         else:
             self._check_files(query.sql, failed=False)
-            return rows
+            return fetched
         finally:
             self._note(query.name, started_s, SQL)
 
@@ -229,6 +262,11 @@ class Reader:
             if damage is None:
                 raise
             raise damage from error
+
+
+def _fetch_rows(cursor: duckdb.DuckDBPyConnection) -> list[Row]:
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def bind_parameters(query: Query, parameters: dict[str, object]) -> dict[str, object]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import tarfile
-import tempfile
-from contextlib import closing
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import pyarrow as pa
 
 from tonlake.api.command.serve import serve_lake
 from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import IngestReport, ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
+from tonlake.ingest.command.ingest import show_blocks
+from tonlake.ingest.demo.node import ingest_archive, open_shipped
+from tonlake.ingest.errors import SourceError
 from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
 from tonlake.lake.maintenance.verify import verify_lake
 
@@ -23,13 +20,15 @@ if TYPE_CHECKING:
     from litestar.testing import TestClient
 
     from tonlake.api.app import Service
+    from tonlake.ingest.run.pipeline import IngestReport
 
 EXAMPLES = """
 Examples:
 
 \b
-  tonlake demo --archive tests/data/node-demo/demo-node.tar.zst
-  tonlake demo --archive tests/data/node-demo/demo-node.tar.zst --once
+  tonlake demo
+  tonlake demo --once
+  tonlake demo --archive my-node.tar.zst --lake my.lake
 """
 
 
@@ -43,8 +42,7 @@ class DemoFailed(click.ClickException):
 @click.option(
     "--archive",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    required=True,
-    help="Node database as .tar.zst.",
+    help="Node database as .tar.zst, in place of the one that is shipped.",
 )
 @click.option(
     "--lake",
@@ -62,12 +60,10 @@ class DemoFailed(click.ClickException):
     help="Port; 0 takes a free one.",
 )
 @click.option("--once", is_flag=True, help="Stop after the self-check instead of serving.")
-def demo_command(*, archive: Path, lake: Path, host: str, port: int, once: bool) -> None:
+def demo_command(*, archive: Path | None, lake: Path, host: str, port: int, once: bool) -> None:
     """Ingest a small genuine node database, check the answers, and serve them."""
     settings = read_settings(Settings)
-    click.echo(f"1. a TON node's database: {archive}")
-    with failing_cleanly(), tempfile.TemporaryDirectory() as folder:
-        report = _ingest_archive(archive, Path(folder), lake, settings)
+    report = _ingest(archive, lake, settings)
     click.echo(f"2. ingested into {lake}: " + _rows_in_words(report))
     _check_files(lake)
     click.echo("3. every file of the lake has the digest that the log names")
@@ -82,22 +78,14 @@ def demo_command(*, archive: Path, lake: Path, host: str, port: int, once: bool)
     serve_lake(lake, settings, host=host, port=port)
 
 
-def _ingest_archive(archive: Path, folder: Path, lake: Path, settings: Settings) -> IngestReport:
-    """Unpack a node database and ingest all of it."""
+def _ingest(archive: Path | None, lake: Path, settings: Settings) -> IngestReport:
+    opened = open_shipped() if archive is None else nullcontext(archive)
     try:
-        with (
-            pa.input_stream(str(archive), compression="zstd") as stream,
-            tarfile.open(fileobj=stream, mode="r|") as tar,
-        ):
-            tar.extractall(folder, filter="data")
-    except (OSError, tarfile.TarError) as error:
-        raise DemoFailed(f"{archive.name} cannot be unpacked as .tar.zst: {error}") from error
-    database = next((path.parents[1] for path in folder.rglob("files/globalindex")), None)
-    if database is None:
-        raise DemoFailed(f"{archive.name} holds no node database: files/globalindex is missing")
-    with closing(open_node(database, proofs=settings.ingest.block_proofs)) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        return ingest(source, lake, span, settings)
+        with failing_cleanly(), opened as path, show_blocks() as show:
+            click.echo(f"1. a TON node's database: {path}")
+            return ingest_archive(path, lake, settings, show)
+    except SourceError as error:
+        raise DemoFailed(str(error)) from error
 
 
 def _rows_in_words(report: IngestReport) -> str:

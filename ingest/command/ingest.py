@@ -165,7 +165,7 @@ def _run(
     span = choose_span(source, range_text)
     count = workers or count_workers(span)
     sweep_orphans(lake, settings.lake.orphan_grace_s)
-    with _progress_bar() as show, start_workers(origin, lake, settings, count) as processes:
+    with show_blocks() as show, start_workers(origin, lake, settings, count) as processes:
         report = ingest(source, lake, span, settings, show, workers=processes)
     if settings.lake.build_index and report.commits:
         rebuild_index(lake)
@@ -197,7 +197,7 @@ def _follow(origin: Origin, lake: Path, settings: IngestSections, *, as_json: bo
 
 
 @contextmanager
-def _progress_bar() -> Iterator[Callable[[Progress], None]]:
+def show_blocks() -> Iterator[Callable[[Progress], None]]:
     """Show a bar on stderr when that is a terminal; otherwise nothing."""
     console = Console(stderr=True)
     columns = (

@@ -23,7 +23,7 @@ from tonlake.lake.duck.connection import find_damage_behind
 from tonlake.lake.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tonlake.lake.log.snapshot import Snapshot
 
@@ -36,9 +36,14 @@ _UNLIMITED_WIDTH = 1 << 16
 
 
 def ask(
-    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, query: str
+    connection: duckdb.DuckDBPyConnection,
+    snapshot: Snapshot,
+    query: str,
+    parameters: Mapping[str, object] | None = None,
 ) -> pa.RecordBatchReader:
     """Return the answer of a connection on the snapshot to a read-only statement, batch by batch.
+
+    ``parameters`` are the values of its ``$name``.
 
     Raises:
         QueryError: no statement, several, one that writes, or one that DuckDB refuses.
@@ -46,7 +51,8 @@ def ask(
     """
     with naming_the_fault(snapshot):
         _check_statement(connection, query)
-        return connection.sql(query).to_arrow_reader(_BATCH_ROWS)
+        relation = connection.sql(query, params=parameters or None)
+        return relation.to_arrow_reader(_BATCH_ROWS)
 
 
 @contextmanager

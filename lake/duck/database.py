@@ -14,7 +14,7 @@ import weakref
 from collections import deque
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tonlake.lake.duck.connection import (
     ALL_VIEWS,
@@ -46,6 +46,16 @@ FORGOTTEN_KEPT = 40
 What it remembers of a file's insides, up to 100 kB, it never gives back; a lake that follows a
 node has dozens of new files a second, each for as long as it is not merged.
 """
+
+
+class Views(Protocol):
+    """The views of one snapshot, for all of its readers."""
+
+    def lend(self, reader: object) -> duckdb.DuckDBPyConnection:
+        """Return a connection on the snapshot, for one reader alone as long as it is there."""
+
+    def provide(self, statement: str) -> None:
+        """Make the views that a statement names, unless they are there."""
 
 
 class Database:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import tempfile
+import weakref
+from collections import deque
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -34,7 +36,7 @@ from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.transfer.manifest import check_version, read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from duckdb import DuckDBPyConnection
     from pyarrow.dataset import FileSystemDataset
@@ -135,16 +137,56 @@ def connect_remote(
 
     Arrow reads the files: those of other days than a query asks for are not opened.
     """
+    return _connect(_describe_tables(snapshot, storage), settings)
+
+
+class RemoteViews:
+    """The views of a snapshot in storage, for readers in any number of threads.
+
+    What Arrow reads is registered for one connection alone, so every cursor gets it again. Views
+    over it are shared: they find the tables of the cursor that asks them.
+    """
+
+    def __init__(self, snapshot: Snapshot, storage: Storage, settings: LakeSettings) -> None:
+        """Take a snapshot that ``open_remote`` opened; no file of it is opened here."""
+        self._tables = _describe_tables(snapshot, storage)
+        self._connection = _connect(self._tables, settings)
+        self._idle: deque[DuckDBPyConnection] = deque()
+
+    def lend(self, reader: object) -> DuckDBPyConnection:
+        """Return a connection on the snapshot, for one reader alone as long as it is there."""
+        try:
+            cursor = self._idle.pop()
+        except IndexError:
+            cursor = self._connection.cursor()
+            for view, files in self._tables.items():
+                cursor.register(view, files)
+        weakref.finalize(reader, self._idle.append, cursor).atexit = False
+        return cursor
+
+    def provide(self, statement: str) -> None:
+        """Do nothing: every view is there."""
+
+
+def _connect(tables: Mapping[str, FileSystemDataset], settings: LakeSettings) -> DuckDBPyConnection:
     connection = begin_database(settings)
     connection.execute(read_macros())
-    for view, table in VIEWED_TABLES.items():
-        connection.register(view, _describe_files(storage, table, snapshot.files[table.name]))
+    for view, files in tables.items():
+        connection.register(view, files)
     connection.execute(join_scripts(map(read_sql, DERIVED_VIEWS)))
     lock_database(connection)
     return connection
 
 
-def _describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) -> FileSystemDataset:
+def _describe_tables(snapshot: Snapshot, storage: Storage) -> dict[str, FileSystemDataset]:
+    """Return the files of each view over files."""
+    return {
+        view: describe_files(storage, table, snapshot.files[table.name])
+        for view, table in VIEWED_TABLES.items()
+    }
+
+
+def describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) -> FileSystemDataset:
     """Return a table's files, none of them opened; a column newer than a file is NULL there."""
     # Half a second of every command's start, were it loaded with the module.
     import pyarrow.dataset as ds  # noqa: PLC0415

@@ -1,0 +1,1 @@
+"""The node database that is shipped: small, genuine, of a test network."""

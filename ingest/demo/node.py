@@ -1,0 +1,64 @@
+"""Node databases packed as ``.tar.zst``; one of them is shipped with the program."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from contextlib import closing
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from tonlake.ingest.run.pipeline import IngestReport, Progress
+    from tonlake.ingest.settings import IngestSections
+
+SHIPPED = "demo-node.tar.zst"
+
+
+def open_shipped() -> AbstractContextManager[Path]:
+    """Return a context that gives the path of the shipped node database."""
+    return as_file(files("tonlake.ingest.demo").joinpath(SHIPPED))
+
+
+def ingest_archive(
+    archive: Path,
+    lake_dir: Path,
+    settings: IngestSections,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> IngestReport:
+    """Unpack a node database into a temporary folder, and ingest all of it.
+
+    Raises:
+        SourceError: the file cannot be unpacked, or holds no node database.
+    """
+    with tempfile.TemporaryDirectory(prefix="tonlake-demo-") as folder:
+        database = _unpack(archive, Path(folder))
+        with closing(open_node(database, proofs=settings.ingest.block_proofs)) as source:
+            span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+            return ingest(source, lake_dir, span, settings, on_progress)
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    try:
+        with (
+            pa.input_stream(str(archive), compression="zstd") as stream,
+            tarfile.open(fileobj=stream, mode="r|") as tar,
+        ):
+            tar.extractall(folder, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise SourceError(f"{archive.name} cannot be unpacked as .tar.zst: {error}") from error
+    database = next((path.parents[1] for path in folder.rglob("files/globalindex")), None)
+    if database is None:
+        raise SourceError(f"{archive.name} holds no node database: files/globalindex is missing")
+    return database
