@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from itertools import dropwhile, takewhile
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
-from tonlake.queries.errors import QueryMalformed
+from tonlake.queries.errors import QueryMalformed, QueryUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +67,26 @@ def load_queries() -> Mapping[str, Query]:
         QueryMalformed: a file breaks a rule; the message names it.
     """
     return {name: parse_query(name, text) for name, text in _walk(files("tonlake.queries"), "")}
+
+
+def find_query(name: str) -> Query:
+    """Return a query by its name; the part behind the last slash is enough if it is the only one.
+
+    Raises:
+        QueryUnknown: there is none, or there are several; the message names the nearest.
+    """
+    queries = load_queries()
+    if name in queries:
+        return queries[name]
+    found = [full for full in queries if full.rpartition("/")[2] == name]
+    if len(found) == 1:
+        return queries[found[0]]
+    if found:
+        raise QueryUnknown(f"several queries are called {name!r}: {', '.join(found)}")
+    last = {full.rpartition("/")[2]: full for full in queries}
+    near = [last.get(each, each) for each in get_close_matches(name, [*queries, *last], n=3)]
+    hint = f"; did you mean {', '.join(dict.fromkeys(near))}?" if near else ""
+    raise QueryUnknown(f"no query is called {name[:80]!r}{hint} (tonlake query --list)")
 
 
 def parse_query(name: str, text: str) -> Query:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from contextlib import contextmanager, nullcontext
@@ -14,6 +15,7 @@ import duckdb
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.connection import ALL_VIEWS, find_damage_behind
 from tonlake.lake.duck.database import list_tables
+from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
@@ -96,6 +98,10 @@ FEW_FILES = 100
 """The files of a table are compared after every query if there are no more: 0.5 ms."""
 
 _EVERY_VIEW = " ".join(ALL_VIEWS)
+_CATALOG = re.compile(
+    r"\b(show|information_schema|pg_catalog|duckdb_\w+|query|query_table)\b", re.IGNORECASE
+)
+"""What is in statements that list views, or name them by a value: all are to be there."""
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -192,12 +198,17 @@ class Reader:
         """Answer a person's read-only statement with values for its ``$name``.
 
         Raises:
-            QueryError: of ``lake.errors``; DuckDB refuses it, or it is not one that reads.
+            QueryError: of ``tonlake.lake.errors``; DuckDB refuses it, or it is not one that reads.
             LakeCorrupt: it needs a file that is damaged.
         """
-        self._provide(_EVERY_VIEW)  # it may list them, too
-        with naming_the_fault(self.snapshot):
-            found = ask(self._connection, self.snapshot, statement, parameters).read_all()
+        views = _EVERY_VIEW if _CATALOG.search(statement) else statement
+        try:
+            with naming_the_fault(self.snapshot):
+                self._provide(views)
+                found = ask(self._connection, self.snapshot, statement, parameters).read_all()
+        except QueryRefused:
+            self._check_files(views, failed=True)
+            raise
         self._check_files(statement, failed=False)
         return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import io
 import re
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+import tonlake
 from tests.commands import list_commands, walk_commands
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.api.command.loading import NAMES, render_settings
@@ -131,6 +134,19 @@ def test_the_protocol_that_is_added_as_an_example_works() -> None:
         "FAUCET": account("faucet"),
     }
     exec(f"{test}\ntest_claim()", words)  # noqa: S102 - as above
+
+
+@pytest.mark.usefixtures("tvm")
+def test_the_python_page_shows_what_is_answered(
+    demo_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tonlake, "demo", lambda: tonlake.open(demo_lake), raising=False)
+    examples = doctest.DocTestParser().get_doctest(read("python.md"), {}, "python.md", None, None)
+    options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    said = io.StringIO()
+    done = doctest.DocTestRunner(optionflags=options).run(examples, out=said.write)
+    assert (done.failed, said.getvalue()) == (0, "")
+    assert done.attempted == read("python.md").count("\n>>> ")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -165,10 +165,8 @@ def test_the_wheel_has_one_name(wheel: Path) -> None:
     assert "tonlake/py.typed" in names
 
 
-def test_the_wheel_works_beside_foreign_modules(
-    wheel: Path, demo_node: Path, tmp_path: Path
-) -> None:
-    """Nothing of ours is found by a name that others may have as well."""
+def _install(wheel: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Return an environment with the wheel and the dependencies, and an empty folder."""
     environment, folder = tmp_path / "venv", tmp_path / "work"
     venv.create(environment, symlinks=True)
     python = str(environment / "bin" / "python")
@@ -177,6 +175,15 @@ def test_the_wheel_works_beside_foreign_modules(
     install = ["-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([sys.executable, *install, wheel], check=True)
     folder.mkdir()
+    return environment, folder
+
+
+def test_the_wheel_works_beside_foreign_modules(
+    wheel: Path, demo_node: Path, tmp_path: Path
+) -> None:
+    """Nothing of ours is found by a name that others may have as well."""
+    environment, folder = _install(wheel, tmp_path)
+    site = next(environment.rglob("site-packages"))
     (site / "queries").mkdir(exist_ok=True)
     for path in (site / "queries" / "__init__.py", *(folder / f"{one}.py" for one in FOREIGN)):
         path.write_text(f"raise SystemExit('{path} is not of tonlake')\n")
@@ -191,6 +198,24 @@ def test_the_wheel_works_beside_foreign_modules(
     run("ingest", "--node", demo_node, "--lake", "lake", "--range", "1:20")
     assert "1..20" in run("status", "--lake", "lake")
     assert "20" in run("sql", "--lake", "lake", "select max(mc_seqno) as newest from blocks")
+
+
+def test_the_demo_needs_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+    """In an empty folder: the command, and the example of the README."""
+    environment, folder = _install(wheel, tmp_path)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+
+    def run(*command: str | Path) -> str:
+        environ = {"HOME": str(folder), "PATH": "/nonexistent"}
+        done = subprocess.run(command, check=False, cwd=folder, env=environ, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
+    program = environment / "bin"
+    assert "demo: all checks passed" in run(program / "tonlake", "demo", "--once")
+    assert "10 rows" in run(program / "python", "-c", example)
+    assert list((folder / ".cache" / "tonlake").glob("demo-*/_log"))
 
 
 def test_shells_complete_commands() -> None:

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
 
+import tonlake
 from tests.commands import list_commands
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
@@ -60,6 +61,17 @@ def test_the_statement_gives_the_same_in_both_tools(
 def test_the_requests_are_answered(path: str, demo_lake: Path) -> None:
     with TestClient(create_app(demo_lake, PATIENT)) as client:
         assert client.get(path).status_code == 200
+
+
+def test_the_python_example_runs_as_written(
+    demo_lake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tonlake, "demo", lambda: tonlake.open(demo_lake), raising=False)
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(example, {})  # noqa: S102 - our own page
+    shown = capsys.readouterr().out
+    assert "10 rows" in shown
+    assert re.search(r"^TON +NULL +[0-9]+ +9 ", shown, re.MULTILINE)
 
 
 def test_every_command_is_listed() -> None:

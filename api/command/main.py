@@ -25,6 +25,7 @@ MODULES = {
     "import": "tonlake.ingest.command.transfer",
     "ingest": "tonlake.ingest.command.ingest",
     "key": "tonlake.api.access.cli",
+    "query": "tonlake.queries.cli",
     "rebuild": "tonlake.ingest.command.rebuild",
     "schema": "tonlake.lake.command.cli",
     "serve": "tonlake.api.command.serve",

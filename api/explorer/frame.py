@@ -113,28 +113,30 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRout
 def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Response[bytes]:
     """Return a page as an answer."""
     theme = request.cookies.get(THEME_COOKIE)
-    text = (
-        load_templates()
-        .get_template(shown.template)
-        .render(
-            {"notes": [], "snapshot": None, "covered": None}
-            | values
-            | shown.values
-            | {
-                "title": shown.title,
-                "theme": theme if theme in THEMES else THEMES[0],
-                "themes": THEMES,
-                "here": request.url.path,
-                "with_sql": request.app.state.settings.sql.enabled,
-            }
-        )
+    text = fill_template(
+        shown.template,
+        {"notes": [], "snapshot": None, "covered": None}
+        | values
+        | shown.values
+        | {
+            "title": shown.title,
+            "theme": theme if theme in THEMES else THEMES[0],
+            "themes": THEMES,
+            "here": request.url.path,
+            "with_sql": request.app.state.settings.sql.enabled,
+        },
     )
     return Response(
-        text.translate(_DIRECTIONS).encode(),
+        text.encode(),
         status_code=shown.status,
         media_type="text/html",
         headers=HEADERS,
     )
+
+
+def fill_template(name: str, values: dict[str, Any]) -> str:
+    """Return the text of a template, with marks that change the direction of text shown."""
+    return load_templates().get_template(name).render(values).translate(_DIRECTIONS)
 
 
 @cache

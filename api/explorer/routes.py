@@ -32,7 +32,7 @@ from tonlake.api.request.params import ConversionError, parse_any_address, parse
 from tonlake.api.text.address import Address
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
-from tonlake.api.v3.route.name import RecordsQuery, get_records
+from tonlake.api.v3.route.name import DOMAIN, RecordsQuery, get_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,6 @@ WORKCHAINS = (0, -1)
 
 _BLOCK = re.compile(r"\(?(-?[0-9]{1,10})[,:] ?([0-9a-fA-F]{16})[,:] ?([0-9]{1,10})\)?")
 _SEQNO = re.compile(r"[0-9]{1,10}")
-_DOMAIN = re.compile(r"[^\s/]+\.[^\s/.]+")
 
 
 def show_search(question: Question) -> Shown | Elsewhere:
@@ -76,7 +75,7 @@ def find_path(call: Call, text: str) -> str | None:
     try:
         return _find_hash(call, parse_hash(text))
     except ConversionError:
-        return _find_domain(call, text.lower()) if _DOMAIN.fullmatch(text) else None
+        return _find_domain(call, text.lower()) if DOMAIN.fullmatch(text) else None
 
 
 def _find_hash(call: Call, digest: bytes) -> str | None:

@@ -13,11 +13,11 @@ from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.argument import FolderOrURL
+from tonlake.lake.command.argument import FolderOrURL, read_pairs
 from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
-from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
+from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_session
 from tonlake.lake.transfer.export import export_lake
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from tonlake.lake.errors import LakeMisplaced
 from tonlake.lake.storage.storage import is_url
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from click import Context, Parameter
 
 
@@ -56,6 +59,48 @@ place_option = click.option(
     required=True,
     help="Folder of the lake, or URL of a lake or an export.",
 )
+
+
+format_option = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "csv", "json", "parquet"]),
+    default="table",
+    show_default=True,
+    help="Form of the answer; table shows the first rows only.",
+)
+output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File, not stdout."
+)
+snapshot_option = click.option(
+    "--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask."
+)
+
+
+def choose_output(output: Path | None, output_format: str) -> Path | None:
+    """Return the file of an answer; None, and ``-``: stdout.
+
+    Raises:
+        UsageError: Parquet would go to a terminal.
+    """
+    if output == Path("-"):
+        output = None
+    if output_format == "parquet" and output is None and sys.stdout.isatty():
+        raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
+    return output
+
+
+def read_pairs(options: Sequence[str], option: str) -> dict[str, str]:
+    """Return ``NAME=VALUE`` texts as a dict.
+
+    Raises:
+        UsageError: one has no equals sign.
+    """
+    pairs = [text.partition("=") for text in options]
+    for name, sign, _value in pairs:
+        if not sign:
+            raise click.UsageError(f"{option} {name}: write NAME=VALUE")
+    return {name: value for name, _sign, value in pairs}
 
 
 class StatementCommand(click.Command):

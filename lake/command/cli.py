@@ -15,8 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from tonlake.lake.command.argument import (
     LakeFolder,
     StatementCommand,
+    choose_output,
+    format_option,
+    output_option,
     place_option,
     read_statement,
+    snapshot_option,
 )
 from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
 from tonlake.lake.command.status import read_status, render_status
@@ -42,7 +46,7 @@ from tonlake.lake.transfer.remote import open_to_ask
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from duckdb import DuckDBPyConnection
+    import pyarrow as pa
 
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import Commit
@@ -156,43 +160,31 @@ and others turn values into the forms people know. Bytes are printed as hex.
 @click.command("sql", cls=StatementCommand, epilog=SQL_EXAMPLES)
 @click.argument("query", callback=read_statement)
 @place_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["table", "csv", "json", "parquet"]),
-    default="table",
-    show_default=True,
-    help="Form of the answer; table shows the first rows only.",
-)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File, not stdout."
-)
-@click.option("--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask.")
+@format_option
+@output_option
+@snapshot_option
 def sql_command(
     *, query: str, place: Path | str, output_format: str, output: Path | None, snapshot: int | None
 ) -> None:
     """Ask the lake in SQL (DuckDB); the lake is only read."""
-    if output == Path("-"):
-        output = None
-    if output_format == "parquet" and output is None and sys.stdout.isatty():
-        raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
+    output = choose_output(output, output_format)
     with failing_cleanly():
         settings = read_settings(LakeSections).lake
         with (
             open_to_ask(place, snapshot, settings) as (opened, connection),
             unfinished(output) if output else nullcontext() as path,
         ):
-            _write_answer(opened, connection, query, output_format, path)
+            write_answer(opened, ask(connection, opened, query), output_format, path)
 
 
-def _write_answer(
-    snapshot: Snapshot,
-    connection: DuckDBPyConnection,
-    query: str,
-    output_format: str,
-    path: Path | None,
+def write_answer(
+    snapshot: Snapshot, batches: pa.RecordBatchReader, output_format: str, path: Path | None
 ) -> None:
-    batches = ask(connection, snapshot, query)
+    """Write rows as a table, CSV, JSON or Parquet into a file, or else to stdout.
+
+    Raises:
+        QueryError, LakeCorrupt: reading the rows fails.
+    """
     with naming_the_fault(snapshot):
         if output_format == "parquet":
             with path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @click.group("spark", epilog="Example: tonlake spark sql v3/seqno_ranges --lake mainnet.lake")
@@ -27,16 +22,3 @@ conf_option = click.option(
     metavar="NAME=VALUE",
     help="A setting of Spark's own; may be repeated.",
 )
-
-
-def read_pairs(options: Sequence[str], option: str) -> dict[str, str]:
-    """Return ``NAME=VALUE`` texts as a dict.
-
-    Raises:
-        UsageError: one has no equals sign.
-    """
-    pairs = [text.partition("=") for text in options]
-    for name, sign, _value in pairs:
-        if not sign:
-            raise click.UsageError(f"{option} {name}: write NAME=VALUE")
-    return {name: value for name, _sign, value in pairs}

@@ -27,6 +27,7 @@ from tonlake.lake.duck.connection import (
     read_macros,
     read_sql,
 )
+from tonlake.lake.duck.database import Database
 from tonlake.lake.duck.statement import join_scripts
 from tonlake.lake.errors import LakeNotFound, SnapshotNotFound
 from tonlake.lake.log.place import read_place
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyarrow.dataset import FileSystemDataset
 
+    from tonlake.lake.duck.database import Views
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
@@ -69,6 +71,21 @@ def open_to_ask(
     snapshot = open_remote(storage, number)
     with storage.naming_faults():
         yield snapshot, connect_remote(snapshot, storage, settings)
+
+
+@contextmanager
+def open_views(
+    place: Path | str, number: int | None, settings: LakeSettings
+) -> Iterator[tuple[Snapshot, Views]]:
+    """Give a snapshot and its views, for readers of named queries; otherwise as ``open_to_ask``."""
+    if isinstance(place, Path):
+        snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
+        yield snapshot, Database(place, settings).open(snapshot)
+        return
+    storage = open_storage(place)
+    snapshot = open_remote(storage, number)
+    with storage.naming_faults():
+        yield snapshot, RemoteViews(snapshot, storage, settings)
 
 
 def open_remote(storage: Storage, number: int | None = None) -> Snapshot:

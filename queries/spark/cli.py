@@ -9,61 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tonlake.lake.command.argument import read_pairs
 from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_table
 from tonlake.lake.errors import EngineError
-from tonlake.lake.spark.cli import conf_option, master_option, read_pairs
+from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_lake, open_session
-from tonlake.queries.errors import ParameterMismatch, QueryError, QueryUnknown
+from tonlake.queries.errors import QueryError, QueryUnknown
 from tonlake.queries.loader import load_queries
+from tonlake.queries.parameter import read_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import pyarrow as pa
-
-    from tonlake.queries.loader import Parameter, Query
-
-
-_WORDS = {"true": True, "false": False}
-
-
-def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, object]:
-    """Return the values of parameters; ``null`` is NULL, bytes are hex, lists have commas.
-
-    Raises:
-        ParameterMismatch: the query has no such parameter, or it is of another type.
-    """
-    unknown = sorted(options.keys() - query.parameters.keys())
-    if unknown:
-        known = ", ".join(query.parameters) or "none"
-        raise ParameterMismatch(f"query {query.name} takes no {unknown[0]!r}; it takes: {known}")
-    values = {name: _read(query.parameters[name], text) for name, text in options.items()}
-    # A missing list filters nothing.
-    lists = {name for name, item in query.parameters.items() if item.type.endswith("[]")}
-    return {name: [] for name in lists} | values
-
-
-def _read(parameter: Parameter, text: str) -> object:
-    if text == "null":
-        return None
-    element = parameter.type.removesuffix("[]")
-    try:
-        if element == parameter.type:
-            return _read_one(element, text)
-        return [_read_one(element, item.strip()) for item in text.split(",") if item.strip()]
-    except (ValueError, KeyError) as error:
-        raise ParameterMismatch(
-            f"parameter {parameter.name}={text}: {parameter.type} is expected"
-        ) from error
-
-
-def _read_one(kind: str, text: str) -> object:
-    if kind == "boolean":
-        return _WORDS[text]
-    if kind == "blob":
-        return bytes.fromhex(text)
-    return text if kind == "text" else int(text)
 
 
 EXIT_DATA = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -17,6 +18,10 @@ from tonlake.api.v3.resource.answer import AddressBook
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
+
+
+DOMAIN = re.compile(r"[^\s/]+\.[^\s/.]+")
+"""What may be a domain, and is no address."""
 
 
 class RecordsQuery(Page, frozen=True, kw_only=True):

@@ -195,7 +195,7 @@ def test_sql_parquet_goes_to_a_pipe_and_not_to_a_terminal(
         assert pq.read_table(BytesIO(done.stdout_bytes)).to_pylist() == [{"n": 25}]
     terminal = SimpleNamespace(isatty=lambda: True)
     monkeypatch.setattr(
-        "tonlake.lake.command.cli.sys", SimpleNamespace(stdout=terminal, exit=sys.exit)
+        "tonlake.lake.command.argument.sys", SimpleNamespace(stdout=terminal, exit=sys.exit)
     )
     done = run("sql", COUNT, "--lake", read_lake, "--format", "parquet")
     assert done.exit_code == 2

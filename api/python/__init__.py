@@ -1,0 +1,1 @@
+"""What ``import tonlake`` gives: a lake in Python, over the same doors as HTTP."""

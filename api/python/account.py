@@ -1,0 +1,258 @@
+"""One account of a snapshot: its transactions, balances, states and get-methods."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from tonlake.api.chain.account import find_state
+from tonlake.api.chain.arguments import AccountParams
+from tonlake.api.chain.get_method import run_on_state
+from tonlake.api.chain.place import MASTERCHAIN_SHARD, name_ranges
+from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered
+from tonlake.api.explorer.form import NANO_DIGITS
+from tonlake.api.explorer.sentence import Names
+from tonlake.api.python.method import MethodResult, read_argument
+from tonlake.api.python.result import Result
+from tonlake.api.text.address import Address, WrittenAddress, parse_address
+from tonlake.api.text.encoding import decode_currencies
+from tonlake.api.v3.page.transaction_search import TransactionsQuery, check_covered, find_keys
+from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
+from tonlake.api.v3.route.name import DOMAIN, RecordsQuery, get_records
+from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.lake.account import MASTERCHAIN
+
+if TYPE_CHECKING:
+    from tonlake.api.python.source import Opened
+    from tonlake.api.request.call import Call
+    from tonlake.api.v3.resource.answer import Metadata
+    from tonlake.api.v3.route.jetton import JettonWallet
+
+Row = dict[str, Any]
+
+PAGE_WALLETS = 1000
+"""Jetton wallets that are read at a time."""
+
+BALANCES = pa.schema(
+    [
+        ("asset", pa.string()),
+        ("jetton", pa.string()),
+        ("amount", pa.decimal128(38, 0)),
+        ("decimals", pa.int32()),
+        ("balance", pa.float64()),
+    ]
+)
+
+
+class State(msgspec.Struct, frozen=True):
+    """An account after a masterchain block, whose time is ``time``; hashes are hex.
+
+    ``balance`` is in nanoton. An account that does not exist has neither balance nor hashes.
+    """
+
+    mc_seqno: int
+    time: datetime
+    exists: bool
+    balance: int
+    last_trans_lt: int
+    last_trans_hash: str
+    state_hash: str | None
+    code_hash: str | None
+    data_hash: str | None
+    frozen_hash: str | None
+    extra_currencies: dict[str, str]
+    """Amounts by id of the currency."""
+
+
+class Account:
+    """An account as a lake knows it at its snapshot."""
+
+    def __init__(self, opened: Opened, address: Address) -> None:
+        """Take the snapshot and the address; ``Lake.account`` gives an account."""
+        self._opened = opened
+        self._address = address
+
+    @property
+    def raw(self) -> str:
+        """The address as ``workchain:HEX``."""
+        return str(self._address)
+
+    @property
+    def address(self) -> str:
+        """The friendly address, with the flags that fit what the account is."""
+        with self._opened.source.naming_faults():
+            return Names(self._opened.call()).friendly(self.raw)
+
+    def __repr__(self) -> str:
+        """Return the raw address."""
+        return f"<Account {self.raw}>"
+
+    def transactions(self, limit: int = 100, offset: int = 0) -> Result:
+        """Return its transactions, newest first: the columns of ``transactions``, and trace_id.
+
+        Raises:
+            NotCovered: there are none, and the lake has gaps.
+        """
+        query = TransactionsQuery(account=(self._address,), limit=limit, offset=offset)
+        with self._opened.source.naming_faults():
+            call = self._opened.call()
+            keys = find_keys(call, query)
+            if not keys:
+                check_covered(call, query)
+            lts = [key["lt"] for key in keys] or [0]
+            found = self._opened.reader().table(
+                "v3/transaction_rows",
+                hashes=[key["hash"] for key in keys],
+                first_lt=min(lts),
+                last_lt=max(lts),
+            )
+        return self._show(found.drop_columns(["recipe"]).sort_by([("lt", "descending")]))
+
+    def balances(self, at: int | str | datetime | None = None) -> Result:
+        """Return what it holds: TON, then jettons, those of a balance of 0 left out.
+
+        ``at`` is a masterchain seqno, or a time (UTC without a zone; text in ISO 8601): what it
+        held then. Columns: ``asset`` (symbol; NULL if unknown), ``jetton`` (raw address of the
+        master; NULL: TON), ``amount`` in the smallest unit, ``decimals`` (NULL: unknown) and
+        ``balance``, the amount in units, rounded to a float.
+
+        Raises:
+            LiteServerError, NotCovered, NotDerived: the lake does not know.
+        """
+        with self._opened.source.naming_faults():
+            call = self._opened.call()
+            seqno = _find_seqno(call, at)
+            state = find_state(call, self._params(seqno))
+            rows = [_describe_holding("TON", None, state.balance, NANO_DIGITS)]
+            rows += _list_jettons(call, self._address, seqno)
+        return self._show(pa.Table.from_pylist(rows, BALANCES))
+
+    def state(self, seqno: int | None = None) -> State:
+        """Return its state after a masterchain block, by default the newest.
+
+        Raises:
+            LiteServerError: the lake lacks the block, or cannot know the state there.
+        """
+        with self._opened.source.naming_faults():
+            found = find_state(self._opened.call(), self._params(seqno))
+        return State(
+            mc_seqno=found.master["seqno"],
+            time=datetime.fromtimestamp(found.master["gen_utime"], UTC),
+            exists=found.state_hash is not None,
+            balance=found.balance,
+            last_trans_lt=found.last_trans_lt,
+            last_trans_hash=found.last_trans_hash.hex(),
+            state_hash=_write_hash(found.state_hash),
+            code_hash=_write_hash(found.code_hash),
+            data_hash=_write_hash(found.data_hash),
+            frozen_hash=_write_hash(found.frozen_hash),
+            extra_currencies=decode_currencies(found.extra_currencies),
+        )
+
+    def run(self, method: str | int, *arguments: object, seqno: int | None = None) -> MethodResult:
+        """Run a get-method on its state after a masterchain block, by default the newest.
+
+        Arguments are an int, None, text of an address (a slice), bytes of a bag (a cell), or a
+        value of a stack. An exit code other than 0 and 1 is returned, not raised.
+
+        Raises:
+            TypeError, AddressInvalid: an argument is none of these.
+            LiteServerError: the lake lacks the state, the configuration or a library.
+            TvmMissing, TvmError: there is no TVM here, or it could not run it.
+        """
+        number = method if isinstance(method, int) else method_id(method)
+        stack = (*map(read_argument, arguments), number)
+        with self._opened.source.naming_faults():
+            call = self._opened.call()
+            ended = run_on_state(call, find_state(call, self._params(seqno)), stack)
+        return MethodResult(ended.exit_code, ended.gas_used, list(ended.stack), call.test_only)
+
+    def _params(self, seqno: int | None) -> AccountParams:
+        params = AccountParams(address=WrittenAddress(self._address, friendly=False), seqno=seqno)
+        params.check(0)
+        return params
+
+    def _show(self, table: pa.Table) -> Result:
+        return Result(table, test_only=self._opened.test_only)
+
+
+def find_address(opened: Opened, name: str) -> Address:
+    """Return the address that a text or a domain means.
+
+    Raises:
+        AddressInvalid, AnswerNotFound: as ``Lake.account``.
+    """
+    try:
+        return parse_address(name)
+    except AddressInvalid:
+        if DOMAIN.fullmatch(name) is None:
+            raise
+    query = RecordsQuery(domain=name.lower(), limit=1, offset=0)
+    records = get_records(opened.call(), query).records
+    if not records or records[0].dns_wallet is None:
+        raise AnswerNotFound(f"the lake knows no wallet of the domain {name[:80]}")
+    return parse_address(records[0].dns_wallet)
+
+
+def _find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
+    """Return the last masterchain block of a time; a seqno as it is, None for the newest."""
+    if at is None or isinstance(at, int):
+        return at
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    block = call.reader.one(
+        "v3/blocks",
+        workchain=MASTERCHAIN,
+        shard=MASTERCHAIN_SHARD,
+        end_utime=int(moment.timestamp()),
+        limit=1,
+    )
+    if block is None:
+        raise NotCovered(f"{name_ranges(call)}, and {moment.isoformat()} is before that")
+    return int(block["seqno"])
+
+
+def _list_jettons(call: Call, address: Address, seqno: int | None) -> list[Row]:
+    rows: list[Row] = []
+    for offset in count(0, PAGE_WALLETS):
+        query = WalletsQuery(
+            owner_address=(address,),
+            exclude_zero_balance=True,
+            mc_seqno=seqno,
+            limit=PAGE_WALLETS,
+            offset=offset,
+        )
+        found = get_wallets(call, query)
+        names = Names(call)
+        names.learn(found.address_book, found.metadata)
+        rows += (_describe_jetton(wallet, names, found.metadata) for wallet in found.jetton_wallets)
+        if len(found.jetton_wallets) < PAGE_WALLETS:
+            break
+    return rows
+
+
+def _describe_jetton(wallet: JettonWallet, names: Names, metadata: Metadata) -> Row:
+    """Return a row of ``BALANCES``; without content of the master, symbol and places are NULL."""
+    known = metadata.get(wallet.jetton)
+    infos = [each for each in known.token_info if each.valid] if known else []
+    decimals = names.digits(wallet.jetton) if infos else None
+    symbol = infos[0].symbol or None if infos else None
+    return _describe_holding(symbol, wallet.jetton, int(wallet.balance), decimals)
+
+
+def _describe_holding(
+    asset: str | None, jetton: str | None, amount: int, places: int | None
+) -> Row:
+    balance = None if places is None else float(Decimal(amount).scaleb(-places))
+    names = BALANCES.names
+    return dict(zip(names, (asset, jetton, Decimal(amount), places, balance), strict=True))
+
+
+def _write_hash(digest: bytes | None) -> str | None:
+    return None if digest is None else digest.hex()

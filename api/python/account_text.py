@@ -1,0 +1,63 @@
+"""Accounts of a table as the addresses that people write."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tonlake.api.errors import AddressInvalid
+from tonlake.api.text.address import Address, parse_address, render_friendly
+
+_ACCOUNT_BYTES = 32
+_ID, _WORKCHAIN = "account", "workchain"
+
+
+def write_accounts(table: pa.Table, *, test_only: bool) -> pa.Table:
+    """Return a table with friendly text for account ids beside a workchain, and raw addresses.
+
+    An id ``account`` belongs to ``workchain``, ``tx_account`` to ``tx_workchain``, and any other
+    ``owner`` to ``owner_workchain``. The flag is bounceable, as that of ``ton_friendly``.
+    """
+    names = table.column_names
+    for at, name in enumerate(names):
+        partner = (
+            name.removesuffix(_ID) + _WORKCHAIN if name.endswith(_ID) else f"{name}_{_WORKCHAIN}"
+        )
+        values = table.column(at).to_pylist()
+        if _is_bytes(table.schema.field(at).type) and names.count(partner) == 1:
+            workchains = table.column(names.index(partner)).to_pylist()
+            pairs = zip(workchains, values, strict=True)
+            written = [_write_pair(workchain, value, test_only) for workchain, value in pairs]
+        elif pa.types.is_string(table.schema.field(at).type):
+            written = [_write_raw(value, test_only) for value in values]
+        else:
+            continue
+        table = table.set_column(at, name, pa.array(written, pa.string()))
+    return table
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+def _write_pair(workchain: object, account: bytes | None, test_only: bool) -> str | None:  # noqa: FBT001
+    if account is None:
+        return None
+    if not isinstance(workchain, int) or len(account) != _ACCOUNT_BYTES:
+        return account.hex()
+    return _write(Address(workchain, account), test_only)
+
+
+def _write_raw(text: str | None, test_only: bool) -> str | None:  # noqa: FBT001
+    if text is None or ":" not in text:
+        return text
+    try:
+        return _write(parse_address(text), test_only)
+    except AddressInvalid:
+        return text
+
+
+def _write(address: Address, test_only: bool) -> str:  # noqa: FBT001
+    try:
+        return render_friendly(address, bounceable=True, test_only=test_only)
+    except AddressInvalid:  # its workchain has no friendly form
+        return str(address)

@@ -1,0 +1,70 @@
+"""Arguments and results of get-methods as Python values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.text.address import Address, parse_address, render_friendly
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.contract import stack as parsed
+from tonlake.ingest.derive.contract.layout import store_address
+from tonlake.ingest.derive.tvm.stack import TvmBuilder, TvmCell, TvmSlice
+from tonlake.ingest.errors import BocError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.stack import StackValue
+
+
+class MethodResult(msgspec.Struct, frozen=True):
+    """How a get-method ended; ``stack`` has the deepest value first.
+
+    A value is an int, None, a TvmCell or TvmSlice with its ``boc``, or a tuple or list of these.
+    """
+
+    exit_code: int
+    gas_used: int
+    stack: list[Any]
+    test_only: bool = False
+
+    def address(self, at: int = 0) -> str | None:
+        """Return the friendly form of the address that a slice of the stack holds; None: none.
+
+        Raises:
+            RequestInvalid: the value holds no address.
+        """
+        try:
+            value = parsed.from_tvm(self.stack[at])
+            start = value.slice() if isinstance(value, parsed.Cell) else value
+            found = None if start is None else parsed.load_address(start.copy())
+        except (parsed.Mismatch, BocError, AttributeError) as error:
+            raise RequestInvalid(f"value {at} of the stack holds no address") from error
+        if found is None:
+            return None
+        address = Address(found.workchain, found.account)
+        return render_friendly(address, bounceable=True, test_only=self.test_only)
+
+
+def read_argument(value: object) -> StackValue:
+    """Return an argument of a get-method as a value of the stack.
+
+    Raises:
+        TypeError, AddressInvalid: it is none.
+    """
+    if isinstance(value, str):
+        found = parse_address(value)
+        tree = CellTree()
+        address = parsed.Address(found.workchain, found.account)
+        return TvmSlice(serialize_boc(tree, [store_address(CellBuilder(tree), address).end()]))
+    if isinstance(value, bytes):
+        return TvmCell(value)
+    if value is None or isinstance(value, int | TvmCell | TvmSlice | TvmBuilder | tuple | list):
+        return value
+    raise TypeError(
+        f"a get-method takes no {type(value).__name__}: an int, None, text of an address, "
+        "bytes of a bag of cells, or a value of a stack"
+    )

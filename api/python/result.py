@@ -1,0 +1,127 @@
+"""The answer to a statement or a named query, in the forms that tools take."""
+
+from __future__ import annotations
+
+import io
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tonlake.api.explorer.frame import fill_template
+from tonlake.api.python.account_text import write_accounts
+from tonlake.lake.duck.answer import TEXT_WRITERS, plain_rows, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+SHOWN_ROWS = 20
+"""Rows that a notebook and the prompt show."""
+
+
+class Result:
+    """Rows with named columns, held in memory as an Arrow table."""
+
+    def __init__(self, table: pa.Table, *, test_only: bool = False) -> None:
+        """Take the rows, and whether friendly addresses carry the flag of test networks."""
+        self._table = table
+        self._test_only = test_only
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._table.column_names)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self._table.num_rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows as tuples of Python values."""
+        for batch in self._table.to_batches(max_chunksize=10_000):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples of Python values, as DuckDB does."""
+        return list(self)
+
+    def arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        return self._table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Give the rows to any library that takes Arrow's PyCapsule."""
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def pl(self) -> pl.DataFrame:
+        """Return the rows as a Polars frame.
+
+        Raises:
+            ImportError: Polars is not installed.
+        """
+        need("polars", "Result.pl()")
+        import polars  # noqa: ICN001, PLC0415 - an extra
+
+        frame = polars.from_arrow(self._table)
+        return frame if isinstance(frame, polars.DataFrame) else frame.to_frame()
+
+    def df(self) -> pd.DataFrame:
+        """Return the rows as a pandas frame.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        need("pandas", "Result.df()")
+        frame: pd.DataFrame = self._table.to_pandas()
+        return frame
+
+    def show(self, rows: int = SHOWN_ROWS) -> None:
+        """Print the first rows: accounts as friendly addresses, other bytes as hex."""
+        print(self._render(rows))  # noqa: T201 - that is what it is for
+
+    def csv(self) -> str:
+        """Return the rows as CSV with a header; bytes are hex."""
+        stream = io.StringIO()
+        TEXT_WRITERS["csv"](self._table.to_reader(), stream)
+        return stream.getvalue()
+
+    def __repr__(self) -> str:
+        """Return the first rows as text."""
+        return self._render(SHOWN_ROWS)
+
+    def _render(self, rows: int) -> str:
+        stream = io.StringIO()
+        write_table(self._shorten(rows).to_reader(), stream, rows)
+        lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+        return "\n".join([*lines, self._count(rows)])
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table for notebooks."""
+        shown = self._shorten(SHOWN_ROWS)
+        values = {
+            "columns": self.columns,
+            "rows": list(plain_rows(shown.to_reader())),
+            "count": self._count(SHOWN_ROWS),
+        }
+        return fill_template("result.html", values)
+
+    def _shorten(self, rows: int) -> pa.Table:
+        return write_accounts(self._table.slice(0, rows), test_only=self._test_only)
+
+    def _count(self, rows: int) -> str:
+        count = f"{len(self):,} {'row' if len(self) == 1 else 'rows'}"
+        return count if len(self) <= rows else f"{count}, the first {rows} shown"
+
+
+def need(library: str, what: str) -> None:
+    """Refuse to go on without a library.
+
+    Raises:
+        ImportError: it cannot be imported.
+    """
+    try:
+        import_module(library)
+    except ImportError as error:
+        raise ImportError(f"{what} needs {library}: pip install 'tonlake[frames]'") from error

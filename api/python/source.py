@@ -1,0 +1,110 @@
+"""A lake's place, and its snapshots as they are opened from Python."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from contextlib import nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tonlake.api.request.call import Call
+from tonlake.api.request.params import Arguments
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.lake.duck.database import Database
+from tonlake.lake.index.index import open_index
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.storage.storage import is_url, open_storage
+from tonlake.lake.transfer.remote import RemoteViews, open_remote
+from tonlake.queries.reader import Reader
+
+if TYPE_CHECKING:
+    import os
+    from contextlib import AbstractContextManager
+
+    from tonlake.api.settings import Settings
+    from tonlake.lake.duck.database import Views
+    from tonlake.lake.index.index import Index
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.storage.storage import Storage
+
+
+class Source:
+    """A folder, or a lake or an export in object storage, from which snapshots are opened."""
+
+    def __init__(self, place: str | os.PathLike[str], settings: Settings) -> None:
+        """Take a path or an ``s3://`` URL; nothing is opened yet."""
+        self.settings = settings
+        self.place: Path | str = (
+            place if isinstance(place, str) and is_url(place) else Path(place).expanduser()
+        )
+
+    @cached_property
+    def storage(self) -> Storage | None:
+        """Object storage, or None of a local lake."""
+        return open_storage(self.place) if isinstance(self.place, str) else None
+
+    @cached_property
+    def tvm(self) -> TvmPool:
+        """What runs get-methods; its processes end with the source."""
+        pool = TvmPool(self.settings.tvm)
+        weakref.finalize(self, pool.close)
+        return pool
+
+    @cached_property
+    def _database(self) -> Database:
+        return Database(Path(self.place), self.settings.lake)
+
+    def open(self, number: int | None = None) -> Opened:
+        """Open the lake as of a commit, by default the newest.
+
+        Raises:
+            LakeNotFound, SnapshotNotFound, LakeCorrupt, StorageError: as the lake's own.
+        """
+        if self.storage is not None:
+            snapshot = open_remote(self.storage, number)
+            return Opened(self, snapshot, RemoteViews(snapshot, self.storage, self.settings.lake))
+        check = self.settings.lake.check_digests
+        snapshot = open_snapshot(Path(self.place), number, check_digests=check)
+        return Opened(self, snapshot, self._database.open(snapshot))
+
+    def naming_faults(self) -> AbstractContextManager[None]:
+        """Return a context that names what object storage refuses; it does nothing locally."""
+        return nullcontext() if self.storage is None else self.storage.naming_faults()
+
+
+class Opened:
+    """A snapshot and what it is asked through, for any number of threads."""
+
+    def __init__(self, source: Source, snapshot: Snapshot, views: Views) -> None:
+        """Take an open snapshot; ``Source.open`` gives one."""
+        self.source, self.snapshot = source, snapshot
+        self._views = views
+        self._lasting: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._indexes: list[Index | None] = []
+
+    def reader(self) -> Reader:
+        """Return a reader for one thread, which asks SQL alone."""
+        return Reader(self.snapshot, self._views, lasting=self._lasting)
+
+    def call(self) -> Call:
+        """Return what the operations of the API take, for one thread; the index answers first."""
+        with self._lock:
+            if not self._indexes:
+                self._indexes.append(self._open_index())
+            tvm = self.source.tvm
+        reader = Reader(self.snapshot, self._views, index=self._indexes[0], lasting=self._lasting)
+        return Call(Arguments(()), self.source.settings, reader, tvm=tvm)
+
+    @property
+    def test_only(self) -> bool:
+        """Whether friendly addresses carry the flag of test networks."""
+        return Call(Arguments(()), self.source.settings, self.reader()).test_only
+
+    def _open_index(self) -> Index | None:
+        """Return the index; SQL answers all of a lake in object storage."""
+        if self.source.storage is not None:
+            return None
+        return open_index(self.snapshot, self.source.settings.lake)

@@ -1,0 +1,188 @@
+"""One trace of a snapshot: what it did in words, and its messages as a tree."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.explorer.chart import MOST_BOXES, ROW, draw_tree, place_tree
+from tonlake.api.explorer.form import name_call, write_ton
+from tonlake.api.explorer.frame import ask_or_say, fill_template
+from tonlake.api.explorer.sentence import Names, WrittenAction, write_actions
+from tonlake.api.explorer.transaction import find_trace
+from tonlake.api.request.params import parse_hash
+from tonlake.api.v3.route.action import ActionsQuery, get_actions
+from tonlake.api.v3.route.trace import TracesQuery, answer_traces
+
+if TYPE_CHECKING:
+    from tonlake.api.python.source import Opened
+    from tonlake.api.v3.layout.transaction import Transaction
+    from tonlake.api.v3.resource.action import Action
+    from tonlake.api.v3.resource.trace import Trace as TraceAnswer
+
+PAGE_ACTIONS = 1000
+"""Actions that are read at a time."""
+
+_FRAME_PX, _ACTION_PX = 110, 42
+"""Height around the picture in a notebook, and of one action."""
+
+
+class TraceAction(msgspec.Struct, frozen=True):
+    """One action: its type, a sentence, and the details that version 3 of the API gives."""
+
+    type: str
+    text: str
+    success: bool
+    time: datetime
+    details: dict[str, Any]
+
+    def __str__(self) -> str:
+        """Return the sentence, and whether it failed."""
+        return self.text if self.success else f"{self.text} (failed)"
+
+
+class Trace:
+    """A trace as a lake knows it at its snapshot; for one thread at a time."""
+
+    def __init__(self, opened: Opened, found: TraceAnswer, names: Names) -> None:
+        """Take the answer of the API; ``Lake.trace`` gives a trace."""
+        self._opened, self._found, self._names = opened, found, names
+
+    @property
+    def trace_id(self) -> str:
+        """Hash of its first transaction, in base64."""
+        return str(self._found.trace_id)
+
+    @property
+    def state(self) -> str:
+        """One of complete, pending and broken."""
+        return self._found.trace_info.trace_state
+
+    def __repr__(self) -> str:
+        """Return the hash, the state and the size."""
+        size = self._found.trace_info.transactions
+        return f"<Trace {self.trace_id}: {self.state}, {size:,} transactions>"
+
+    @cached_property
+    def transactions(self) -> list[Transaction]:
+        """Its transactions with their messages, by logical time.
+
+        Raises:
+            RequestInvalid: the trace is too large to be shown.
+        """
+        known = self._found.transactions
+        if not known:
+            raise RequestInvalid(self._found.warning or "the trace is too large to be shown")
+        return [known[each] for each in self._found.transactions_order or ()]
+
+    @cached_property
+    def actions(self) -> list[TraceAction]:
+        """What it did, in order.
+
+        Raises:
+            NotDerived: the traces of this lake are not classified.
+        """
+        found, written = self._written
+        return [
+            TraceAction(
+                type=action.type,
+                text=_join_parts(sentence, self._names),
+                success=action.success,
+                time=datetime.fromtimestamp(action.end_utime, UTC),
+                details=action.details,
+            )
+            for action, sentence in zip(found, written, strict=True)
+        ]
+
+    @cached_property
+    def _written(self) -> tuple[list[Action], list[WrittenAction]]:
+        """The actions, and each as a sentence."""
+        found: list[Action] = []
+        trace_id = parse_hash(self.trace_id)
+        with self._opened.source.naming_faults():
+            call = self._opened.call()
+            while len(found) % PAGE_ACTIONS == 0:
+                query = ActionsQuery(
+                    trace_id=(trace_id,), limit=PAGE_ACTIONS, offset=len(found), sort="asc"
+                )
+                page = get_actions(call, query)
+                self._names.learn(page.address_book, page.metadata)
+                found += page.actions
+                if not page.actions:
+                    break
+            return found, write_actions(found, self._names)
+
+    def tree(self) -> str:
+        """Return its transactions as lines of text, each below the one that sent its message.
+
+        A line has the account, what it was called with, the value in TON, and ✗ if it failed.
+
+        Raises:
+            RequestInvalid: the trace is too large to be shown.
+        """
+        lines = []
+        with self._opened.source.naming_faults():
+            for each, depth, _row in place_tree(self.transactions):
+                message = each.in_msg
+                call = name_call(message) or each.description.type
+                value = "" if message is None or message.value is None else write_ton(message.value)
+                mark = " ✗" if each.description.aborted else ""
+                words = f"{self._names.label(each.account)}  {call}  {value}".rstrip()
+                lines.append(f"{'  ' * depth}{'└ ' if depth else ''}{words}{mark}")
+        return "\n".join(lines)
+
+    def picture(self) -> str:
+        """Return a page of its own (HTML) with the actions and the tree, as the explorer draws it.
+
+        Raises:
+            RequestInvalid: the trace is too large to be shown.
+        """
+        style = files("tonlake.api.explorer").joinpath("static", "explorer.css")
+        with self._opened.source.naming_faults():
+            values = {
+                "tree": draw_tree(self.transactions, self._names),
+                "actions": ask_or_say(lambda: self._written[1]),
+                "trace": self._found,
+                "names": self._names,
+                "style": style.read_text(encoding="utf-8"),
+            }
+            return fill_template("trace_picture.html", values)
+
+    def _repr_html_(self) -> str | None:
+        """Return the picture for notebooks, in a frame of its own style; None: it is too large."""
+        if not self._found.transactions:
+            return None
+        page = self.picture()
+        rows = max(row for _each, _depth, row in place_tree(self.transactions[:MOST_BOXES])) + 1
+        actions = ask_or_say(lambda: len(self._written[1]))
+        height = _FRAME_PX + ROW * rows + _ACTION_PX * (actions if isinstance(actions, int) else 1)
+        return (
+            f'<iframe srcdoc="{escape(page)}" sandbox title="Trace" '
+            f'style="width:100%;height:{height}px;border:0"></iframe>'
+        )
+
+
+def open_trace(opened: Opened, any_hash: bytes) -> Trace:
+    """Return the trace of a transaction or message.
+
+    Raises:
+        AnswerNotFound, NotCovered: the lake has no such trace.
+    """
+    call = opened.call()
+    query = TracesQuery(trace_id=(find_trace(call, any_hash),), limit=1, offset=0)
+    found = answer_traces(call, query)
+    names = Names(call)
+    names.learn(found.address_book, found.metadata)
+    return Trace(opened, found.traces[0], names)
+
+
+def _join_parts(sentence: WrittenAction, names: Names) -> str:
+    return "".join(
+        names.label(part.text) if part.kind == "account" else part.text for part in sentence.parts
+    )

@@ -1,0 +1,143 @@
+"""The command ``tonlake query``: a named query, answered by DuckDB."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from tonlake.lake.command.argument import (
+    FolderOrURL,
+    LakeFolder,
+    choose_output,
+    format_option,
+    output_option,
+    read_pairs,
+    snapshot_option,
+)
+from tonlake.lake.command.cli import (
+    failing_cleanly,
+    json_option,
+    read_settings,
+    write_answer,
+)
+from tonlake.lake.log.disk import unfinished
+from tonlake.lake.settings import LakeSections
+from tonlake.lake.transfer.remote import open_views
+from tonlake.queries.errors import QueryError
+from tonlake.queries.loader import REQUIRED, find_query, load_queries
+from tonlake.queries.parameter import read_parameters
+from tonlake.queries.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.queries.loader import Parameter, Query
+
+EXIT_DATA = 1
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake query --list
+  tonlake query --list jetton_wallets
+  tonlake query accounts_by_balance --lake mainnet.lake -p limit=10
+  tonlake query v3/blocks --lake s3://bucket/mainnet -p workchain=-1 -p limit=5 --format csv
+
+The part of a name behind the last slash is enough where it is the only one. Bytes are written as
+hex, lists with commas; a missing list filters nothing.
+"""
+
+
+@click.command("query", epilog=EXAMPLES)
+@click.argument("name", required=False)
+@click.option(
+    "--lake",
+    "place",
+    type=FolderOrURL(LakeFolder(file_okay=False)),
+    help="Folder of the lake, or URL of a lake or an export.",
+)
+@click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")
+@click.option("--list", "listing", is_flag=True, help="Print the queries and what they take.")
+@json_option
+@format_option
+@output_option
+@snapshot_option
+def query_command(
+    *,
+    name: str | None,
+    place: Path | str | None,
+    options: tuple[str, ...],
+    listing: bool,
+    as_json: bool,
+    output_format: str,
+    output: Path | None,
+    snapshot: int | None,
+) -> None:
+    """Answer one of the named queries of queries/, which the API asks, too."""
+    if listing:
+        with _refusing_questions():
+            queries = [find_query(name)] if name else list(load_queries().values())
+        _print_queries(queries, as_json=as_json)
+        return
+    if name is None or place is None:
+        raise click.UsageError("name a query and a --lake, or ask for --list")
+    output_format = "json" if as_json else output_format
+    output = choose_output(output, output_format)
+    with failing_cleanly(), _refusing_questions():
+        query = find_query(name)
+        values = read_parameters(query, read_pairs(options, "--param"))
+        with (
+            open_views(place, snapshot, read_settings(LakeSections).lake) as (opened, views),
+            unfinished(output) if output else nullcontext() as path,
+        ):
+            found = Reader(opened, views).table(query.name, **values)
+            write_answer(opened, found.to_reader(), output_format, path)
+
+
+@contextmanager
+def _refusing_questions() -> Iterator[None]:
+    """Print in one line what is wrong with a question, and end with an exit code."""
+    try:
+        yield
+    except QueryError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+
+
+def _print_queries(queries: list[Query], *, as_json: bool) -> None:
+    if as_json:
+        described = [
+            {
+                "name": query.name,
+                "doc": query.doc,
+                "parameters": [_describe(each) for each in query.parameters.values()],
+                "returns": query.returns,
+            }
+            for query in queries
+        ]
+        click.echo(msgspec.json.encode(described))
+        return
+    for query in queries:
+        click.echo(f"{query.name}: {query.doc}")
+        for each in query.parameters.values():
+            default = "" if each.default is REQUIRED else f" = {_write_default(each.default)}"
+            click.echo(f"    -p {each.name} ({each.type}{default})  {each.doc}".rstrip())
+        click.echo(f"    returns {query.returns}")
+
+
+def _describe(parameter: Parameter) -> dict[str, object]:
+    required = parameter.default is REQUIRED
+    described = {"name": parameter.name, "type": parameter.type, "doc": parameter.doc}
+    return described | ({"required": True} if required else {"default": parameter.default})
+
+
+def _write_default(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+commands: list[click.Command] = [query_command]

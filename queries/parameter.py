@@ -1,0 +1,70 @@
+"""Values of a query's parameters, as people write them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonlake.queries.errors import ParameterMismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tonlake.queries.loader import Parameter, Query
+
+_WORDS = {"true": True, "false": False}
+
+
+def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, object]:
+    """Return the values of parameters; ``null`` is NULL, bytes are hex, lists have commas.
+
+    Raises:
+        ParameterMismatch: the query has no such parameter, or it is of another type.
+    """
+    unknown = sorted(options.keys() - query.parameters.keys())
+    if unknown:
+        known = ", ".join(query.parameters) or "none"
+        raise ParameterMismatch(f"query {query.name} takes no {unknown[0]!r}; it takes: {known}")
+    values = {name: _read(query.parameters[name], text) for name, text in options.items()}
+    # A missing list filters nothing.
+    lists = {name for name, item in query.parameters.items() if item.type.endswith("[]")}
+    return {name: [] for name in lists} | values
+
+
+def read_values(query: Query, values: Mapping[str, object]) -> dict[str, object]:
+    """Return values of any type, text read as ``read_parameters`` does where it is to be no text.
+
+    Raises:
+        ParameterMismatch: as ``read_parameters``.
+    """
+    written = {
+        name: text
+        for name, text in values.items()
+        if isinstance(text, str)
+        and not (name in query.parameters and query.parameters[name].type == "text")
+    }
+    return {
+        **read_parameters(query, written),
+        **{k: v for k, v in values.items() if k not in written},
+    }
+
+
+def _read(parameter: Parameter, text: str) -> object:
+    if text == "null":
+        return None
+    element = parameter.type.removesuffix("[]")
+    try:
+        if element == parameter.type:
+            return _read_one(element, text)
+        return [_read_one(element, item.strip()) for item in text.split(",") if item.strip()]
+    except (ValueError, KeyError) as error:
+        raise ParameterMismatch(
+            f"parameter {parameter.name}={text}: {parameter.type} is expected"
+        ) from error
+
+
+def _read_one(kind: str, text: str) -> object:
+    if kind == "boolean":
+        return _WORDS[text]
+    if kind == "blob":
+        return bytes.fromhex(text)
+    return text if kind == "text" else int(text)

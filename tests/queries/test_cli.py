@@ -1,0 +1,104 @@
+"""The command ``tonlake query``: the rows of the reader, a list of all queries, clear refusals."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from tests.lake.rows import commit_rows
+from tonlake.api.command.main import main
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.transfer.export import export_lake
+from tonlake.queries.loader import load_queries
+from tonlake.queries.reader import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from tests.s3 import S3Server
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["query", *map(str, arguments)], prog_name="tonlake")
+
+
+def test_the_rows_are_those_of_the_reader(demo_lake: Path, tmp_path: Path) -> None:
+    snapshot = open_snapshot(demo_lake)
+    rows = Reader(snapshot, connect(snapshot)).rows("v3/accounts_by_balance", limit=4)
+    shown = json.loads(
+        run("accounts_by_balance", "--lake", demo_lake, "-p", "limit=4", "--json").stdout
+    )
+    assert shown == [row | {"account": row["account"].hex()} for row in rows]
+    file = tmp_path / "richest.parquet"
+    done = run(
+        *("v3/accounts_by_balance", "--lake", demo_lake, "-p", "limit=4"),
+        *("--format", "parquet", "-o", file),
+    )
+    assert done.exit_code == 0
+    assert pq.read_table(file).to_pylist() == rows
+
+
+def test_bytes_and_lists_are_text(demo_lake: Path) -> None:
+    found = json.loads(run("blocks", "--lake", demo_lake, "-p", "limit=1", "--json").stdout)
+    (block,) = found
+    asked = run(
+        *("v3/blocks", "--lake", demo_lake, "-p", "limit=9", "--json"),
+        *("-p", f"root_hash={block['root_hash']}"),
+    )
+    assert json.loads(asked.stdout) == found
+
+
+def test_all_queries_are_listed() -> None:
+    listed = json.loads(run("--list", "--json").stdout)
+    queries = load_queries()
+    assert [each["name"] for each in listed] == list(queries)
+    for each in listed:
+        query = queries[each["name"]]
+        assert (each["doc"], each["returns"]) == (query.doc, query.returns)
+        assert [one["name"] for one in each["parameters"]] == list(query.parameters)
+    text = run("--list", "accounts_by_balance").stdout
+    assert text.startswith("v3/accounts_by_balance: ")
+    assert "-p limit (integer)" in text
+    assert "-p descending (boolean = true)" in run("--list", "v3/blocks").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["v3/block"], "no query is called 'v3/block'; did you mean v3/blocks"),
+        (["jetton_wallets"], "several queries are called 'jetton_wallets': pending/jetton_wallets"),
+        (["v3/blocks"], "missing ['limit']"),
+        (["v3/blocks", "-p", "limit=many"], "limit=many: integer is expected"),
+        (["v3/blocks", "-p", "limits=1"], "takes no 'limits'; it takes: workchain"),
+    ],
+)
+def test_wrong_questions_are_refused(demo_lake: Path, arguments: list[str], complaint: str) -> None:
+    done = run(*arguments, "--lake", demo_lake)
+    assert done.exit_code == 1
+    assert complaint in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_name_and_a_lake_are_needed(demo_lake: Path) -> None:
+    for arguments in ([], ["v3/blocks"], ["--lake", str(demo_lake)]):
+        done = run(*arguments)
+        assert (done.exit_code, "--list" in done.stderr) == (2, True)
+
+
+def test_object_storage_is_asked_where_it_is(s3: S3Server, tmp_path: Path) -> None:
+    lake, url = tmp_path / "lake", "s3://lakes/query"
+    commit_rows(lake, 1, 10, tables=("blocks",))
+    export_lake(lake, url)
+    here, there = (
+        run("v3/blocks", "--lake", place, "-p", "limit=5", "--json") for place in (lake, url)
+    )
+    assert (here.exit_code, there.stdout) == (0, here.stdout)
+    assert len(json.loads(there.stdout)) == 5
+    assert s3.requests
