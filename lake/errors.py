@@ -6,6 +6,7 @@ LakeError
 ├── LakeNotFound          the folder holds no lake, or a lake without any commit
 ├── SnapshotNotFound      the commit asked for is not in the log
 ├── LakeCorrupt           a file is missing, or its bytes are not those that were committed
+│   └── TableLacking      the lake is a copy without this table
 ├── LakeTooNew            a later version of this program has written to the lake
 ├── CommitError           a commit was refused; the lake is as it was before
 │   ├── RowsRejected      the rows do not fit the schema or the range
@@ -15,7 +16,8 @@ LakeError
 │   ├── UndoRefused       blocks of another chain cannot be taken out of the lake
 │   └── LakeFull          the file system has no room for a file
 ├── PieceRefused          a folder is no export, or one that this version cannot take
-├── StorageError          object storage cannot be reached, refuses, or has no such bucket
+├── StorageError          object storage, or a web server, cannot be reached or refuses
+├── SourceRefused         what a source sends is not a sound lake, or not the one copied before
 ├── EngineError           Apache Spark is not installed, or failed
 └── QueryError            a person's SQL cannot be answered
 """
@@ -52,6 +54,17 @@ class LakeCorrupt(LakeError):
         self.reason = reason
         super().__init__(
             f"lake file {file}: {reason}; restore it from a copy, or ingest into a new lake"
+        )
+
+
+class TableLacking(LakeCorrupt):
+    """The lake is a copy without this table."""
+
+    def __init__(self, table: str) -> None:
+        """Name the table."""
+        super().__init__(table, "this lake is a copy without that table")
+        self.args = (
+            f"this lake is a copy without the table {table}: pull it, or all, into a new lake",
         )
 
 
@@ -100,7 +113,16 @@ class PieceRefused(LakeError):
 
 
 class StorageError(LakeError):
-    """Object storage cannot be reached, refuses, or has no such bucket; the message has advice."""
+    """Object storage or a web server cannot be reached, refuses, or has no such bucket."""
+
+
+class SourceRefused(LakeError):
+    """What the source of a copy sends is not a sound lake, or not the one copied before."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        """Name the file, relative to the source, and what is wrong with it."""
+        self.file = file
+        super().__init__(f"the source's file {file!r}: {reason}; the copy stays as it is")
 
 
 class EngineError(LakeError):

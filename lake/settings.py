@@ -1,7 +1,7 @@
-"""Settings of the lake, section ``[lake]``: files, indexes, maintenance and DuckDB.
+"""Settings of the lake: ``[lake]``, files, indexes, maintenance and DuckDB; and ``[pull]``.
 
 The command that runs composes the sections of all packages and loads their values; what the lake
-reads of them is this struct alone.
+reads of them are these structs alone.
 """
 
 from __future__ import annotations
@@ -77,7 +77,20 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     duckdb_threads: Annotated[int, Meta(description="Threads of DuckDB", ge=1)] = 2
 
 
+class PullSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a lake is copied from another."""
+
+    key: Annotated[
+        str, Meta(description="API key for the service that a lake is pulled from; empty: none")
+    ] = ""
+    poll_ms: Annotated[
+        int,
+        Meta(description="Milliseconds between requests for a new commit with --follow", ge=1),
+    ] = 200
+
+
 class LakeSections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The section that the lake's commands read, as programs compose it with others."""
+    """The sections that the lake's commands read, as programs compose them with others."""
 
     lake: LakeSettings = LakeSettings()
+    pull: PullSettings = PullSettings()

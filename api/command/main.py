@@ -26,6 +26,7 @@ MODULES = {
     "ingest": "tonlake.ingest.command.ingest",
     "key": "tonlake.api.access.cli",
     "query": "tonlake.queries.cli",
+    "pull": "tonlake.lake.command.pull",
     "rebuild": "tonlake.ingest.command.rebuild",
     "schema": "tonlake.lake.command.cli",
     "serve": "tonlake.api.command.serve",

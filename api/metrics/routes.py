@@ -84,7 +84,8 @@ def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
     yield _gauge("lake_last_mc_seqno", "Newest masterchain block", snapshot.last_mc_seqno)
     yield _gauge("lake_missing_mc_blocks", "Masterchain blocks missing in between", lag.holes)
     yield _gauge("lake_holes", "Stretches of missing blocks", len(snapshot.ranges) - 1)
-    yield _gauge("lake_damaged_tables", "Tables with a damaged file", len(snapshot.damaged))
+    damaged = len(snapshot.damaged) - len(snapshot.lacking)
+    yield _gauge("lake_damaged_tables", "Tables with a damaged file", damaged)
     if lag.lag_s is not None:
         yield _gauge("lake_lag_seconds", "Time the lake is behind its node", lag.lag_s)
     if lag.block_age_s is not None:

@@ -12,6 +12,7 @@ import click
 from tonlake.lake.duck.connection import name_root
 from tonlake.lake.errors import LakeMisplaced
 from tonlake.lake.storage.storage import is_url
+from tonlake.lake.storage.web import is_web
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,18 +40,21 @@ class FolderOrURL(click.ParamType[Path | str]):
 
     name = "FOLDER|s3://BUCKET/PREFIX"
 
-    def __init__(self, folder: click.Path) -> None:
-        """Take the type of local folders."""
-        self._folder = folder
+    def __init__(self, folder: click.Path, *, web: bool = False) -> None:
+        """Take the type of local folders, and whether one on a web server will do."""
+        self._folder, self._web = folder, web
 
     def convert(
         self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
     ) -> Path | str:
         """Return a URL as it is, anything else as a path; or end the command."""
-        if isinstance(value, str) and is_url(value):
+        if isinstance(value, str) and (is_url(value) or (self._web and is_web(value))):
             return value
         return Path(os.fsdecode(self._folder.convert(value, param, ctx)))
 
+
+SOURCE = FolderOrURL(click.Path(exists=True, file_okay=False), web=True)
+"""Where a lake is copied from."""
 
 place_option = click.option(
     "--lake",

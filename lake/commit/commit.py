@@ -207,10 +207,10 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
             final = lake_dir / LOG_FOLDER / checkpoint_name(after.number)
             write_file(final, encode_entry(after)[0], "checkpoint")
         if commit.number % (CHECKPOINT_COMMITS * KEPT_CHECKPOINTS) == 0:
-            _thin_checkpoints(lake_dir, commit.number)
+            thin_checkpoints(lake_dir, commit.number)
 
 
-def _thin_checkpoints(lake_dir: Path, newest: int) -> None:
+def thin_checkpoints(lake_dir: Path, newest: int) -> None:
     """Remove most checkpoints of long ago; a reader that misses one takes the one before."""
     span = CHECKPOINT_COMMITS * KEPT_CHECKPOINTS
     for number in list_log(lake_dir)[1]:
@@ -227,7 +227,7 @@ def _write_entry(lake_dir: Path, commit: Commit) -> str:
     data, digest = encode_entry(commit)
     entry = lake_dir / LOG_FOLDER / entry_name(commit.number)
     try:
-        _link_entry(write_temporary(entry, data, "log"), entry)
+        link_entry(write_temporary(entry, data, "log"), entry)
     except (OSError, LakeFull):
         remove_files(lake_dir, commit.added)
         raise
@@ -237,7 +237,13 @@ def _write_entry(lake_dir: Path, commit: Commit) -> str:
     return digest
 
 
-def _link_entry(temporary: Path, entry: Path) -> None:
+def link_entry(temporary: Path, entry: Path) -> None:
+    """Give a synced temporary file its place in the log; the caller syncs the folder.
+
+    Raises:
+        CommitConflict: another writer took the place.
+        LakeFull: no room.
+    """
     try:
         with naming_full_disk(entry):
             os.link(temporary, entry)

@@ -272,7 +272,11 @@ class Index:
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:
-    """Return the index of a snapshot; None without the extension: SQL answers all."""
-    if NATIVE is None:
+    """Return the index of a snapshot; None where SQL answers all.
+
+    That is without the extension, and in a copy without some tables: an index that is made of
+    fewer would find nothing where SQL names the table that lacks.
+    """
+    if NATIVE is None or snapshot.lacking:
         return None
     return Index(snapshot, open_segments(snapshot, settings), open_cells(snapshot, settings))

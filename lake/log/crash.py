@@ -40,6 +40,10 @@ POINTS = (
     "compact.renamed",
     "compact.folders_synced",
     "sweep.removed",
+    "pull.staged",
+    "pull.copied",
+    "pull.adopted",
+    "pull.filled",
 )
 """Every point of this package, in the order in which a commit passes them."""
 

@@ -59,6 +59,11 @@ def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]
         data = (lake_dir / file).read_bytes()
     except FileNotFoundError as error:
         raise LakeCorrupt(file, "it is missing") from error
+    return parse_body(file, data, kind)
+
+
+def parse_body(file: str, data: bytes, kind: type[_Body]) -> tuple[_Body, str]:
+    """Return the body in the bytes of a file of the log, and its digest; raises as above."""
     try:
         envelope = msgspec.json.decode(data, type=Envelope)
         raw = envelope.body

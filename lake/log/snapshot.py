@@ -9,7 +9,9 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tonlake.lake.errors import TableLacking
 from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.selection import list_lacking
 from tonlake.lake.log.state import SEGMENT_FOLDER, read_commit, read_state
 from tonlake.lake.log.watch import REST, FileWatch
 from tonlake.lake.schema import TABLES
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """The lake as of one commit; ``damaged`` maps tables that cannot be asked to the reason."""
+    """The lake as of one commit; ``damaged`` maps tables that cannot be asked to the reason.
+
+    That is damage, or that the lake is a copy without the table.
+    """
 
     def __init__(self, lake_dir: Path, state: LogState, damage: Iterable[LakeCorrupt] = ()) -> None:
         """Take the state after a commit; ``open_snapshot`` is the way to get one."""
@@ -62,8 +67,15 @@ class Snapshot:
 
     def is_sound_until(self, now_s: float) -> bool:
         """Whether no file was found damaged, and all of them were looked at not long ago."""
-        is_whole = not self.damaged and len(self.segments) == len(self.state.segments)
-        return is_whole and not self.watch.damaged and now_s < self.checked_until_s
+        is_sound = all(isinstance(error, TableLacking) for error in self.damaged.values())
+        is_sound = is_sound and len(self.segments) == len(self.state.segments)
+        return is_sound and not self.watch.damaged and now_s < self.checked_until_s
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """Tables that the lake was copied without."""
+        errors = self.damaged.values()
+        return tuple(error.file for error in errors if isinstance(error, TableLacking))
 
     @cached_property
     def commits(self) -> tuple[Commit, ...]:
@@ -112,11 +124,12 @@ def open_snapshot(
     """
     state = read_state(lake_dir, number) if log is None else log.find(number)
     if not check_digests:
-        return Snapshot(lake_dir, state)
+        return Snapshot(lake_dir, state, list_lacking(lake_dir))
     began_s = clock()
     trusted = earlier if earlier and earlier.is_sound_until(began_s) else None
     files = trusted.list_new(state) if trusted else (*state.files, *state.segments)
-    snapshot = Snapshot(lake_dir, state, find_damage(lake_dir, files, trust_earlier=True))
+    damage = find_damage(lake_dir, files, trust_earlier=True)
+    snapshot = Snapshot(lake_dir, state, [*list_lacking(lake_dir), *damage])
     ended_s = clock()
     snapshot.checked_until_s = (
         trusted.checked_until_s if trusted else ended_s + REST * (ended_s - began_s)

@@ -8,7 +8,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
@@ -19,6 +19,7 @@ from tonlake.lake.storage.fault import explain, find_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
 _URL = re.compile(r"s3a?://(?P<bucket>[^/]*)/*(?P<prefix>.*?)/*")
 _NO_FILE = {fs.FileType.Directory, fs.FileType.Unknown}
@@ -28,6 +29,23 @@ _THREADS = 8
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+
+
+class Readable(Protocol):
+    """Bytes that are read one after the other."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most so many bytes; none at the end."""
+
+
+class Source(Protocol):
+    """A folder that is only read: a ``Storage``, or one that a web server has."""
+
+    name: str
+    is_local: bool
+
+    def open(self, path: str) -> AbstractContextManager[Readable]:
+        """Open a file for reading; raises as ``Storage.open``."""
 
 
 class Storage:
@@ -193,7 +211,7 @@ def open_storage(place: str | Path) -> Storage:
 
 
 def work_through(
-    work: Callable[[_Item], _Result], items: Sequence[_Item], *storages: Storage
+    work: Callable[[_Item], _Result], items: Sequence[_Item], *storages: Source
 ) -> Iterator[_Result]:
     """Yield the result for each item, in order; several at a time where a storage is remote.
 

@@ -1,7 +1,7 @@
-"""What a manifest may claim: checked before the first byte is copied.
+"""What a manifest, or an entry of another lake's log, may claim: checked before a byte is copied.
 
-An export comes from elsewhere, so nothing in it is trusted: paths follow from digests, ranges
-from each other, sizes and rows from the files.
+Either comes from elsewhere, so nothing in it is trusted: paths follow from digests, ranges from
+each other, sizes and rows from the files.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tonlake.lake.commit.validation import is_day
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.index.builder.place import range_of, segment_path
 from tonlake.lake.log.place import path_at, read_place
-from tonlake.lake.log.state import SEGMENT_FOLDER
-from tonlake.lake.schema import BLOCKS
+from tonlake.lake.log.state import SEGMENT_FOLDER, overlaps
+from tonlake.lake.schema import BLOCKS, TABLES
 from tonlake.lake.storage.storage import work_through
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
 
     from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import DataFile, Network
+    from tonlake.lake.log.selection import Selection
+    from tonlake.lake.log.state import Commit, DataFile, Network, Range
     from tonlake.lake.storage.storage import Storage
     from tonlake.lake.transfer.manifest import BlockRange, Manifest
 
@@ -44,7 +45,7 @@ def check_manifest(manifest: Manifest) -> None:
         PieceRefused: it contradicts itself, names something else than files of a lake, or blocks
             that no chain has.
     """
-    _check_network(manifest.network)
+    check_network(manifest.network)
     _check_ranges(manifest.ranges)
     files = (*manifest.files, *manifest.segments)
     for path, count in Counter(file.path for file in files).items():
@@ -52,8 +53,8 @@ def check_manifest(manifest: Manifest) -> None:
             raise PieceRefused(f"the export lists {path!r} {count} times")
     places = {each.place for each in manifest.ranges}
     for file in files:
-        _check_file(file)
-    counts = Counter((file.table, _check_path(manifest, file, places)) for file in manifest.files)
+        check_file(file)
+    counts = Counter((file.table, _check_place(manifest, file, places)) for file in manifest.files)
     for (table, place), count in counts.items():
         if count > 1:
             raise PieceRefused(f"the export lists {count} files of {table} for {place}")
@@ -62,7 +63,8 @@ def check_manifest(manifest: Manifest) -> None:
     _check_blocks(manifest)
 
 
-def _check_network(network: Network | None) -> None:
+def check_network(network: Network | None) -> None:
+    """Refuse hashes of a zero state that are none; raises as above."""
     if network is None:
         return
     hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
@@ -83,44 +85,73 @@ def _check_ranges(ranges: Sequence[BlockRange]) -> None:
         before = last
         if not is_day(each.day):
             raise PieceRefused(f"{each.day!r} is no day")
-        for shard, (low, high) in each.shards.items():
-            if _SHARD.fullmatch(shard) is None or not 0 <= low <= high <= SEQNO_LIMIT:
-                raise PieceRefused(f"{shard!r}: {low}..{high} are no blocks of a shard")
+        check_shards(each.shards)
 
 
-def _check_file(file: DataFile) -> None:
+def check_shards(shards: Mapping[str, Range]) -> None:
+    """Refuse blocks that no shard has; raises as above."""
+    for shard, (low, high) in shards.items():
+        if _SHARD.fullmatch(shard) is None or not 0 <= low <= high <= SEQNO_LIMIT:
+            raise PieceRefused(f"{shard!r}: {low}..{high} are no blocks of a shard")
+
+
+def check_file(file: DataFile) -> None:
+    """Refuse a file without digest, or of no possible size; raises as above."""
     if _SHA256.fullmatch(file.sha256) is None:
         raise PieceRefused(f"{file.path!r} has no SHA-256")
     if file.bytes <= 0 or file.rows < 0:
         raise PieceRefused(f"{file.path!r} claims {file.bytes} bytes and {file.rows} rows")
 
 
-def _check_path(manifest: Manifest, file: DataFile, places: set[Place]) -> Place:
-    """Return the place of a data file, whose path must follow from table, place and digest."""
+def _check_place(manifest: Manifest, file: DataFile, places: set[Place]) -> Place:
+    """Return the place of a data file, which must be one of the export."""
+    place = check_path(file)
+    if not (manifest.whole if place.is_open else place in places):
+        raise PieceRefused(f"{file.path!r} is of no blocks that the export has")
+    return place
+
+
+def check_path(file: DataFile) -> Place:
+    """Return the place of a data file, whose path must follow from table, place and digest.
+
+    Raises:
+        PieceRefused: it does not, or the day is none.
+    """
     try:
         place = read_place(file.path)
     except ValueError:
         raise PieceRefused(f"{file.path!r} is no path of a lake's file") from None
     if path_at(file.table, place, file.sha256) != file.path:
         raise PieceRefused(f"{file.path!r} is no path of a lake's file: it is of another table")
-    if place.is_open and not is_day(place.day):
+    if not is_day(place.day):
         raise PieceRefused(f"{place.day!r} is no day")
-    if not (manifest.whole if place.is_open else place in places):
-        raise PieceRefused(f"{file.path!r} is of no blocks that the export has")
     return place
 
 
 def _check_segment(manifest: Manifest, segment: DataFile) -> None:
-    """Refuse an index segment of blocks, or with a digest, that the export does not have."""
+    """Refuse an index segment of blocks that the export does not have."""
+    if not manifest.whole:
+        raise PieceRefused(f"{segment.path!r} is no path of a lake's file")
+    newest = manifest.ranges[-1].last_mc_seqno if manifest.ranges else 0
+    if check_segment(segment)[1] > newest:
+        raise PieceRefused(f"{segment.path!r} is an index of no blocks that the export has")
+
+
+def check_segment(segment: DataFile) -> Range:
+    """Return the range of an index segment, whose path must follow from it and the digest.
+
+    Raises:
+        PieceRefused: it does not.
+    """
     try:
         first, last = range_of(segment)
     except ValueError:
         first, last = 0, 0
-    if first < 1 or segment.table != SEGMENT_FOLDER or not manifest.whole:
+    if first < 1 or segment.table != SEGMENT_FOLDER:
         raise PieceRefused(f"{segment.path!r} is no path of a lake's file")
-    newest = manifest.ranges[-1].last_mc_seqno if manifest.ranges else 0
-    if not first <= last <= newest or segment.path != segment_path((first, last), segment.sha256):
+    if first > last or segment.path != segment_path((first, last), segment.sha256):
         raise PieceRefused(f"{segment.path!r} is an index of no blocks that the export has")
+    return first, last
 
 
 def _check_blocks(manifest: Manifest) -> None:
@@ -163,3 +194,44 @@ def _check_claims(storage: Storage, standing: Mapping[str, FileInfo], file: Data
         raise LakeCorrupt(file.path, f"it cannot be read ({error})") from error
     if rows != file.rows:
         raise LakeCorrupt(file.path, f"it has {rows} rows instead of {file.rows}")
+
+
+def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
+    """Refuse an entry that no lake with the blocks ``held`` can have.
+
+    Raises:
+        PieceRefused: it names something else than files of a lake, or blocks that no chain has.
+    """
+    first, last = commit.first_mc_seqno, commit.last_mc_seqno
+    if not 1 <= first <= last <= SEQNO_LIMIT:
+        raise PieceRefused(f"{first}..{last} is no range of masterchain blocks")
+    if not is_day(commit.day):
+        raise PieceRefused(f"{commit.day!r} is no day")
+    if commit.has_blocks and overlaps(held, (first, last)):
+        raise PieceRefused(f"masterchain blocks {first}..{last} are there already")
+    check_network(commit.network)
+    check_shards(commit.shards)
+    for file in commit.added:
+        check_file(file)
+        check_path(file)
+    for path in commit.removed:
+        try:
+            read_place(path)
+        except ValueError:
+            raise PieceRefused(f"{path!r} is no path of a lake's file") from None
+    for segment in commit.segments or ():
+        check_file(segment)
+        check_segment(segment)
+    for file in commit.added:
+        if file.table not in TABLES:
+            raise PieceRefused(f"this version of tonlake knows no table {file.table!r}")
+
+
+def check_selection(selection: Selection) -> None:
+    """Refuse days that are none, and tables that no lake has; raises as above."""
+    for day in (selection.first_day, selection.last_day):
+        if day is not None and not is_day(day):
+            raise PieceRefused(f"{day!r} is no day")
+    for name in selection.tables or ():
+        if name not in TABLES:
+            raise PieceRefused(f"this version of tonlake knows no table {name!r}")

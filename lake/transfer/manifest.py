@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyarrow.fs import FileInfo
 
-    from tonlake.lake.storage.storage import Storage
+    from tonlake.lake.storage.storage import Source, Storage
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -159,7 +159,7 @@ def check_version(manifest: Manifest) -> None:
 
 
 def copy_file(
-    source: Storage, target: Storage, file: DataFile, standing: Mapping[str, FileInfo]
+    source: Source, target: Storage, file: DataFile, standing: Mapping[str, FileInfo]
 ) -> bool:
     """Copy one file and compare it with its digest; False if the copy was there already.
 
@@ -180,10 +180,15 @@ def copy_file(
     return True
 
 
-def _read_chunks(storage: Storage, file: DataFile) -> Iterator[bytes]:
+def _read_chunks(storage: Source, file: DataFile) -> Iterator[bytes]:
+    """Yield the bytes of a file; one that is larger than it should be is not read to its end."""
+    size = 0
     try:
         with storage.open(file.path) as stream:
             while chunk := stream.read(_CHUNK_BYTES):
+                size += len(chunk)
+                if size > file.bytes:
+                    raise LakeCorrupt(file.path, f"it has more than {file.bytes} bytes")
                 yield chunk
     except OSError as error:
         raise LakeCorrupt(file.path, f"it cannot be read ({error})") from error

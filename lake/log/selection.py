@@ -1,0 +1,85 @@
+"""Which days and tables a lake has that is a partial copy of another: a file beside its log.
+
+A lake without this file lacks nothing. It is written before the first commit of the copy, and
+never changed after that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.lake.errors import TableLacking
+from tonlake.lake.log.envelope import read_body
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.schema import BLOCKS, TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SELECTION_FILE = f"{LOG_FOLDER}/selection.json"
+
+
+class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """UTC days ``YYYY-MM-DD``, both ends included, and names of tables; None: no bound, and all."""
+
+    first_day: str | None = None
+    last_day: str | None = None
+    tables: tuple[str, ...] | None = None
+
+    def has(self, path: str) -> bool:
+        """Whether the data file of a path is of these days and tables."""
+        is_chosen = self.tables is None or path[: path.find("/")] in self.tables
+        return is_chosen and self.has_day(read_place(path).day)
+
+    def has_day(self, day: str) -> bool:
+        """Whether a day is one of these."""
+        return (self.first_day or "") <= day and (self.last_day is None or day <= self.last_day)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The tables that are left out."""
+        return () if self.tables is None else tuple(sorted(TABLES.keys() - set(self.tables)))
+
+    def narrow(self, other: Selection) -> Selection:
+        """Return what both have."""
+        last_days = [day for day in (self.last_day, other.last_day) if day is not None]
+        chosen = self.tables if other.tables is None else other.tables
+        if self.tables is not None and other.tables is not None:
+            chosen = tuple(name for name in self.tables if name in other.tables)
+        first_day = max(self.first_day or "", other.first_day or "") or None
+        return Selection(first_day, min(last_days, default=None), chosen)
+
+
+WHOLE = Selection()
+"""Every day and table."""
+
+
+def select_tables(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of tables in order, ``blocks`` among them: without it a lake has no ranges.
+
+    Raises:
+        ValueError: there is no table of a name.
+    """
+    unknown = sorted(set(names) - TABLES.keys())
+    if unknown:
+        raise ValueError(f"there is no table {unknown[0]!r}: tonlake schema lists them")
+    return tuple(sorted({*names, BLOCKS.name}))
+
+
+def read_selection(lake_dir: Path) -> Selection:
+    """Return what a lake has of its source, ``WHOLE`` where nothing says otherwise.
+
+    Raises:
+        LakeCorrupt: the file is damaged.
+    """
+    if not (lake_dir / SELECTION_FILE).exists():
+        return WHOLE
+    return read_body(lake_dir, SELECTION_FILE, Selection)[0]
+
+
+def list_lacking(lake_dir: Path) -> list[TableLacking]:
+    """Return an error for each table that a lake was copied without; raises as above."""
+    return [TableLacking(name) for name in read_selection(lake_dir).lacking]

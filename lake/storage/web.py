@@ -1,0 +1,176 @@
+"""A folder on a web server, which is only read: any that serves files as they are.
+
+A download that breaks off goes on where it was, by a range; where the server has no ranges, what
+came before is read once more and passed over. What came is checked by the reader.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from tonlake.lake.errors import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from contextlib import AbstractContextManager
+
+    import httpx
+
+_CONNECT_S, _READ_S = 10, 60
+_CHUNK_BYTES = 1 << 18
+_ATTEMPTS = 5
+"""How often a request is sent until an answer gets on."""
+
+_PAUSE_S, _MOST_PAUSE_S = 0.1, 30.0
+_GONE = {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
+_BUSY = {
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+}
+_URL = re.compile(r"https?://[^/?#]+[^?#]*")
+
+
+def is_web(place: str) -> bool:
+    """Whether a place is on a web server."""
+    return place.startswith(("http://", "https://"))
+
+
+class WebFolder:
+    """A folder below a URL; any number of threads may read its files."""
+
+    is_local = False
+
+    def __init__(self, url: str, key: str = "") -> None:
+        """Take the URL, and the API key of a service that wants one; nothing is asked yet.
+
+        Raises:
+            StorageError: it is no URL of a folder.
+        """
+        # A tenth of a second, which only commands that ask a server spend.
+        import httpx  # noqa: PLC0415 - as above
+
+        if _URL.fullmatch(url) is None:
+            raise StorageError(f"{url} is no URL of a folder: write https://host/path")
+        headers = {"Accept-Encoding": "identity", "User-Agent": "tonlake"}
+        if key:
+            headers["X-API-Key"] = key
+        try:
+            self._base = httpx.URL(url.rstrip("/") + "/")
+        except httpx.InvalidURL as error:
+            raise StorageError(f"{url} is no URL ({error})") from error
+        self.name = str(self._base.copy_with(userinfo=b""))[:-1]
+        self._transport_error = httpx.TransportError
+        self._client = httpx.Client(
+            headers=headers, timeout=httpx.Timeout(_READ_S, connect=_CONNECT_S)
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    @contextmanager
+    def open(self, path: str) -> Iterator[_Body]:
+        """Open a file for reading.
+
+        Raises:
+            FileNotFoundError: it is not there; PermissionError: or the server does not say.
+            StorageError: the server cannot be reached, breaks off again and again, or refuses.
+        """
+        parts = self._download(path)
+        try:
+            yield _Body(parts)
+        finally:
+            parts.close()
+
+    def _download(self, path: str) -> Generator[bytes]:
+        """Yield the bytes of a file; an answer that breaks off is followed by another."""
+        at, attempts = 0, 0
+        while True:
+            wait_s = min(_PAUSE_S * 2**attempts, _MOST_PAUSE_S)
+            attempts += 1
+            try:
+                with self._ask(path, at) as answer:
+                    status = answer.status_code
+                    if status not in _BUSY:
+                        passed = self._find_begin(path, answer, at)
+                        if passed is None:
+                            return
+                        for part in answer.iter_raw(_CHUNK_BYTES):
+                            new = part[max(0, at - passed) :]
+                            passed += len(part)
+                            if new:
+                                at, attempts = at + len(new), 0
+                                yield new
+                        return
+                    reason = f"it answers {status}"
+                    wait_s = _read_wait(answer.headers.get("retry-after"), wait_s)
+            except self._transport_error as error:
+                reason = str(error) or type(error).__name__
+            if attempts >= _ATTEMPTS:
+                raise StorageError(
+                    f"{self.name} cannot be reached, or broke off ({path}: {reason}): check the "
+                    "URL and the network, and run the same command again"
+                )
+            time.sleep(wait_s)
+
+    def _ask(self, path: str, at: int) -> AbstractContextManager[httpx.Response]:
+        headers = {"Range": f"bytes={at}-"} if at else {}
+        return self._client.stream("GET", self._base.join(path), headers=headers)
+
+    def _find_begin(self, path: str, answer: httpx.Response, at: int) -> int | None:
+        """Return at which byte of the file an answer begins; None: all came. Raises as ``open``."""
+        status = answer.status_code
+        if status == HTTPStatus.OK:
+            return 0
+        begin = f"bytes {at}-"
+        if status == HTTPStatus.PARTIAL_CONTENT and at:
+            if answer.headers.get("content-range", "").startswith(begin):
+                return at
+            raise StorageError(f"{self.name} answers with another part of {path} than asked for")
+        if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and at:
+            return None
+        if status in _GONE:
+            raise FileNotFoundError(f"{self.name}/{path}: the server answers {status}")
+        if status == HTTPStatus.FORBIDDEN:
+            raise PermissionError(f"{self.name}/{path}: the server answers {status}")
+        if status == HTTPStatus.UNAUTHORIZED:
+            raise StorageError(
+                f"{self.name} wants an API key: set [pull] key, or TONLAKE_PULL_KEY in the "
+                "environment"
+            )
+        if answer.has_redirect_location:
+            where = answer.headers["location"].removesuffix(path)
+            raise StorageError(f"{self.name} is elsewhere: name {where} in its place")
+        raise StorageError(f"{self.name} answers {status} for {path}")
+
+
+class _Body:
+    """The bytes of a file, as much at a time as is asked for."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts, self._held = parts, bytearray()
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most so many bytes; none at the end."""
+        while len(self._held) < size:
+            part = next(self._parts, None)
+            if part is None:
+                break
+            self._held += part
+        found = bytes(self._held[:size])
+        del self._held[:size]
+        return found
+
+
+def _read_wait(text: str | None, otherwise_s: float) -> float:
+    """Return how long a server wants to be left alone, in seconds; within reason."""
+    if text is None or not text.isdecimal():
+        return otherwise_s
+    return min(float(text), _MOST_PAUSE_S)

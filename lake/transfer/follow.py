@@ -1,0 +1,185 @@
+"""Copies a lake commit by commit, as they come.
+
+Beside a server in a process of its own, ``python -m tonlake.lake.transfer.follow``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from tonlake.lake.errors import LakeError, LakeFull, StorageError
+from tonlake.lake.log.following import Following, write_following
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
+from tonlake.lake.log.selection import WHOLE
+from tonlake.lake.process.child import run_child
+from tonlake.lake.settings import LakeSections
+from tonlake.lake.transfer.pull import open_pull
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.lake.log.selection import Selection
+    from tonlake.lake.transfer.pull import Puller, PullReport
+
+CHECK_EVERY_S = 10.0
+"""How often a source without new commits is asked whether it still has the newest one."""
+
+WRITE_EVERY_S = 0.5
+PAUSE_S = 1.0
+"""How long a source that cannot be reached is left alone."""
+
+EXIT_REFUSED = 1
+
+
+class PullFollower:
+    """Copies every new commit of a source, and keeps the status file of the copy up to date."""
+
+    def __init__(
+        self,
+        puller: Puller,
+        settings: LakeSections,
+        *,
+        notify: Callable[[str], None],
+        on_report: Callable[[PullReport], None] = lambda _report: None,
+    ) -> None:
+        """Take what copies; ``notify`` takes problems, each once."""
+        self._puller, self._settings = puller, settings
+        self._notify, self._on_report = notify, on_report
+        self._note = Following(os.getpid(), 0.0)
+        self._written_s = self._swept_s = self._checked_s = time.monotonic()
+        self._orphans: frozenset[Path] = frozenset()
+
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Copy until ``is_over``; a source that cannot be reached is asked again.
+
+        Raises:
+            LakeError: what it sent is refused; the copy is as before.
+        """
+        problem: str | None = None
+        try:
+            while not is_over():
+                try:
+                    found = self._step()
+                    problem, pause_s = None, 0.0 if found else self._settings.pull.poll_ms / 1000
+                except (StorageError, LakeFull) as error:
+                    if str(error) != problem:
+                        self._notify(str(error))
+                    problem, pause_s = str(error), PAUSE_S
+                self._write(problem)
+                time.sleep(pause_s)
+        except LakeError as error:
+            problem = str(error)
+            raise
+        finally:
+            self._write(problem, stopped=problem is None)
+
+    def _step(self) -> bool:
+        """Copy what is new; return whether there was something."""
+        report = self._puller.bring()
+        now_s = time.monotonic()
+        self._note = msgspec.structs.replace(
+            self._note,
+            looked_at=time.time(),
+            node_last_mc_seqno=report.ranges[-1][1],
+            lake_last_mc_seqno=report.ranges[-1][1],
+        )
+        if report.commits:
+            self._checked_s = now_s
+            self._written_s = 0.0
+            self._on_report(report)
+            self._sweep(now_s)
+        elif now_s - self._checked_s > CHECK_EVERY_S:
+            self._puller.check_newest()
+            self._checked_s = now_s
+        return bool(report.commits)
+
+    def _sweep(self, now_s: float) -> None:
+        """Remove what the source has merged; only what the sweep before has seen already."""
+        grace_s = self._settings.lake.orphan_grace_s
+        if now_s - self._swept_s > grace_s:
+            lake_dir = self._puller.lake_dir
+            sweep_orphans(lake_dir, grace_s, self._orphans)
+            self._orphans = frozenset(list_orphans(lake_dir, LogReader(lake_dir).read()))
+            self._swept_s = now_s
+
+    def _write(self, problem: str | None, *, stopped: bool = False) -> None:
+        now_s = time.monotonic()
+        is_due = now_s - self._written_s > WRITE_EVERY_S
+        if is_due or stopped or problem != self._note.problem:
+            self._note = msgspec.structs.replace(self._note, problem=problem, stopped=stopped)
+            write_following(self._puller.lake_dir, self._note)
+            self._written_s = now_s
+
+
+def follow_source(
+    place: Path | str,
+    lake_dir: Path,
+    selection: Selection,
+    settings: LakeSections,
+    *,
+    notify: Callable[[str], None],
+    on_report: Callable[[PullReport], None] = lambda _report: None,
+) -> None:
+    """Copy every commit of a source until the process is interrupted.
+
+    Raises:
+        LakeError: as ``open_pull`` and ``PullFollower.run``.
+    """
+    while True:
+        try:
+            with open_pull(place, lake_dir, selection, key=settings.pull.key) as puller:
+                PullFollower(puller, settings, notify=notify, on_report=on_report).run(
+                    lambda: False
+                )
+        except StorageError as error:  # before it could begin
+            notify(str(error))
+            time.sleep(PAUSE_S)
+
+
+def name_puller(place: str, lake_dir: Path, settings: LakeSections) -> list[str]:
+    """Return the command that starts a process which copies a lake for a server."""
+    sections = {name: getattr(settings, name) for name in LakeSections.__struct_fields__}
+    options = ["--source", place, "--lake", str(lake_dir)]
+    options += ["--settings", msgspec.json.encode(sections).decode()]
+    return [sys.executable, "-P", "-m", "tonlake.lake.transfer.follow", *options]
+
+
+def _follow(place: str, lake_dir: Path, settings: LakeSections) -> int:
+    try:
+        follow_source(place, lake_dir, WHOLE, settings, notify=_notify)
+    except (LakeError, OSError) as error:
+        _notify(str(error))
+    return EXIT_REFUSED
+
+
+def _notify(text: str) -> None:
+    # A full disk must not end the follower.
+    with suppress(OSError):
+        sys.stderr.write(f"pull: {text}\n")
+        sys.stderr.flush()
+
+
+def main() -> NoReturn:
+    """Run the process."""
+    parser = argparse.ArgumentParser(
+        prog="tonlake.lake.transfer.follow", description="Copy a lake as it grows."
+    )
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--lake", type=Path, required=True)
+    parser.add_argument("--settings", required=True)
+    options = parser.parse_args()
+    settings = msgspec.json.decode(options.settings, type=LakeSections)
+    run_child(lambda: _follow(options.source, options.lake, settings))
+
+
+if __name__ == "__main__":
+    main()
