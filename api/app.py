@@ -16,6 +16,7 @@ from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
 import tonlake.api.metrics.routes
+import tonlake.api.publish.routes
 import tonlake.api.sql.routes
 import tonlake.api.stream.routes
 import tonlake.api.v2.routes
@@ -113,6 +114,7 @@ def create_app(
         connections.start(asyncio.get_running_loop())
 
     parts = {
+        "lake_dir": lake_dir,
         "holder": holder,
         "settings": settings,
         "tvm": tvm,
@@ -167,6 +169,7 @@ def create_application(
             *service.routes,
             *docs.routes,
             *tonlake.api.metrics.routes.routes,
+            *tonlake.api.publish.routes.routes,
             *tonlake.api.sql.routes.routes,
             *tonlake.api.stream.routes.routes,
             create_router(explain_error),

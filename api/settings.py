@@ -82,6 +82,13 @@ class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     anonymous_rps: Annotated[
         int, Meta(description="Requests per second of one address without an API key", ge=1)
     ] = 1
+    publish: Annotated[
+        bool,
+        Meta(
+            description="Serve the lake's own files below /lake, for tonlake pull; with a key,"
+            " except to this machine"
+        ),
+    ] = False
     trusted_proxies: Annotated[
         str,
         Meta(

@@ -77,6 +77,19 @@ class AccessRules:
             raise KeyMissing(KEY_WANTED)
 
 
+def check_key(scope: Scope, host: str) -> None:
+    """Refuse a request without a key, unless it comes from this machine, which alone can ask.
+
+    ``host`` is the address that the service listens on.
+
+    Raises:
+        KeyMissing: others may ask as well, and there is no key.
+    """
+    state = scope["state"]
+    if not (is_own_machine(host) and FORWARDED not in state) and KEY_ID not in state:
+        raise KeyMissing(KEY_WANTED)
+
+
 def limits_rates(chosen: str, host: str) -> bool:
     """Return whether rates are limited; ``auto`` limits them where others reach ``host``."""
     return {"on": True, "off": False, "auto": not is_own_machine(host)}[chosen]

@@ -11,6 +11,7 @@ import socket
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,12 +28,14 @@ from tonlake.ingest.command.metadata import name_fetcher
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
+from tonlake.lake.command.argument import SOURCE
 from tonlake.lake.command.cli import LAKE_FOLDER
 from tonlake.lake.errors import LakeError, SettingsError
 from tonlake.lake.process.memory import hold_little
+from tonlake.lake.transfer.follow import name_puller
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.api.settings import Settings
 
@@ -59,9 +62,11 @@ Examples:
   tonlake serve --lake mainnet.lake --host 0.0.0.0 --port 8080
   tonlake serve --node /var/ton-work/db --lake mainnet.lake --follow
   tonlake serve --liteserver global.config.json --lake laptop.lake --follow
+  tonlake serve --pull https://lakes.example.org/mainnet --lake copy.lake
 
-With --follow a process beside the server ingests what the node writes; the lake is made if it is
-not there yet. /readyz and tonlake status show how far it is behind.
+With --follow a process beside the server ingests what the node writes, and with --pull it copies
+another lake, commit by commit; the lake is made if it is not there yet. /readyz and tonlake status
+show how far it is behind.
 """
 
 DECODE_HELP = """
@@ -78,6 +83,9 @@ Examples:
 @click.option("--node", type=_FOLDER, help="Database folder of the TON node to follow (read only).")
 @click.option("--liteserver", type=_FILE, help="Configuration of a network to follow instead.")
 @click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")
+@click.option(
+    "--pull", "source", type=SOURCE, help="Lake to copy while serving, as tonlake pull takes it."
+)
 @click.option("--host", help="Address to listen on.  [default: setting [http] host]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 def serve_command(
@@ -86,17 +94,28 @@ def serve_command(
     node: Path | None,
     liteserver: Path | None,
     follow: bool,
+    source: Path | str | None,
     host: str | None,
     port: int | None,
 ) -> None:
     """Serve the HTTP API, versions 2 and 3, over a lake; with --follow, and follow a node."""
+    if source is not None and (follow or node or liteserver):
+        raise click.UsageError("--pull copies another lake: leave out --follow and its node")
     if [node, liteserver].count(None) != (1 if follow else 2):
         raise click.UsageError(
             "--follow goes with --node DIR or --liteserver FILE: name both, or a lake alone"
         )
     settings = _load_settings(http_host=host, http_port=port)
-    origin = Origin(node, None, liteserver) if follow else None
-    serve_lake(lake, settings, host=settings.http.host, port=settings.http.port, origin=origin)
+    tails = {}
+    if follow:
+        tails["follower"] = name_command(Origin(node, None, liteserver), lake, settings)
+    if source is not None:
+        tails["puller"] = name_puller(str(source), lake, settings)
+    if source is not None and settings.metadata.enabled:
+        raise click.UsageError(
+            "--pull copies token metadata with the rest: set [metadata] enabled = false"
+        )
+    serve_lake(lake, settings, host=settings.http.host, port=settings.http.port, tails=tails)
 
 
 def _load_settings(**flags: object) -> Settings:
@@ -107,12 +126,18 @@ def _load_settings(**flags: object) -> Settings:
 
 
 def serve_lake(
-    lake: Path, settings: Settings, *, host: str, port: int, origin: Origin | None = None
+    lake: Path,
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    tails: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> None:
     """Serve a lake until the process is stopped; prints addresses to click.
 
     Port 0 takes a free one. A lake without commits is served as well: it answers 503 until one
-    is there. With ``origin`` a process beside this one follows it, and ends with it.
+    is there. ``tails`` are commands by name that bring blocks into it: each runs beside this
+    process, and ends with it.
     """
     hold_little()
     # The framework takes a second to load, for which every other command would wait.
@@ -136,7 +161,7 @@ def serve_lake(
         listener.close()
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
-    app.state.followed = origin is not None
+    app.state.followed = bool(tails)
     server = StreamingServer(
         app,
         app.state.hub.end_clients,
@@ -146,7 +171,7 @@ def serve_lake(
     configure_logs(settings.log)
     with (
         _settled(),
-        _accompanied(origin, lake, settings),
+        _accompanied(tails, lake, settings),
         suppress(KeyboardInterrupt),  # Ctrl-C is no fault
     ):
         server.run(sockets=[listener])
@@ -168,12 +193,12 @@ def _settled() -> Iterator[None]:
 
 
 @contextmanager
-def _accompanied(origin: Origin | None, lake: Path, settings: Settings) -> Iterator[None]:
-    """Keep processes running: to follow a node, if there is one, and to fetch, if that is on."""
-    tails = []
+def _accompanied(
+    commands: Mapping[str, Sequence[str]], lake: Path, settings: Settings
+) -> Iterator[None]:
+    """Keep processes running: those that bring blocks, and one that fetches, if that is on."""
     pause_s = settings.follow.restart_s
-    if origin is not None:
-        tails.append(Tail(name_command(origin, lake, settings), most_pause_s=pause_s))
+    tails = [Tail(command, most_pause_s=pause_s, name=name) for name, command in commands.items()]
     if settings.metadata.enabled:
         tails.append(Tail(name_fetcher(lake, settings), most_pause_s=pause_s, name="fetcher"))
     if tails:

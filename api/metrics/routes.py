@@ -10,10 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from tonlake.api.access.gate import KEY_WANTED
-from tonlake.api.errors import KeyMissing
-from tonlake.api.http.address import is_own_machine
-from tonlake.api.http.gate import FORWARDED, KEY_ID
+from tonlake.api.access.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.following import measure_lag
@@ -124,10 +121,8 @@ def answer_metrics(request: ApiRequest) -> Response[bytes]:
         KeyMissing: others than this machine may ask the service, and the request has no key.
     """
     settings: Settings = request.app.state.settings
-    local = is_own_machine(settings.http.host) and FORWARDED not in request.scope["state"]
-    closed = not (settings.metrics.public or local)
-    if closed and KEY_ID not in request.scope["state"]:
-        raise KeyMissing(KEY_WANTED)
+    if not settings.metrics.public:
+        check_key(request.scope, settings.http.host)
     meter: Meter = request.app.state.meter
     return Response(generate_latest(meter.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tonlake.lake.index.builder.place import is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
+from tonlake.lake.log.selection import WHOLE, Selection, read_selection
 from tonlake.lake.log.state import Commit, Network, Range, Undoing, subtract_ranges
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -46,8 +47,9 @@ class IndexStatus(msgspec.Struct, frozen=True):
 class Status(msgspec.Struct, frozen=True):
     """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges.
 
-    ``undoings`` are commits that took blocks out which are no part of the chain any more, and
-    ``lag`` how far the lake is behind the node that a follower reads, as of now.
+    ``undoings`` are commits that took blocks out which are no part of the chain any more,
+    ``lag`` how far the lake is behind the node that a follower reads, as of now, and ``selection``
+    which days and tables a copy has of its source; None: it has all, or is no copy.
     """
 
     snapshot: int
@@ -63,11 +65,13 @@ class Status(msgspec.Struct, frozen=True):
     last_commit: Commit
     undoings: tuple[Undoing, ...]
     lag: Lag
+    selection: Selection | None = None
 
 
 def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
     """Return the figures of a snapshot; no data file is opened for them."""
     tables = {name: _table_status(snapshot, name) for name in TABLES}
+    selection = read_selection(snapshot.lake_dir)
     return Status(
         snapshot=snapshot.number,
         schema_version=SCHEMA_VERSION,
@@ -82,6 +86,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         last_commit=last_commit,
         undoings=snapshot.undoings,
         lag=measure_lag(snapshot.lake_dir, snapshot),
+        selection=None if selection == WHOLE else selection,
     )
 
 
@@ -113,6 +118,8 @@ def render_status(status: Status, console: Console) -> None:
         console.print(f"Network {status.network.global_id}")
     console.print(f"Masterchain blocks {_spans(status.ranges)}")
     console.print(f"Holes {_spans(status.holes) or 'none'}")
+    if status.selection is not None:
+        console.print(_describe_selection(status.selection))
     console.print(
         f"Last commit: masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} "
         f"of {commit.day}"
@@ -132,6 +139,13 @@ def render_status(status: Status, console: Console) -> None:
         grid.add_row(name, f"{table.files:,}", f"{table.rows:,}", f"{table.bytes:,}", per_row)
     grid.add_row("all", "", "", f"{status.bytes:,}", "")
     console.print(grid)
+
+
+def _describe_selection(selection: Selection) -> str:
+    first, last = selection.first_day or "the first", selection.last_day or "the last"
+    text = f"Partial copy: days from {first} to {last}"
+    lacking = ", ".join(selection.lacking)
+    return f"{text}; without the tables {lacking}" if lacking else text
 
 
 def _describe_lag(lag: Lag) -> str:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _CONNECT_S, _READ_S = 10, 60
 _CHUNK_BYTES = 1 << 18
-_ATTEMPTS = 5
-"""How often a request is sent until an answer gets on."""
+_ATTEMPTS, _LIMITED_ATTEMPTS = 5, 120
+"""How often a request is sent until an answer gets on; and where only its rate is too high."""
 
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 30.0
 _GONE = {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
@@ -93,8 +93,8 @@ class WebFolder:
         """Yield the bytes of a file; an answer that breaks off is followed by another."""
         at, attempts = 0, 0
         while True:
-            wait_s = min(_PAUSE_S * 2**attempts, _MOST_PAUSE_S)
-            attempts += 1
+            wait_s = min(_PAUSE_S * 2 ** min(attempts, 9), _MOST_PAUSE_S)
+            attempts, most = attempts + 1, _ATTEMPTS
             try:
                 with self._ask(path, at) as answer:
                     status = answer.status_code
@@ -109,11 +109,13 @@ class WebFolder:
                                 at, attempts = at + len(new), 0
                                 yield new
                         return
+                    if status == HTTPStatus.TOO_MANY_REQUESTS:
+                        most = _LIMITED_ATTEMPTS
                     reason = f"it answers {status}"
                     wait_s = _read_wait(answer.headers.get("retry-after"), wait_s)
             except self._transport_error as error:
                 reason = str(error) or type(error).__name__
-            if attempts >= _ATTEMPTS:
+            if attempts >= most:
                 raise StorageError(
                     f"{self.name} cannot be reached, or broke off ({path}: {reason}): check the "
                     "URL and the network, and run the same command again"

@@ -18,8 +18,8 @@ import msgspec
 from tonlake.lake.errors import LakeError, LakeFull, StorageError
 from tonlake.lake.log.following import Following, write_following
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.log.selection import WHOLE
+from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
 from tonlake.lake.process.child import run_child
 from tonlake.lake.settings import LakeSections
 from tonlake.lake.transfer.pull import open_pull

@@ -1,0 +1,1 @@
+"""The lake's own files over HTTP, for copies of it."""

@@ -1,0 +1,114 @@
+"""``/lake``: the files of the lake as they are, for ``tonlake pull`` and others that copy files.
+
+Data files and index segments never change, and part of their digest is in their names; entries of
+the log never change either. Nothing else of the lake's folder is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from litestar import Response, get
+from litestar.exceptions import NotFoundException
+from litestar.response import Stream
+
+from tonlake.api.access.gate import check_key
+from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.selection import SELECTION_FILE
+from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, DataFile
+from tonlake.lake.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.api.settings import Settings
+
+PREFIX = "/lake"
+_ENTRY = re.compile(rf"{LOG_FOLDER}/[1-9][0-9]*\.json")
+_DIGEST = re.compile(r"-([0-9a-f]+)\.\w+")
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+_CHUNK_BYTES = 256 << 10
+_LASTING = "private, max-age=31536000, immutable"
+_MEDIA_TYPES = {"json": "application/json"}
+
+
+@get(PREFIX + "/{path:path}", sync_to_thread=True)
+def answer_file(request: ApiRequest, path: str) -> Response[bytes] | Stream:
+    """Send a file of the lake, or the range of it that is asked for.
+
+    Raises:
+        NotFoundException: publishing is off, or the lake has no such file.
+        KeyMissing: others than this machine may ask the service, and the request has no key.
+    """
+    settings: Settings = request.app.state.settings
+    if not settings.access.publish:
+        raise NotFoundException
+    check_key(request.scope, settings.http.host)
+    name = path.removeprefix("/")
+    file = request.app.state.lake_dir / name
+    if not is_published(name) or not file.is_file():
+        raise NotFoundException
+    tag = f'"{_name_version(name, file)}"'
+    headers = {"ETag": tag, "Cache-Control": _LASTING, "Accept-Ranges": "bytes"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(b"", status_code=304, headers=headers)
+    size = file.stat().st_size
+    wanted = request.headers.get("range", "")
+    if request.headers.get("if-range", tag) != tag:
+        wanted = ""
+    first, last = 0, size - 1
+    if match := _RANGE.fullmatch(wanted):
+        first, last = read_range(match[1], match[2], size)
+        if first > last:
+            return Response(b"", status_code=416, headers={"Content-Range": f"bytes */{size}"})
+        headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+    headers["Content-Length"] = str(last - first + 1)
+    return Stream(
+        _read(file, first, last - first + 1),
+        status_code=206 if match else 200,
+        headers=headers,
+        media_type=_MEDIA_TYPES.get(name.rpartition(".")[2], "application/octet-stream"),
+    )
+
+
+def is_published(name: str) -> bool:
+    """Whether a path is that of a data file, an index segment, or an entry of the log."""
+    if _ENTRY.fullmatch(name) or name == SELECTION_FILE:
+        return True
+    folder = name.partition("/")[0]
+    try:
+        if folder == SEGMENT_FOLDER:
+            range_of(DataFile(name, folder, 0, 0, "", 0))
+        else:
+            read_place(name)
+    except ValueError:
+        return False
+    return folder in TABLES or folder == SEGMENT_FOLDER
+
+
+def read_range(first: str, last: str, size: int) -> tuple[int, int]:
+    """Return first and last byte of a range as a header has it; the first is larger if none."""
+    if not first:
+        return max(0, size - int(last or 0)), size - 1
+    return int(first), min(int(last or size), size - 1)
+
+
+def _name_version(name: str, file: Path) -> str:
+    found = _DIGEST.search(name.rpartition("/")[2])
+    return hashlib.sha256(file.read_bytes()).hexdigest() if found is None else found[1]
+
+
+def _read(file: Path, first: int, count: int) -> Iterator[bytes]:
+    with file.open("rb") as stream:
+        stream.seek(first)
+        while count and (chunk := stream.read(min(count, _CHUNK_BYTES))):
+            count -= len(chunk)
+            yield chunk
+
+
+routes = [answer_file]
