@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import httpx
 
 _CONNECT_S, _READ_S = 10, 60
-_CHUNK_BYTES = 1 << 18
 _ATTEMPTS, _LIMITED_ATTEMPTS = 5, 120
 """How often a request is sent until an answer gets on; and where only its rate is too high."""
 
@@ -102,7 +101,7 @@ class WebFolder:
                         passed = self._find_begin(path, answer, at)
                         if passed is None:
                             return
-                        for part in answer.iter_raw(_CHUNK_BYTES):
+                        for part in answer.iter_raw():
                             new = part[max(0, at - passed) :]
                             passed += len(part)
                             if new:

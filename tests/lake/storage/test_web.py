@@ -1,0 +1,124 @@
+"""Files of a web server: whole, broken off, without ranges, refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.lake.web import serving_folder
+from tonlake.lake.errors import StorageError
+from tonlake.lake.storage import web
+from tonlake.lake.storage.web import WebFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.lake.web import WebServer
+
+DATA = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    monkeypatch.setattr(web, "_PAUSE_S", 0.001)
+    (tmp_path / "day=1").mkdir()
+    (tmp_path / "day=1" / "file").write_bytes(DATA)
+    with serving_folder(tmp_path) as started:
+        yield started
+
+
+def read(folder: WebFolder, size: int = 1000) -> bytes:
+    found = b""
+    with folder.open("day=1/file") as stream:
+        while chunk := stream.read(size):
+            assert len(chunk) <= size
+            found += chunk
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 1000, 1 << 20])
+def test_a_file(server: WebServer, size: int) -> None:
+    folder = WebFolder(server.url + "/", "secret")
+    assert read(folder, size) == DATA
+    assert server.asked == [("day=1/file", None, "secret")]
+    folder.close()
+
+
+@pytest.mark.parametrize("has_ranges", [True, False])
+def test_an_answer_that_breaks_off_is_gone_on_with(server: WebServer, *, has_ranges: bool) -> None:
+    server.has_ranges = has_ranges
+    server.cut_after = 6000
+    folder = WebFolder(server.url)
+    if has_ranges:
+        assert read(folder) == DATA
+        assert [wanted for _, wanted, _ in server.asked] == [None, "bytes=6000-"]
+        server.cut_after = None
+        server.asked.clear()
+        assert read(folder) == DATA
+        assert len(server.asked) == 1
+        folder.close()
+        return
+    # Without ranges each answer begins anew: what breaks off at the same byte never ends.
+    with pytest.raises(StorageError, match=r"broke off \(day=1/file: "):
+        read(folder)
+    with folder.open("day=1/file") as stream:
+        begin = stream.read(10)
+        server.cut_after = None
+        assert begin + stream.read(1 << 20) == DATA
+    assert server.asked[-1][1] == "bytes=6000-"
+    folder.close()
+
+
+def test_a_busy_server_is_asked_again(server: WebServer) -> None:
+    folder = WebFolder(server.url)
+    server.statuses = [503, 429, 429, 429, 429, 429, 429]
+    assert read(folder) == DATA
+    server.statuses = [503] * 5
+    with pytest.raises(StorageError, match="it answers 503"):
+        read(folder)
+    folder.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "words"),
+    [
+        (404, FileNotFoundError, "404"),
+        (410, FileNotFoundError, "410"),
+        (403, PermissionError, "403"),
+        (401, StorageError, "API key: set .pull. key"),
+        (500, StorageError, "answers 500 for day=1/file"),
+        (206, StorageError, "answers 206"),
+        (301, StorageError, "answers 301"),
+    ],
+)
+def test_refusals(
+    server: WebServer, status: int, error: type[Exception], words: str
+) -> None:
+    folder = WebFolder(server.url)
+    server.statuses = [status]
+    with pytest.raises(error, match=words):
+        read(folder)
+    folder.close()
+
+
+def test_nobody_there(server: WebServer, tmp_path: Path) -> None:
+    with serving_folder(tmp_path) as gone:
+        url = gone.url
+    folder = WebFolder(url)
+    with pytest.raises(StorageError, match="cannot be reached"):
+        read(folder)
+    folder.close()
+
+
+@pytest.mark.parametrize("url", ["http://", "https://host/x?y", "http://host/#x"])
+def test_no_folder(url: str) -> None:
+    with pytest.raises(StorageError, match="no URL of a folder"):
+        WebFolder(url)
+
+
+def test_a_password_is_not_named() -> None:
+    folder = WebFolder("https://user:secret@host/lake")
+    assert folder.name == "https://host/lake"
+    folder.close()
