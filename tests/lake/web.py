@@ -44,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: WebServer
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:  # noqa: N802 - the library's
+    def do_GET(self) -> None:
         server = self.server
         path = self.path.removeprefix("/some/lake/")
         wanted = self.headers["Range"]

@@ -93,9 +93,7 @@ def test_a_busy_server_is_asked_again(server: WebServer) -> None:
         (301, StorageError, "answers 301"),
     ],
 )
-def test_refusals(
-    server: WebServer, status: int, error: type[Exception], words: str
-) -> None:
+def test_refusals(server: WebServer, status: int, error: type[Exception], words: str) -> None:
     folder = WebFolder(server.url)
     server.statuses = [status]
     with pytest.raises(error, match=words):
@@ -103,7 +101,8 @@ def test_refusals(
     folder.close()
 
 
-def test_nobody_there(server: WebServer, tmp_path: Path) -> None:
+def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "_PAUSE_S", 0.001)
     with serving_folder(tmp_path) as gone:
         url = gone.url
     folder = WebFolder(url)

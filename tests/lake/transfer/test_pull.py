@@ -1,0 +1,693 @@
+"""A lake pulled from another: equal to it, whatever happens, or an error that names the file."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import shutil
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+import pytest
+
+from tests.crash.history import History
+from tests.lake.killed import KILLED, run_child, run_killed
+from tests.lake.rows import commit_rows, file_bytes
+from tests.lake.web import plain_server, serving_folder
+from tonlake.lake.commit import adopt
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.errors import (
+    CommitConflict,
+    LakeFull,
+    LakeTooNew,
+    PieceRefused,
+    SourceRefused,
+    StorageError,
+    TableLacking,
+)
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.index import open_index
+from tonlake.lake.log.crash import POINTS
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock
+from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.following import read_following
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection, read_selection
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import list_log, read_commit, read_state
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.settings import LakeSections, LakeSettings, PullSettings
+from tonlake.lake.storage import web
+from tonlake.lake.transfer import entries
+from tonlake.lake.transfer.follow import PullFollower
+from tonlake.lake.transfer.manifest import copy_file
+from tonlake.lake.transfer.pull import PullReport, open_pull
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = LakeSettings()
+KILLS, MANY_KILLS = 5, 100
+FEW = ("blocks", "messages", "transactions")
+SECOND_DAY = Selection("2024-01-17", "2024-01-17")
+"""The second of the three days that the lake of these tests has."""
+
+
+def pull(source: Path | str, copy: Path, selection: Selection = WHOLE) -> PullReport:
+    with open_pull(source, copy, selection) as puller:
+        report = puller.bring()
+        puller.check_newest()
+    return report
+
+
+def live_files(lake: Path) -> dict[str, bytes]:
+    """Return the log's entries, and the files of the newest commit, by path."""
+    state = read_state(lake)
+    paths = [file.path for file in (*state.files, *state.segments)]
+    paths += [f"_log/{number}.json" for number in range(1, state.number + 1)]
+    return {path: (lake / path).read_bytes() for path in paths}
+
+
+def check_same(source: Path, copy: Path) -> None:
+    assert read_state(copy) == read_state(source)
+    assert live_files(copy) == live_files(source)
+    assert verify_lake(copy).damage == []
+    assert list_log(copy / "_pull")[0] == []
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with a history: merged files, an index, blocks undone."""
+    folder = tmp_path_factory.mktemp("grown")
+    history = History(folder)
+    for step in history.steps():
+        step(folder / "lake")
+    return folder / "lake"
+
+
+def test_a_folder_and_web_servers(grown: Path, tmp_path: Path) -> None:
+    report = pull(grown, tmp_path / "one")
+    state = read_state(grown)
+    assert (report.snapshot, report.commits, report.ranges) == (
+        state.number,
+        state.number,
+        state.ranges,
+    )
+    assert report.files == len(state.files) + len(state.segments)
+    assert report.rows == sum(file.rows for file in state.files)
+    check_same(grown, tmp_path / "one")
+    with plain_server(grown) as url:
+        assert pull(url, tmp_path / "two") == report
+        assert pull(f"{url}/", tmp_path / "two").files == 0
+    check_same(grown, tmp_path / "two")
+    assert pull(tmp_path / "two", tmp_path / "three") == report
+    check_same(grown, tmp_path / "three")
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW), Selection("2024-01-02")])
+def test_every_step_of_a_history(tmp_path: Path, selection: Selection) -> None:
+    source, copy = tmp_path / "lake", tmp_path / "copy"
+    for step in History(tmp_path).steps():
+        step(source)
+        whole = read_state(source)
+        kept = tuple(file for file in whole.files if selection.has(file.path))
+        if not any(file.table == "blocks" for file in kept):
+            with pytest.raises(PieceRefused, match="no blocks of days 2024-01-02"):
+                pull(source, copy, selection)
+            continue
+        pull(source, copy, selection)
+        state = read_state(copy)
+        assert (state.number, state.undoings) == (whole.number, whole.undoings)
+        assert set(state.files) == set(kept)
+        assert verify_lake(copy).damage == []
+        if selection == Selection():
+            check_same(source, copy)
+        elif selection.lacking:
+            assert (state.segments, state.ranges) == ((), whole.ranges)
+        else:
+            assert state.ranges == ((9, 10),)
+
+
+def test_days_of_a_lake(read_lake: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    report = pull(read_lake, copy, SECOND_DAY)
+    assert (report.ranges, report.snapshot) == (((16, 20),), 3)
+    assert report.selection == read_selection(copy) == SECOND_DAY
+    assert pull(read_lake, copy).commits == 0
+    with pytest.raises(PieceRefused, match=r"days 2024-01-17\.\.2024-01-17, all tables of its sou"):
+        pull(read_lake, copy, Selection("2024-01-02"))
+    with pytest.raises(PieceRefused, match="has no blocks of days 2030"):
+        pull(read_lake, tmp_path / "other", Selection("2030-01-01"))
+    pull(read_lake, tmp_path / "other")
+    check_same(read_lake, tmp_path / "other")
+    assert not (tmp_path / "other" / SELECTION_FILE).exists()
+    # A copy of a copy knows what it lacks as well.
+    assert pull(copy, tmp_path / "third", Selection(tables=FEW)).ranges == ((16, 20),)
+    assert read_selection(tmp_path / "third") == SECOND_DAY.narrow(Selection(tables=FEW))
+
+
+def test_segments_of_days(lake: Path, tmp_path: Path) -> None:
+    rebuild_index(lake)
+    segments = read_state(lake).segments
+    pull(lake, tmp_path / "copy", SECOND_DAY)
+    kept = read_state(tmp_path / "copy").segments
+    assert set(kept) <= set(segments)
+    assert open_index(open_snapshot(tmp_path / "copy"), SETTINGS) is not None
+
+
+def test_a_copy_without_tables_says_so(read_lake: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    pull(read_lake, copy, Selection(tables=FEW))
+    snapshot = open_snapshot(copy)
+    assert "wallets" in snapshot.lacking
+    assert "messages" not in snapshot.lacking
+    assert snapshot.is_sound_until(float("-inf"))
+    assert open_index(snapshot, SETTINGS) is None
+    with pytest.raises(TableLacking, match="a copy without the table wallets: pull it"):
+        raise snapshot.damaged["wallets"]
+    connection = connect(snapshot)
+    assert connection.execute("select count(*) from messages").fetchone() == (60,)
+    assert open_snapshot(copy, check_digests=False).lacking == snapshot.lacking
+    assert open_snapshot(read_lake).lacking == ()
+
+
+# Kills
+
+
+def make_kills(source: str, copy: Path, kills: int, seed: int) -> None:
+    """Pull until it ends, killed at random moments; readers find the copy sound at any time."""
+    rng = random.Random(seed)  # noqa: S311 - no secret, but a seed
+    began_s = time.monotonic()
+    pull(source, copy)
+    takes_ms = (time.monotonic() - began_s) * 1000
+    done = 0
+    while done < kills:
+        shutil.rmtree(copy)
+        for _ in range(3):
+            ended = run_child(lambda: pull(source, copy), "-", rng.uniform(1, takes_ms))
+            done += ended == KILLED
+            assert ended in (KILLED, "ended")
+            if list_log(copy)[0]:
+                assert all(not snapshot.damaged for snapshot in [open_snapshot(copy)])
+
+
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(MANY_KILLS, marks=pytest.mark.long)])
+def test_random_kills(grown: Path, tmp_path: Path, kills: int) -> None:
+    copy = tmp_path / "copy"
+    with plain_server(grown) as url:
+        make_kills(url, copy, kills, seed=kills)
+        pull(url, copy)
+    sweep_orphans(copy, 0)
+    check_same(grown, copy)
+    assert verify_lake(copy).orphans == []
+
+
+LATER = {"file.renamed", "log.unlinked", "log.folder_synced"}
+"""Points of commits alone."""
+
+PULL_POINTS = [
+    point
+    for point in POINTS
+    if point.split(".")[0] in ("file", "log", "checkpoint", "pull") and point not in LATER
+]
+
+
+@pytest.mark.parametrize("point", PULL_POINTS)
+def test_killed_at_a_point(grown: Path, tmp_path: Path, point: str) -> None:
+    copy = tmp_path / "copy"
+    for count in (1, 2):
+        assert run_killed(lambda: pull(grown, copy), f"{point}:{count}") or count == 2
+        if list_log(copy)[0]:
+            snapshot = open_snapshot(copy)
+            assert not snapshot.damaged
+            assert snapshot.number == read_state(grown).number
+    pull(grown, copy)
+    sweep_orphans(copy, 0)
+    check_same(grown, copy)
+
+
+def test_a_reader_never_sees_a_commit_in_between(
+    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    first = tmp_path / "first"
+    commit_rows(first, 1, 2)
+    newest = read_state(grown).number
+    log = LogReader(copy)
+    seen: list[int] = []
+
+    def look(_point: str) -> None:
+        if list_log(copy)[0]:
+            seen.append(read_state(copy).number)
+            seen.append(log.read().number)
+
+    monkeypatch.setattr(adopt, "reach", look)
+    pull(grown, copy)
+    assert set(seen) == {newest}
+
+
+def test_checkpoints_of_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    monkeypatch.setattr(adopt, "CHECKPOINT_COMMITS", 3)
+    kept = []
+    for number in range(1, 8):
+        commit_rows(source, number, number, rows=1, tables=("blocks",), day="2024-01-01")
+        if number not in (1, 2, 5):
+            pull(source, copy)
+            kept.append(list_log(copy)[1])
+    assert kept == [[3], [3], [3, 6], [3, 6]]
+    check_same(source, copy)
+
+
+# Sources that lie
+
+
+def change_commit(lake: Path, changed: int, /, **changes: Any) -> None:
+    """Rewrite a lake's log so that it is one with another commit."""
+    last = read_state(lake).number
+    previous = read_commit(lake, changed - 1)[1]
+    for at in range(changed, last + 1):
+        commit = msgspec.structs.replace(read_commit(lake, at)[0], previous=previous)
+        if at == changed:
+            commit = msgspec.structs.replace(commit, **changes)
+        data, previous = encode_entry(commit)
+        (lake / "_log" / f"{at}.json").write_bytes(data)
+
+
+def change_file(lake: Path, number: int, **changes: Any) -> str:
+    """Let a commit claim something else of its last file; return the file's path."""
+    *files, last = read_commit(lake, number)[0].added
+    changed = msgspec.structs.replace(last, **changes)
+    change_commit(lake, number, added=(*files, changed))
+    return changed.path
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"bytes": 5}, "has more than 5 bytes"),
+        ({"bytes": 1 << 40}, "instead of 1099511627776"),
+        ({"rows": 7}, "rows instead of 7"),
+        ({"rows": -1}, "claims .* -1 rows"),
+        ({"bytes": 0}, "claims 0 bytes"),
+        ({"sha256": "0" * 64}, "no path of a lake's file"),
+        ({"sha256": "x"}, "no SHA-256"),
+        ({"path": "../../evil"}, "no path of a lake's file"),
+        ({"path": "/etc/passwd"}, "no path of a lake's file"),
+        ({"path": "_log/1.json"}, "no path of a lake's file"),
+        ({"path": "wallets/../wallets/day=2024-01-17/16-20-0000000000000000.parquet"}, "no path"),
+        ({"table": "blocks"}, "it is of another table"),
+    ],
+)
+def test_a_log_that_lies_about_a_file(
+    lake: Path, tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    copy = tmp_path / "copy"
+    change_file(lake, 2, **changes)
+    with pytest.raises(SourceRefused, match=words):
+        pull(lake, copy)
+    assert list_log(copy)[0] == []
+    assert not list(tmp_path.glob("evil*"))
+
+
+def test_digests_that_agree_with_a_wrong_name(lake: Path, tmp_path: Path) -> None:
+    fake = hashlib.sha256(b"x").hexdigest()
+    path = change_file(
+        lake, 2, sha256=fake, path=f"wallets/day=2024-01-17/16-20-{fake[:16]}.parquet"
+    )
+    with pytest.raises(SourceRefused, match="it cannot be read"):
+        pull(lake, tmp_path / "copy")
+    (lake / path).write_bytes(b"another")
+    assert list_log(tmp_path / "copy")[0] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"number": 7}, "it is commit 7"),
+        ({"first_mc_seqno": 0}, "no range of masterchain blocks"),
+        ({"last_mc_seqno": 1 << 40}, "no range of masterchain blocks"),
+        ({"first_mc_seqno": 5}, "5..20 are there already"),
+        ({"day": "today"}, "'today' is no day"),
+        ({"removed": ("../../../etc/passwd",)}, "no path of a lake's file"),
+        ({"shards": {"../x": (1, 2)}}, "no blocks of a shard"),
+    ],
+)
+def test_a_log_that_no_lake_can_have(
+    lake: Path, tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    change_commit(lake, 2, **changes)
+    with pytest.raises(SourceRefused, match=words) as raised:
+        pull(lake, tmp_path / "copy")
+    assert raised.value.file == "_log/2.json"
+    assert list_log(tmp_path / "copy")[0] == []
+
+
+def test_another_network_within_a_log(lake: Path, tmp_path: Path) -> None:
+    network = read_commit(lake, 2)[0].network
+    assert network is not None
+    change_commit(lake, 2, network=msgspec.structs.replace(network, global_id=-3))
+    with pytest.raises(SourceRefused, match=r"_log/2.json.*another network"):
+        pull(lake, tmp_path / "copy")
+
+
+def test_a_segment_that_lies(lake: Path, tmp_path: Path) -> None:
+    rebuild_index(lake)
+    *_, segment = read_commit(lake, 4)[0].segments or ()
+    bad = msgspec.structs.replace(segment, path="lookups/../../1-2-00.run")
+    change_commit(lake, 4, segments=(bad,))
+    with pytest.raises(SourceRefused, match=r"_log/4.json.*no path of a lake's file"):
+        pull(lake, tmp_path / "copy")
+    change_commit(lake, 4, segments=(segment, segment))
+    with pytest.raises(SourceRefused, match="the log adds it 2 times"):
+        pull(lake, tmp_path / "copy")
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW)])
+def test_a_log_that_does_not_chain(lake: Path, tmp_path: Path, selection: Selection) -> None:
+    copy = tmp_path / "copy"
+    entry = lake / "_log" / "2.json"
+    good = entry.read_bytes()
+    commit = msgspec.structs.replace(read_commit(lake, 2)[0], previous="00" * 32)
+    entry.write_bytes(encode_entry(commit)[0])
+    with pytest.raises(SourceRefused, match=r"_log/2.json.*does not follow"):
+        pull(lake, copy, selection)
+    entry.write_bytes(good[:-9])
+    with pytest.raises(SourceRefused, match=r"_log/2.json.*no log entry"):
+        pull(lake, copy, selection)
+    entry.write_bytes(good.replace(b"2024", b"2025", 1))
+    with pytest.raises(SourceRefused, match=r"_log/2.json.*do not give its digest"):
+        pull(lake, copy, selection)
+    entry.write_bytes(good.replace(b'{"sha256"', b'{"format":9,"sha256"'))
+    with pytest.raises(LakeTooNew, match=r"_log/2.json"):
+        pull(lake, copy, selection)
+    entry.write_bytes(good)
+    assert pull(lake, copy, selection).commits == 3
+
+
+def test_an_entry_without_end(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "ENTRY_BYTES", 1000)
+    with pytest.raises(SourceRefused, match=r"_log/1.json.*more than 1000 bytes"):
+        pull(lake, tmp_path / "copy")
+
+
+def test_flips(read_lake: Path, tmp_path: Path) -> None:
+    """A bit flipped on the way never becomes a file, and what is right comes the next time."""
+    copy = tmp_path / "copy"
+    rng = random.Random(5)  # noqa: S311 - no secret, but a seed
+    files = list(live_files(read_lake))
+    with serving_folder(read_lake) as server:
+        for path in rng.sample(files, 12):
+            data = bytearray((read_lake / path).read_bytes())
+            data[rng.randrange(len(data) - 2)] ^= 1 << rng.randrange(8)
+            server.replaced = {path: bytes(data)}
+            with pytest.raises((SourceRefused, LakeTooNew), match=path):
+                pull(server.url, copy)
+            assert list_log(copy)[0] == []
+            if path[0] != "_":
+                assert not (copy / path).exists()
+            shutil.rmtree(copy)
+        server.replaced = {}
+        pull(server.url, copy)
+    check_same(read_lake, copy)
+
+
+def test_a_selection_that_lies(lake: Path, tmp_path: Path) -> None:
+    for selection in (Selection("someday"), Selection(tables=("../x",))):
+        (lake / SELECTION_FILE).write_bytes(encode_entry(selection)[0])
+        with pytest.raises(SourceRefused, match=r"_log/selection.json"):
+            pull(lake, tmp_path / "copy")
+
+
+# Sources that go away, or back
+
+
+def test_a_source_that_vanishes(
+    read_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "_PAUSE_S", 0.001)
+    copy = tmp_path / "copy"
+    with serving_folder(read_lake) as server:
+        server.cut_after = 1 + max(file.stat().st_size for file in read_lake.glob("_log/*.json"))
+        with pytest.raises(StorageError, match="broke off"):
+            pull(server.url, copy)
+        assert list_log(copy)[0] == []
+        first = len([path for path in file_bytes(copy) if path.endswith(".parquet")])
+        server.cut_after = None
+        server.asked.clear()
+        pull(server.url, copy)
+        asked = [path for path, _, _ in server.asked if path.endswith(".parquet")]
+    assert first > 0
+    assert len(asked) == len(read_state(read_lake).files) - first
+    check_same(read_lake, copy)
+
+
+def test_files_that_are_merged_meanwhile(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    shutil.copytree(lake, other)
+    commit = read_commit(lake, 2)[0]
+    removed = tuple(file.path for file in commit.added if file.table == "wallets")
+
+    def merge(*inputs: Any, **options: Any) -> bool:
+        """Take files out of the source before the first is copied."""
+        if (lake / removed[0]).exists():
+            (lake / removed[0]).unlink()
+            state = read_state(lake)
+            newer = msgspec.structs.replace(
+                commit,
+                number=state.number + 1,
+                added=(),
+                removed=removed,
+                previous=state.digest,
+                has_blocks=False,
+            )
+            (lake / "_log" / f"{newer.number}.json").write_bytes(encode_entry(newer)[0])
+        return copy_file(*inputs, **options)
+
+    monkeypatch.setattr("tonlake.lake.transfer.pull.copy_file", merge)
+    assert pull(lake, copy).commits == 4
+    check_same(lake, copy)
+    (other / removed[0]).unlink()
+    with pytest.raises(SourceRefused, match=removed[0]):
+        pull(other, tmp_path / "third")
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW)])
+def test_a_source_that_went_back(lake: Path, tmp_path: Path, selection: Selection) -> None:
+    copy, before = tmp_path / "copy", tmp_path / "before"
+    pull(lake, copy, selection)
+    shutil.copytree(lake, before)
+    (lake / "_log" / "3.json").unlink()
+    with pytest.raises(SourceRefused, match=r"_log/3.json.*it is missing, and the copy has 3"):
+        pull(lake, copy, selection)
+    commit_rows(lake, 21, 30, seed=1)
+    with pytest.raises(SourceRefused, match=r"_log/3.json.*another lake, or went back"):
+        pull(lake, copy, selection)
+    commit_rows(lake, 40, 41)
+    with pytest.raises(SourceRefused, match=r"_log/4.json.*another lake, or went back"):
+        pull(lake, copy, selection)
+    assert read_state(copy).number == 3
+    assert pull(before, copy, selection).commits == 0
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW)])
+def test_a_source_that_goes_back_between_two_runs(
+    lake: Path, tmp_path: Path, selection: Selection
+) -> None:
+    """Entries that an unfinished run has staged are let go when the source has others."""
+    copy = tmp_path / "copy"
+    run_killed(lambda: pull(lake, copy, selection), "pull.copied")
+    assert list_log(copy / "_pull")[0] == [1, 2, 3]
+    (lake / "_log" / "3.json").unlink()
+    commit_rows(lake, 31, 33)
+    commit_rows(lake, 34, 35)
+    pull(lake, copy, selection)
+    assert read_state(copy).ranges == read_state(lake).ranges
+    run_killed(lambda: pull(lake, copy / "x", selection), "pull.staged:4")
+    (lake / "_log" / "4.json").unlink()
+    pull(lake, copy / "x", selection)
+    assert read_state(copy / "x").number == 3
+
+
+def test_staged_entries_that_are_damaged(lake: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    run_killed(lambda: pull(lake, copy), "pull.copied")
+    (copy / "_pull" / "_log" / "2.json").write_bytes(b"")  # as a loss of power leaves it
+    pull(lake, copy)
+    check_same(lake, copy)
+
+
+# The copy's own folder
+
+
+def test_a_copy_with_commits_of_its_own(lake: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    pull(lake, copy)
+    rebuild_index(copy)
+    commit_rows(lake, 40, 41)
+    with pytest.raises(SourceRefused, match="the copy has commits of its own"):
+        pull(lake, copy)
+    commit_rows(tmp_path / "own", 1, 3)
+    with pytest.raises(SourceRefused, match="another lake"):
+        pull(lake, tmp_path / "own")
+
+
+def test_one_at_a_time(lake: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    with (
+        open_pull(lake, copy) as puller,
+        pytest.raises(PieceRefused, match="another process copies into"),
+        open_pull(lake, copy),
+    ):
+        pass
+    puller.bring()
+    check_same(lake, copy)
+
+
+def test_a_commit_between(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "copy"
+    pull(lake, copy)
+    commit_rows(lake, 40, 41)
+    with open_pull(lake, copy) as puller:
+        commit_rows(copy, 50, 51)
+        monkeypatch.setattr(
+            puller._log, "read", iter([read_state(copy, 3), read_state(copy)]).__next__
+        )
+        with pytest.raises(CommitConflict, match="another writer"):
+            puller.bring()
+
+
+def test_no_lake(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PieceRefused, match=r"holds no lake: it has no _log/1.json"):
+        pull(tmp_path / "empty", tmp_path / "copy")
+
+
+def test_no_room(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "copy"
+
+    def fail(*_: object) -> None:
+        raise LakeFull("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tonlake.lake.storage.storage.seal_file", fail)
+        with pytest.raises(LakeFull):
+            pull(lake, copy)
+    assert list_log(copy)[0] == []
+    pull(lake, copy)
+    check_same(lake, copy)
+
+
+def test_a_sweep_does_not_disturb(lake: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    pull(lake, copy)
+    with hold_lock(copy / LOCK_FILE):
+        assert sweep_orphans(copy, 0) == []
+    assert sweep_orphans(copy, 0) == []
+    check_same(lake, copy)
+
+
+# Followers
+
+
+class Following:
+    """A follower in a thread."""
+
+    def __init__(self, source: str, copy: Path, selection: Selection) -> None:
+        self.over, self.problems = threading.Event(), list[str]()
+        self.seen: list[tuple[int, float]] = []
+        self.error: Exception | None = None
+        self._inputs = source, copy, selection
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        settings = LakeSections(pull=PullSettings(poll_ms=50), lake=LakeSettings(orphan_grace_s=0))
+        try:
+            with open_pull(*self._inputs) as puller:
+                PullFollower(
+                    puller,
+                    settings,
+                    notify=self.problems.append,
+                    on_report=lambda report: self.seen.append((report.snapshot, time.monotonic())),
+                ).run(self.over.is_set)
+        except Exception as error:  # noqa: BLE001 - shown by the test
+            self.error = error
+
+    def wait(self, number: int) -> float:
+        """Wait for a commit; return when it came."""
+        until_s = time.monotonic() + 60
+        while time.monotonic() < until_s and self.error is None:
+            for snapshot, at_s in self.seen:
+                if snapshot >= number:
+                    return at_s
+            time.sleep(0.01)
+        raise AssertionError(f"commit {number} did not come: {self.error}, {self.problems}")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self._thread.join()
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW)])
+def test_a_follower(tmp_path: Path, selection: Selection) -> None:
+    source, copy = tmp_path / "lake", tmp_path / "copy"
+    steps = list(History(tmp_path).steps())
+    steps[0](source)
+    late = []
+    with plain_server(source) as url, Following(url, copy, selection) as following:
+        for step in steps[1:]:
+            step(source)
+            began_s = time.monotonic()
+            late.append(following.wait(read_state(source).number) - began_s)
+        note = read_following(copy)
+        assert note is not None
+        assert note.lake_last_mc_seqno == 10
+    assert following.error is None
+    assert read_following(copy) is None
+    assert sorted(late)[len(late) // 2] < 1  # of many, one may wait for another process
+    if selection == Selection():
+        check_same(source, copy)
+    else:
+        assert verify_lake(copy).damage == []
+
+
+def test_a_follower_waits_for_its_source(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "_PAUSE_S", 0.001)
+    monkeypatch.setattr("tonlake.lake.transfer.follow.PAUSE_S", 0.01)
+    copy = tmp_path / "copy"
+    with serving_folder(lake) as server, Following(server.url, copy, Selection()) as following:
+        following.wait(3)
+        server.statuses = [500] * 20
+        commit_rows(lake, 40, 41)
+        following.wait(4)
+        assert len(following.problems) == 1
+        assert "answers 500" in following.problems[0]
+    assert following.error is None
+    check_same(lake, copy)
+
+
+def test_a_follower_sees_that_its_source_went_back(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tonlake.lake.transfer.follow.CHECK_EVERY_S", 0.0)
+    copy = tmp_path / "copy"
+    with serving_folder(lake) as server, Following(server.url, copy, Selection()) as following:
+        following.wait(3)
+        (lake / "_log" / "3.json").unlink()
+        following._thread.join()
+    assert isinstance(following.error, SourceRefused)
+    assert following.error.file == "_log/3.json"
+    note = read_following(copy)
+    assert note is not None
+    assert "went back" in (note.problem or "")
