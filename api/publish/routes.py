@@ -38,7 +38,7 @@ _MEDIA_TYPES = {"json": "application/json"}
 
 
 @get(PREFIX + "/{path:path}", sync_to_thread=True)
-def answer_file(request: ApiRequest, path: str) -> Response[bytes] | Stream:
+def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
     """Send a file of the lake, or the range of it that is asked for.
 
     Raises:
@@ -49,7 +49,7 @@ def answer_file(request: ApiRequest, path: str) -> Response[bytes] | Stream:
     if not settings.access.publish:
         raise NotFoundException
     check_key(request.scope, settings.http.host)
-    name = path.removeprefix("/")
+    name = request.scope["path"].removeprefix(f"{PREFIX}/")
     file = request.app.state.lake_dir / name
     if not is_published(name) or not file.is_file():
         raise NotFoundException

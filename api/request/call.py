@@ -127,6 +127,9 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
     state["snapshot_number"] = snapshot.number
     if settings.http.debug_headers:
         state["answered_by"] = reader.answered_by
+    if snapshot.lacking:
+        lacking = ", ".join(snapshot.lacking)
+        state.setdefault("notes", []).append(f"this lake is a copy without the tables {lacking}")
     return Call(
         arguments,
         settings,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt, NetworkMismatch, PieceRefused, SourceRefused
-from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import make_folder, naming_full_disk, unfinished
 from tonlake.lake.log.envelope import encode_entry, parse_body
@@ -24,18 +23,17 @@ from tonlake.lake.log.state import (
     entry_name,
     join_networks,
     list_log,
-    merge_ranges,
     read_commit,
-    subtract_ranges,
 )
 from tonlake.lake.storage.storage import work_through
 from tonlake.lake.transfer.check import check_commit, check_selection
+from tonlake.lake.transfer.part import ORIGIN, change_ranges, select_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tonlake.lake.log.state import DataFile, Network, Range
+    from tonlake.lake.log.state import Network, Range
     from tonlake.lake.storage.storage import Source
 
 STAGING_FOLDER = "_pull"
@@ -47,9 +45,6 @@ SUMMED_COMMITS = 500
 
 MOST_AT_ONCE = 32
 _CHUNK_BYTES = 1 << 20
-
-ORIGIN = "pull"
-"""Key of a commit's ``source``: the digest of the source's entry, of which it has a part."""
 
 
 def read_source(source: Source, path: str) -> bytes | None:
@@ -116,14 +111,6 @@ class _Sum:
         self._state = self._state.add(*self._waiting)
         self._waiting = []
         return self._state
-
-
-def change_ranges(ranges: tuple[Range, ...], commit: Commit) -> tuple[Range, ...]:
-    """Return the masterchain blocks that a lake has after a commit, by those before it."""
-    span = commit.first_mc_seqno, commit.last_mc_seqno
-    if commit.has_blocks:
-        return merge_ranges((*ranges, span))
-    return subtract_ranges(ranges, [span]) if commit.undone else ranges
 
 
 class StagedLog:
@@ -264,7 +251,8 @@ class StagedLog:
             raise SourceRefused(file, str(error)) from error
         kept, own = commit, digest
         if self._selection != WHOLE:
-            kept = select_commit(commit, digest, self._selection, total)
+            kept = select_commit(commit, digest, self._selection, total.ranges)
+            kept = msgspec.structs.replace(kept, previous=total.digest)
             data, own = encode_entry(kept)
         with naming_full_disk(staged), unfinished(staged) as path:
             path.write_bytes(data)
@@ -276,31 +264,3 @@ _ANOTHER = (
     "it is not the entry that the copy has, or does not follow it: the source is another lake, or "
     "went back and on, or the copy has commits of its own; pull into a new folder"
 )
-
-
-def select_commit(commit: Commit, digest: str, selection: Selection, total: _Sum) -> Commit:
-    """Return what a partial copy has of an entry: the files of its days and tables.
-
-    An index segment is kept if it is of such days alone, and no table lacks.
-    """
-    has_blocks = commit.has_blocks and selection.has_day(commit.day)
-    kept = msgspec.structs.replace(commit, has_blocks=has_blocks)
-    ranges = change_ranges(total.ranges, kept)
-    segments = commit.segments
-    if segments is not None:
-        segments = tuple(each for each in segments if _is_within(each, ranges))
-        segments = () if selection.lacking else segments
-    return msgspec.structs.replace(
-        kept,
-        added=tuple(file for file in commit.added if selection.has(file.path)),
-        removed=tuple(path for path in commit.removed if selection.has(path)),
-        source={**commit.source, ORIGIN: digest},
-        shards=commit.shards if has_blocks else {},
-        previous=total.digest,
-        segments=segments,
-    )
-
-
-def _is_within(segment: DataFile, ranges: tuple[Range, ...]) -> bool:
-    first, last = range_of(segment)
-    return any(low <= first and last <= high for low, high in ranges)

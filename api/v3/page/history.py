@@ -12,6 +12,7 @@ from tonlake.api.errors import NotDerived
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
 from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_gap, name_ranges
 from tonlake.lake.log.place import read_place
+from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,10 +88,14 @@ def check_derived(call: Call) -> None:
 
     Raises:
         NotDerived: names the command to run.
+        TableLacking: the lake is a copy without what the search found.
     """
+    snapshot = call.reader.snapshot
+    if INTERFACES.name in snapshot.lacking:
+        raise snapshot.damaged[INTERFACES.name]
     if not is_derived(call):
         raise NotDerived(f"this lake has no contract detection; {REMEDY}")
-    if ranges := find_unsearched(call.reader.snapshot):
+    if ranges := find_unsearched(snapshot):
         call.warn(f"masterchain {name_ranges(ranges)} was not searched for contracts; {REMEDY}")
 
 
