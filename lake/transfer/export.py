@@ -10,6 +10,7 @@ import msgspec
 
 from tonlake.lake.errors import PieceRefused
 from tonlake.lake.log.place import list_places, read_place
+from tonlake.lake.log.selection import read_selection
 from tonlake.lake.log.state import Range, overlaps, read_commit, read_state
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.storage.storage import open_storage, work_through
@@ -63,9 +64,14 @@ def export_lake(
         LakeNotFound: the folder holds no commit.
         LakeCorrupt: a file of the lake is damaged.
         LakeFull: no room.
-        PieceRefused: the lake has none of the days.
+        PieceRefused: the lake has none of the days, or is a copy without some tables.
         StorageError: object storage does not answer.
     """
+    if lacking := read_selection(lake_dir).lacking:
+        raise PieceRefused(
+            f"{lake_dir} is a copy without {len(lacking)} tables, such as {lacking[0]}: an export"
+            " has all; copy it with tonlake pull"
+        )
     state = read_state(lake_dir)
     manifest = describe_piece(lake_dir, state, days)
     source, target = open_storage(lake_dir), open_storage(place)

@@ -23,7 +23,7 @@ def select_commit(
     """Return what a partial copy with the blocks ``held`` has of a commit of its source.
 
     That is the files of its days and tables. An index segment is kept if it is of such days alone,
-    and no table lacks. ``digest`` is that of the source's entry; ``previous`` is still the source's.
+    and no table lacks. ``digest`` is that of the source's entry; ``previous`` stays as it is.
     """
     has_blocks = commit.has_blocks and selection.has_day(commit.day)
     kept = msgspec.structs.replace(commit, has_blocks=has_blocks)

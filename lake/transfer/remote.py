@@ -31,6 +31,7 @@ from tonlake.lake.duck.database import Database
 from tonlake.lake.duck.statement import join_scripts
 from tonlake.lake.errors import LakeNotFound, SnapshotNotFound
 from tonlake.lake.log.place import read_place
+from tonlake.lake.log.selection import SELECTION_FILE, list_lacking
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, LogState, merge_ranges, read_state
 from tonlake.lake.storage.storage import open_storage, work_through
@@ -104,12 +105,13 @@ def open_remote(storage: Storage, number: int | None = None) -> Snapshot:
     if number is not None and number > last:
         raise SnapshotNotFound(f"{storage.name} has commits 1 to {last}, and no {number}")
     needed = [f"{LOG_FOLDER}/{name}" for name in list_needed(names, number)]
+    needed += [SELECTION_FILE] if SELECTION_FILE.rpartition("/")[2] in names else []
     with tempfile.TemporaryDirectory(prefix="tonlake-log-") as folder:
         copy = Path(folder)
         (copy / LOG_FOLDER).mkdir()
         for path, data in zip(needed, work_through(storage.read, needed, storage), strict=True):
             (copy / path).write_bytes(data)
-        return Snapshot(Path(storage.root), read_state(copy, number))
+        return Snapshot(Path(storage.root), read_state(copy, number), list_lacking(copy))
 
 
 def list_needed(names: Iterable[str], number: int | None) -> list[str]:
@@ -190,7 +192,8 @@ def _connect(tables: Mapping[str, FileSystemDataset], settings: LakeSettings) ->
     connection.execute(read_macros())
     for view, files in tables.items():
         connection.register(view, files)
-    connection.execute(join_scripts(map(read_sql, DERIVED_VIEWS)))
+    derived = [view for view, bases in DERIVED_VIEWS.items() if tables.keys() >= set(bases)]
+    connection.execute(join_scripts(map(read_sql, derived)))
     lock_database(connection)
     return connection
 
@@ -200,6 +203,7 @@ def _describe_tables(snapshot: Snapshot, storage: Storage) -> dict[str, FileSyst
     return {
         view: describe_files(storage, table, snapshot.files[table.name])
         for view, table in VIEWED_TABLES.items()
+        if table.name not in snapshot.damaged
     }
 
 
