@@ -27,6 +27,7 @@ from tonlake.lake.errors import (
     SnapshotNotFound,
     StorageError,
 )
+from tonlake.lake.log.selection import Selection
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.settings import LakeSettings
@@ -34,6 +35,7 @@ from tonlake.lake.storage.storage import open_storage
 from tonlake.lake.transfer.export import export_lake
 from tonlake.lake.transfer.importing import import_piece
 from tonlake.lake.transfer.manifest import MANIFEST, encode_manifest, read_manifest
+from tonlake.lake.transfer.pull import open_pull
 from tonlake.lake.transfer.remote import open_to_ask
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import bind_parameters
@@ -265,3 +267,42 @@ open_storage("{URL}")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "StorageError" in done.stderr
     assert "the one-file binary has no client of S3: install tonlake with pip" in done.stderr
+
+
+def put_lake(lake: Path, place: str) -> None:
+    """Copy a lake's folder to object storage as it is."""
+    storage = open_storage(place)
+    for path, data in file_bytes(lake).items():
+        if not path.startswith(("_pull/", "_log/lock", "_log/queue")):
+            storage.write(path, [data], hashlib.sha256(data).hexdigest())
+
+
+def test_a_lake_is_pulled_from_there(s3: S3Server, exported: Path, tmp_path: Path) -> None:
+    place = "s3://lakes/pulled"
+    put_lake(exported, place)
+    copy = tmp_path / "copy"
+    part = Selection(tables=("blocks", "messages"))
+
+    def cut(method: str, path: str) -> str | None:
+        return "cut" if method == "GET" and path.endswith(".parquet") else None
+
+    with (
+        s3.failing(cut),
+        open_pull(place, copy) as puller,
+        pytest.raises(StorageError, match="broke off"),
+    ):
+        puller.bring()
+    with open_pull(place, copy) as puller:
+        assert puller.bring().commits == 2
+    assert read_state(copy) == read_state(exported)
+    with open_pull(place, tmp_path / "part", part) as puller:
+        puller.bring()
+    put_lake(tmp_path / "part", "s3://lakes/part")
+    group = click.Group("tonlake", commands=commands)
+    words = ["sql", "from transactions", "--lake", "s3://lakes/part"]
+    done = CliRunner().invoke(group, words, obj=compose_settings)
+    assert "a copy without the table transactions" in done.stderr
+    with open_to_ask("s3://lakes/part", None, SETTINGS) as (snapshot, connection):
+        rows = connection.execute("select count(*) from messages").fetchone()
+    assert rows == (40,)
+    assert snapshot.ranges == read_state(exported).ranges
