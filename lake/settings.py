@@ -83,10 +83,6 @@ class PullSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: Annotated[
         str, Meta(description="API key for the service that a lake is pulled from; empty: none")
     ] = ""
-    poll_ms: Annotated[
-        int,
-        Meta(description="Milliseconds between requests for a new commit with --follow", ge=1),
-    ] = 200
 
 
 class LakeSections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tonlake.lake.log.selection import Selection
     from tonlake.lake.transfer.pull import Puller, PullReport
 
+POLL_S = 0.2
+"""Seconds between two requests for the next commit."""
+
 CHECK_EVERY_S = 10.0
 """How often a source without new commits is asked whether it still has the newest one."""
 
@@ -69,7 +72,7 @@ class PullFollower:
             while not is_over():
                 try:
                     found = self._step()
-                    problem, pause_s = None, 0.0 if found else self._settings.pull.poll_ms / 1000
+                    problem, pause_s = None, 0.0 if found else POLL_S
                 except (StorageError, LakeFull) as error:
                     if str(error) != problem:
                         self._notify(str(error))

@@ -39,7 +39,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import list_log, read_commit, read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.settings import LakeSections, LakeSettings, PullSettings
+from tonlake.lake.settings import LakeSections, LakeSettings
 from tonlake.lake.storage import web
 from tonlake.lake.transfer import entries
 from tonlake.lake.transfer.follow import PullFollower
@@ -606,7 +606,7 @@ class Following:
         self._thread = threading.Thread(target=self._run)
 
     def _run(self) -> None:
-        settings = LakeSections(pull=PullSettings(poll_ms=50), lake=LakeSettings(orphan_grace_s=0))
+        settings = LakeSections(lake=LakeSettings(orphan_grace_s=0))
         try:
             with open_pull(*self._inputs) as puller:
                 PullFollower(
