@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import httpx
 
 _CONNECT_S, _READ_S = 10, 60
+_CONNECTIONS = 5
+"""Python's own server lets no more wait to be accepted: the next one tries again in a second."""
+
 _ATTEMPTS, _LIMITED_ATTEMPTS = 5, 120
 """How often a request is sent until an answer gets on; and where only its rate is too high."""
 
@@ -67,7 +70,9 @@ class WebFolder:
         self.name = str(self._base.copy_with(userinfo=b""))[:-1]
         self._transport_error = httpx.TransportError
         self._client = httpx.Client(
-            headers=headers, timeout=httpx.Timeout(_READ_S, connect=_CONNECT_S)
+            headers=headers,
+            timeout=httpx.Timeout(_READ_S, connect=_CONNECT_S, pool=None),
+            limits=httpx.Limits(max_connections=_CONNECTIONS),
         )
 
     def close(self) -> None:

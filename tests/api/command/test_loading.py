@@ -124,8 +124,10 @@ def test_old_names_lead_to_names_of_today() -> None:
 
 
 def test_settings_stay_few() -> None:
-    """Seventy, and six: trusted proxies, SQL's hosts, a body's time, the recheck, and for copies
-    of lakes the key of who pulls and the switch of who publishes."""
+    """Seventy, and six: trusted proxies, SQL's hosts, a body's time, the recheck, two for copies.
+
+    These are the key of who pulls a lake, and the switch of who publishes one.
+    """
     assert len(NAMES) <= 76
 
 
