@@ -1,22 +1,24 @@
 """Entries of another lake's log into this one's: all of them at once, for whoever reads it.
 
-Of the commits in between some files are gone, merged into others: nobody must see those commits as
-the newest. So the newest entry comes first, beside a checkpoint that makes it readable alone; then
-the others, the one that a reader waits for last.
+Of the commits in between some files are gone, merged into others: no reader may take one of those
+commits for the newest. So the newest entry comes first, beside a checkpoint that makes it readable
+alone; then the others, the one that a reader waits for last.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, link_entry, thin_checkpoints
-from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, thin_checkpoints
+from tonlake.lake.errors import CommitConflict, LakeCorrupt
 from tonlake.lake.log.crash import reach
-from tonlake.lake.log.disk import begin_grace, sync_folder, write_file, write_temporary
+from tonlake.lake.log.disk import begin_grace, naming_full_disk, sync_folder, write_file
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.state import LOG_FOLDER, checkpoint_name, entry_name, list_log
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from tonlake.lake.log.state import LogState
@@ -25,12 +27,13 @@ if TYPE_CHECKING:
 def adopt_entries(lake_dir: Path, staged: Path, before: LogState, after: LogState) -> None:
     """Make the staged entries after ``before``, up to ``after``, part of the log.
 
-    The caller holds the lock, and wrote the files of ``after``. ``staged`` is a folder with a
-    ``_log`` of its own.
+    The caller holds the lock, and wrote the files of ``after``. ``staged`` is a folder of the same
+    file system, with a ``_log`` of its own.
 
     Raises:
         CommitConflict: another writer has committed meanwhile; LakeFull: no room. Nothing changed.
     """
+    _sync_staged(staged, before.number, after.number)
     files = {file.path for file in (*after.files, *after.segments)}
     known = (file.path for file in (*before.files, *before.segments))
     begin_grace(lake_dir, (path for path in known if path not in files))
@@ -41,7 +44,9 @@ def adopt_entries(lake_dir: Path, staged: Path, before: LogState, after: LogStat
     _adopt(lake_dir, staged, after.number)
     sync_folder(lake_dir / LOG_FOLDER)
     reach("pull.adopted")
-    fill_log(lake_dir, staged)
+    numbers = range(before.number + 1, after.number + 1)
+    _fill(lake_dir, staged, numbers[:-1])
+    _remove(staged, numbers)
     if is_due:
         thin_checkpoints(lake_dir, after.number - after.number % CHECKPOINT_COMMITS)
     else:
@@ -57,22 +62,40 @@ def fill_log(lake_dir: Path, staged: Path) -> None:
     """
     entries = list_log(lake_dir)[0]
     newest = entries[-1] if entries else 0
-    missing = sorted(set(range(1, newest + 1)) - set(entries), reverse=True)
-    for number in missing:
+    _fill(lake_dir, staged, sorted(set(range(1, newest + 1)) - set(entries)))
+    _remove(staged, [number for number in list_log(staged)[0] if number <= newest])
+
+
+def _fill(lake_dir: Path, staged: Path, missing: Sequence[int]) -> None:
+    for number in reversed(missing):
         _adopt(lake_dir, staged, number)
         reach("pull.filled")
     if missing:
         sync_folder(lake_dir / LOG_FOLDER)
-    for number in list_log(staged)[0]:
-        if number <= newest:
-            (staged / LOG_FOLDER / entry_name(number)).unlink()
+
+
+def _remove(staged: Path, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        (staged / LOG_FOLDER / entry_name(number)).unlink()
+
+
+def _sync_staged(staged: Path, before: int, after: int) -> None:
+    """Make staged entries durable before the newest of them makes the others needed."""
+    if after > before + 1:
+        os.sync()  # once, where a sync of each of a hundred thousand would take minutes
+    else:
+        with (staged / LOG_FOLDER / entry_name(after)).open("rb") as stream:
+            os.fsync(stream.fileno())
+    reach("pull.synced")
 
 
 def _adopt(lake_dir: Path, staged: Path, number: int) -> None:
-    name = entry_name(number)
+    name = f"{LOG_FOLDER}/{entry_name(number)}"
     try:
-        data = (staged / LOG_FOLDER / name).read_bytes()
+        with naming_full_disk(lake_dir / name):
+            os.link(staged / name, lake_dir / name)
     except FileNotFoundError as error:
-        raise LakeCorrupt(f"{LOG_FOLDER}/{name}", "it is missing") from error
-    entry = lake_dir / LOG_FOLDER / name
-    link_entry(write_temporary(entry, data, "log"), entry)
+        raise LakeCorrupt(name, "it is missing") from error
+    except FileExistsError as error:
+        raise CommitConflict(f"another writer made {name} at the same time") from error
+    reach("log.linked")

@@ -227,7 +227,7 @@ def _write_entry(lake_dir: Path, commit: Commit) -> str:
     data, digest = encode_entry(commit)
     entry = lake_dir / LOG_FOLDER / entry_name(commit.number)
     try:
-        link_entry(write_temporary(entry, data, "log"), entry)
+        _link_entry(write_temporary(entry, data, "log"), entry)
     except (OSError, LakeFull):
         remove_files(lake_dir, commit.added)
         raise
@@ -237,13 +237,7 @@ def _write_entry(lake_dir: Path, commit: Commit) -> str:
     return digest
 
 
-def link_entry(temporary: Path, entry: Path) -> None:
-    """Give a synced temporary file its place in the log; the caller syncs the folder.
-
-    Raises:
-        CommitConflict: another writer took the place.
-        LakeFull: no room.
-    """
+def _link_entry(temporary: Path, entry: Path) -> None:
     try:
         with naming_full_disk(entry):
             os.link(temporary, entry)

@@ -42,6 +42,7 @@ POINTS = (
     "sweep.removed",
     "pull.staged",
     "pull.copied",
+    "pull.synced",
     "pull.adopted",
     "pull.filled",
 )

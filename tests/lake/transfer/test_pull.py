@@ -205,13 +205,13 @@ def test_random_kills(grown: Path, tmp_path: Path, kills: int) -> None:
     assert verify_lake(copy).orphans == []
 
 
-LATER = {"file.renamed", "log.unlinked", "log.folder_synced"}
+OTHERS = {"file.renamed"}
 """Points of commits alone."""
 
 PULL_POINTS = [
     point
     for point in POINTS
-    if point.split(".")[0] in ("file", "log", "checkpoint", "pull") and point not in LATER
+    if point.split(".")[0] in ("file", "checkpoint", "pull") and point not in OTHERS
 ]
 
 
