@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.api.explorer.form import clip, name_call, write_brief, write_opcode
+from tonlake.api.explorer.outcome import Outcome, judge_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -159,7 +160,7 @@ class Box(msgspec.Struct, frozen=True):
     tx_hash: str
     label: str
     call: str
-    success: bool
+    outcome: Outcome
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -247,7 +248,7 @@ def _draw_box(transaction: Transaction, column: int, row: int, names: Names) -> 
         tx_hash=transaction.hash,
         label=clip(names.label(transaction.account), MOST_LABEL_CHARACTERS),
         call=clip(call, MOST_LABEL_CHARACTERS),
-        success=not transaction.description.aborted,
+        outcome=judge_with(transaction, names),
     )
 
 

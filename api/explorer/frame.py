@@ -14,6 +14,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
 from tonlake.api.explorer.form import FILTERS
+from tonlake.api.explorer.outcome import judge_with
 from tonlake.api.explorer.sentence import Names
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
@@ -149,7 +150,7 @@ def load_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= FILTERS
+    found.filters |= FILTERS | {"judged": judge_with}
     return found
 
 

@@ -11,6 +11,7 @@ from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.chart import draw_tree
 from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say, read_hash
+from tonlake.api.explorer.outcome import BAD, explain_phases, judge_with
 from tonlake.api.explorer.sentence import write_actions
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.transaction_page import answer_transactions
@@ -18,7 +19,10 @@ from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 
 if TYPE_CHECKING:
-    from tonlake.api.explorer.sentence import WrittenAction
+    from collections.abc import Sequence
+
+    from tonlake.api.explorer.outcome import Outcome
+    from tonlake.api.explorer.sentence import Names, WrittenAction
     from tonlake.api.request.call import Call
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.trace import Traces
@@ -63,6 +67,8 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
         "fees": chart.slice_bar(split_fees(transaction)),
         "forward": sum(int(message.fwd_fee or 0) for message in transaction.out_msgs),
         "coins": _COINS,
+        "result": judge_with(transaction, question.names),
+        "meanings": explain_phases(transaction, question.names),
     }
     return Shown("transaction.html", f"Transaction {tx_hash.hex()[:8]}", values)
 
@@ -104,6 +110,7 @@ def _read(phase: object, name: str) -> int:
 
 
 MOST_ACTIONS = 100
+MOST_FAILURES = 100
 
 
 def show_trace(question: Question) -> Shown:
@@ -145,9 +152,18 @@ def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
         "trace": trace,
         "actions": ask_or_say(lambda: _list_actions(question, trace_id)),
         "transactions": transactions,
+        "failures": list_failures(transactions, question.names),
         "tree": draw_tree(transactions, question.names) if transactions else None,
     }
     return Shown("trace.html", f"Trace {trace_id.hex()[:8]}", values)
+
+
+def list_failures(
+    transactions: Sequence[Transaction], names: Names
+) -> list[tuple[Transaction, Outcome]]:
+    """Return the transactions that failed, each with what became of it."""
+    judged = [(each, judge_with(each, names)) for each in transactions]
+    return [(each, outcome) for each, outcome in judged if outcome.kind == BAD][:MOST_FAILURES]
 
 
 def _list_actions(question: Question, trace_id: bytes) -> list[WrittenAction]:

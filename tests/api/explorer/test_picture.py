@@ -24,6 +24,9 @@ class Labels(Names):
     def label(self, raw: str) -> str:
         return raw
 
+    def interfaces(self, raw: str) -> list[str]:  # noqa: ARG002 - as the real one
+        return []
+
 
 def _message(number: int) -> Message:
     empty: dict[str, Any] = dict.fromkeys(Message.__struct_fields__[:18])

@@ -1,0 +1,156 @@
+"""What became of a transaction, in words: received, bounced, or failed in which phase and why."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.v3.layout.transaction import ComputePhase, Transaction
+
+GOOD, PLAIN, BAD = "good", "plain", "bad"
+COMPUTE, ACTION = "compute", "action"
+"""Scopes of codes; the others are interface names."""
+
+_SKIPPED = {
+    "no_state": "the account has no code",
+    "bad_state": "the state init of the message does not match the account",
+    "no_gas": "the message has too little TON to buy gas",
+    "suspended": "the account is suspended by the configuration",
+}
+"""Why the compute phase is skipped (TL-B ``ComputeSkipReason``)."""
+
+_BOUNCED = {
+    "ok": "the message was bounced",
+    "nofunds": "it could not be bounced: not enough TON",
+    "negfunds": "it could not be bounced: no TON left",
+}
+"""What became of the bounce (TL-B ``TrBouncePhase``)."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """``kind`` is good, plain (neither good nor bad) or bad; ``word`` sums up, ``detail`` says why.
+
+    ``detail`` is "" where there is nothing to add.
+    """
+
+    kind: str
+    word: str
+    detail: str = ""
+
+
+@cache
+def load_codes() -> Mapping[tuple[str, int], str]:
+    """Return the meanings of codes by scope and code, from the packaged table."""
+    text = files("tonlake.api.explorer").joinpath("codes.txt").read_text(encoding="utf-8")
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            head, _, meaning = line.partition(": ")
+            scope, code = head.split()
+            found[scope, int(code)] = meaning
+    return found
+
+
+def explain_exit_code(code: int, interfaces: Sequence[str]) -> str:
+    """Return what an exit code means in a contract of these interfaces; "" if that is unknown.
+
+    The longest matching scope counts: a governed jetton wallet before any jetton wallet.
+    """
+    codes = load_codes()
+    scopes = [
+        scope
+        for scope, known in codes
+        if known == code and any(name.startswith(scope) for name in interfaces)
+    ]
+    return codes[max(scopes, key=len), code] if scopes else codes.get((COMPUTE, code), "")
+
+
+def explain_result_code(code: int) -> str:
+    """Return what a result code of the action phase means; "" if that is unknown."""
+    return load_codes().get((ACTION, code), "")
+
+
+def judge(transaction: Transaction, interfaces: Sequence[str] = ()) -> Outcome:
+    """Return what became of a transaction of an account with these interfaces."""
+    about = transaction.description
+    compute, action = about.compute_ph, about.action
+    if compute is not UNSET and compute.skipped is True:
+        return _judge_skipped(transaction, compute)
+    if compute is not UNSET and compute.success is False:
+        code = compute.exit_code
+        meaning = explain_exit_code(code, interfaces) if isinstance(code, int) else ""
+        text = _name_code("compute phase", "exit code", code, meaning)
+        return Outcome(BAD, "failed", _join(text, _describe_bounce(transaction)))
+    if action is not UNSET and action.success is False:
+        code = action.result_code
+        meaning = explain_result_code(code) if isinstance(code, int) else ""
+        if not meaning and action.no_funds is True:
+            meaning = "not enough TON"
+        text = _name_code("action phase", "result code", code, meaning)
+        return Outcome(BAD, "failed", _join(text, _describe_bounce(transaction)))
+    if about.aborted is True:
+        return Outcome(BAD, "failed", _describe_bounce(transaction))
+    return Outcome(GOOD, "succeeded", _describe_ignored(transaction))
+
+
+def judge_with(transaction: Transaction, names: Names) -> Outcome:
+    """Return what became of a transaction, with what its page knows about the account."""
+    return judge(transaction, names.interfaces(transaction.account))
+
+
+def explain_phases(transaction: Transaction, names: Names) -> dict[tuple[str, str], str]:
+    """Return the meanings of codes by title of the phase and name of the field."""
+    compute, action = transaction.description.compute_ph, transaction.description.action
+    found = {}
+    if compute is not UNSET and isinstance(compute.exit_code, int):
+        meaning = explain_exit_code(compute.exit_code, names.interfaces(transaction.account))
+        found["Compute", "exit_code"] = meaning
+    if compute is not UNSET and isinstance(compute.reason, str):
+        found["Compute", "reason"] = _SKIPPED.get(compute.reason, "")
+    if action is not UNSET and isinstance(action.result_code, int):
+        found["Action", "result_code"] = explain_result_code(action.result_code)
+    return {place: meaning for place, meaning in found.items() if meaning}
+
+
+def _judge_skipped(transaction: Transaction, compute: ComputePhase) -> Outcome:
+    """Return the outcome without the TVM: most often TON for an account without code.
+
+    No TON went back unless there is a bounce phase: the account keeps them.
+    """
+    reason = compute.reason if isinstance(compute.reason, str) else ""
+    why = _SKIPPED.get(reason, f"compute phase skipped: {reason or 'unknown reason'}")
+    if transaction.description.bounce is not UNSET:
+        return Outcome(BAD, "bounced", _join(why, _describe_bounce(transaction)))
+    if reason == "no_state":
+        return Outcome(GOOD, "received", why)
+    return Outcome(PLAIN, "not run", why)
+
+
+def _name_code(phase: str, kind: str, code: object, meaning: str) -> str:
+    text = f"{phase}, {kind} {code}" if isinstance(code, int) else phase
+    return f"{text}: {meaning}" if meaning else text
+
+
+def _describe_bounce(transaction: Transaction) -> str:
+    bounce = transaction.description.bounce
+    return "" if bounce is UNSET else _BOUNCED.get(bounce.type or "", "")
+
+
+def _describe_ignored(transaction: Transaction) -> str:
+    action = transaction.description.action
+    skipped = 0 if action is UNSET else action.skipped_actions
+    if not isinstance(skipped, int) or not skipped:
+        return ""
+    return f"ignored errors of {skipped} {'action' if skipped == 1 else 'actions'} (send mode 2)"
+
+
+def _join(*texts: str) -> str:
+    return "; ".join(filter(None, texts))
