@@ -98,3 +98,57 @@ def test_nothing_leads_to_the_start(client: TestClient[Any]) -> None:
     for query in ("", "?q=", "?q=%20"):
         answer = client.get(f"/search{query}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "page"),
+    [
+        ("Harbour Credit", "Harbour Credit (HARB)", "/jetton/"),
+        ("harbour cr", "Harbour Credit (HARB)", "/jetton/"),
+        ("bEaN", "Lighthouse Bean (BEAN)", "/jetton/"),
+        ("harbour-club", "harbour-club.ton", "/nft/"),
+    ],
+)
+def test_names_symbols_and_domains(
+    client: TestClient[Any], text: str, name: str, page: str
+) -> None:
+    answer = client.get("/search", params={"q": text}, follow_redirects=False)
+    assert answer.status_code == 200
+    first = answer.text[answer.text.index('class="results"') :].partition("</li>")[0]
+    assert f">{name}</a>" in first
+    assert f'href="{page}' in first
+    path = first.partition('href="')[2].partition('"')[0]
+    assert client.get(path).status_code == 200
+
+
+def test_collections_by_name(client: TestClient[Any]) -> None:
+    found = client.get("/api/v3/nft/collections").json()["nft_collections"]
+    named = [each for each in found if (each["collection_content"] or {}).get("name")]
+    assert named
+    for each in named:
+        answer = client.get("/search", params={"q": each["collection_content"]["name"]})
+        assert "NFT collection" in answer.text
+
+
+def test_a_misspelt_name_is_suggested(client: TestClient[Any]) -> None:
+    answer = client.get("/search", params={"q": "Harbor Credit"})
+    assert answer.status_code == 404
+    assert "Did you mean" in answer.text
+    assert "Harbour Credit (HARB)" in answer.text
+
+
+def test_beginnings_of_hashes(
+    find: Callable[[str], str | None], client: TestClient[Any], demo_facts: Path
+) -> None:
+    row = _first(demo_facts, "transactions")
+    assert find(row["hash"][:12].upper()) == f"/transaction/{row['hash']}"
+    assert find(f"{row['hash'][:6]}…{row['hash'][-6:]}") == f"/transaction/{row['hash']}"
+    assert find(row["in_msg_hash"][:16]) == f"/trace/{row['in_msg_hash']}"
+    block = _first(demo_facts, "blocks")
+    found = find(block["file_hash"][:20])
+    assert found is not None
+    assert found.endswith(f":{block['seqno']}")
+    account = client.get("/search", params={"q": row["account"][:20]})
+    assert "/account/" in str(account.url)
+    wrong_end = f"{row['hash'][:12]}...{'0' * 20}"
+    assert client.get("/search", params={"q": wrong_end}).status_code == 404

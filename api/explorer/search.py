@@ -1,0 +1,193 @@
+"""The search: from an address, hash, block, seqno or domain to its page, else a list of results.
+
+Names of tokens and domains are compared as text, and digits with the beginnings of hashes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from tonlake.api.chain.header import find_trace_ids
+from tonlake.api.errors import AnswerNotFound, LakeUnavailable
+from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say
+from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash
+from tonlake.api.text.address import Address, render_raw
+from tonlake.api.text.encoding import encode_shard
+from tonlake.api.v3.page.book import read_accounts
+from tonlake.api.v3.route.block import BlocksQuery, get_blocks
+from tonlake.api.v3.route.name import DOMAIN, RecordsQuery, get_records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tonlake.api.request.call import Call
+
+MOST_CHARACTERS = 300
+INT32_MAX = (1 << 31) - 1
+WORKCHAINS = (0, -1)
+"""Where an account id alone is looked for."""
+
+_BLOCK = re.compile(r"\(?(-?[0-9]{1,10})[,:] ?([0-9a-fA-F]{16})[,:] ?([0-9]{1,10})\)?")
+_SEQNO = re.compile(r"[0-9]{1,10}")
+
+_PARTIAL = re.compile(r"(?:0x)?([0-9a-f]{6,63})(?:(?:…|\.{2,3})([0-9a-f]{0,63}))?")
+"""The beginning of a hash, and after dots its end, as pages shorten them."""
+
+HASH_DIGITS = 64
+MOST_RESULTS = 20
+MOST_NAME_CHARACTERS = 60
+PARTIAL_MC_BLOCKS = 100_000
+"""Newest masterchain blocks whose hashes are compared with a beginning: no index has that order."""
+
+SIMILAR = 3
+"""Likeness of a name that is spelt differently (explorer/named.sql)."""
+
+
+_KINDS = {
+    "jetton": "Jetton",
+    "collection": "NFT collection",
+    "domain": "Domain",
+    "transaction": "Transaction",
+    "message": "Message",
+    "block": "Block",
+    "account": "Account",
+}
+
+
+class Result(msgspec.Struct, frozen=True):
+    """A result: its kind in words, its page, and what it is called."""
+
+    kind: str
+    path: str
+    text: str
+    address: str = ""
+
+
+def show_search(question: Question) -> Shown | Elsewhere:
+    """Lead to the page of what was searched, list what resembles it, or show that nothing does."""
+    text = question.argument("q").strip()[:MOST_CHARACTERS]
+    if not text:
+        return Elsewhere("/")
+    path = find_path(question.call, text)
+    if path is not None:
+        return Elsewhere(path)
+    hashes = find_partial(question, text.lower())
+    alike, similar = find_names(question, text)
+    if len(hashes) == 1 and not alike:
+        return Elsewhere(hashes[0].path)
+    results = [*alike, *hashes]
+    values = {
+        "asked": text,
+        "results": results,
+        "similar": similar,
+        "gaps": question.call.reader.snapshot.ranges,
+        "searched_from": find_first_searched(question.call),
+    }
+    title = f"Results for {text}" if results else "Nothing found"
+    return Shown("search.html", title, values, status=200 if results else 404)
+
+
+def find_names(question: Question, text: str) -> tuple[list[Result], list[Result]]:
+    """Return the tokens and domains that are called so, and those of a similar spelling."""
+    rows = question.call.reader.rows("explorer/named", text=text, limit=MOST_RESULTS)
+    alike = [_name_result(question, row) for row in rows if row["likeness"] < SIMILAR]
+    similar = [_name_result(question, row) for row in rows if row["likeness"] == SIMILAR]
+    return alike, similar
+
+
+def _name_result(question: Question, row: Mapping[str, Any]) -> Result:
+    friendly = question.names.friendly(render_raw(row["workchain"], row["account"]))
+    name = (row["name"] or "").strip()[:MOST_NAME_CHARACTERS]
+    symbol = (row["symbol"] or "").strip()[:MOST_NAME_CHARACTERS]
+    text = f"{name} ({symbol})" if name and symbol and name != symbol else name or symbol
+    page = "jetton" if row["kind"] == "jetton" else "nft"
+    return Result(_KINDS[row["kind"]], f"/{page}/{quote(friendly)}", text, friendly)
+
+
+def find_partial(question: Question, text: str) -> list[Result]:
+    """Return what has a hash that begins with these digits; [] if they are too few."""
+    match = _PARTIAL.fullmatch(text)
+    if match is None:
+        return []
+    rows = question.call.reader.rows(
+        "explorer/by_partial_hash",
+        low=bytes.fromhex(match[1].ljust(HASH_DIGITS, "0")),
+        high=bytes.fromhex(match[1].ljust(HASH_DIGITS, "f")),
+        suffix=match[2] or "",
+        first=find_first_searched(question.call),
+        limit=MOST_RESULTS,
+    )
+    return [_hash_result(question, row) for row in rows]
+
+
+def _hash_result(question: Question, row: Mapping[str, Any]) -> Result:
+    kind, digits = row["kind"], row["hash"].hex()
+    if kind == "account":
+        friendly = question.names.friendly(render_raw(row["workchain"], row["hash"]))
+        return Result(_KINDS[kind], f"/account/{quote(friendly)}", digits, friendly)
+    if kind == "block":
+        block = f"{row['workchain']}:{encode_shard(row['shard']).lower()}:{row['seqno']}"
+        return Result(_KINDS[kind], f"/block/{block}", f"{block}, {digits}")
+    page = "transaction" if kind == "transaction" else "trace"
+    return Result(_KINDS[kind], f"/{page}/{digits}", digits)
+
+
+def find_first_searched(call: Call) -> int:
+    """Return the oldest masterchain block whose hashes are compared with a beginning."""
+    return max(0, (call.reader.snapshot.last_mc_seqno or 0) - PARTIAL_MC_BLOCKS + 1)
+
+
+def find_path(call: Call, text: str) -> str | None:
+    """Return the path of the page about a text, or None."""
+    try:
+        return f"/account/{quote(str(parse_any_address(text)))}"
+    except ConversionError:
+        pass
+    if match := _BLOCK.fullmatch(text):
+        return f"/block/{match[1]}:{match[2].lower()}:{int(match[3])}"
+    if _SEQNO.fullmatch(text):
+        return f"/block/-1:8000000000000000:{int(text)}" if int(text) <= INT32_MAX else None
+    try:
+        return _find_hash(call, parse_hash(text))
+    except ConversionError:
+        return _find_domain(call, text.lower()) if DOMAIN.fullmatch(text) else None
+
+
+def _find_hash(call: Call, digest: bytes) -> str | None:
+    """Look among transactions, messages, blocks and account ids, in this order."""
+    if call.reader.rows("v3/transaction_keys_by_hash", hashes=[digest]):
+        return f"/transaction/{digest.hex()}"
+    if find_trace_ids(call.reader, msg_hashes=[digest]):
+        return f"/trace/{digest.hex()}"
+    for query in (
+        BlocksQuery(root_hash=digest, limit=1, offset=0),
+        BlocksQuery(file_hash=digest, limit=1, offset=0),
+    ):
+        if path := _find_block(call, query):
+            return path
+    known = read_accounts(call, [Address(workchain, digest) for workchain in WORKCHAINS])
+    return next((f"/account/{quote(str(address))}" for address in known), None)
+
+
+def _find_block(call: Call, query: BlocksQuery) -> str | None:
+    found = ask_or_say(lambda: get_blocks(call, query).blocks)
+    if isinstance(found, str) or not found:
+        return None
+    block = found[0]
+    return f"/block/{block.workchain}:{block.shard.lower()}:{block.seqno}"
+
+
+def _find_domain(call: Call, domain: str) -> str | None:
+    """Lead to the wallet that a domain names, or else to the domain itself, which is an NFT."""
+    try:
+        found = get_records(call, RecordsQuery(domain=domain, limit=1, offset=0)).records
+    except (AnswerNotFound, LakeUnavailable) as error:
+        call.warn(str(error))
+        return None
+    if not found:
+        return None
+    return f"/account/{quote(found[0].dns_wallet or found[0].nft_item_address)}"
