@@ -57,8 +57,20 @@ def parse_span(text: str, *, oldest: int, newest: int) -> Span:
     if found["colon"] is None:
         end = start
     if end < start:
-        raise SpanError(f"range {text!r} holds no block: it would be {start}:{end}")
+        raise SpanError(f"range {text!r} {_explain_empty(found, oldest=oldest, newest=newest)}")
     return Span(start, end)
+
+
+def _explain_empty(found: re.Match[str], *, oldest: int, newest: int) -> str:
+    """Return why the first block of a range comes after its last one."""
+    first, last = found["first"], found["last"]
+    if first is None:
+        return f"ends before the oldest block of the source, {oldest}"
+    if last is None:
+        return f"begins after the newest block of the source, {newest}"
+    if first.startswith("-"):
+        return f"ends before it begins: {first} is block {max(oldest, newest + 1 + int(first))}"
+    return f"ends before it begins: write {last}:{first}"
 
 
 def choose_span(source: BlockSource, text: str) -> Span:

@@ -24,6 +24,18 @@ LakeError
 
 from __future__ import annotations
 
+import errno
+
+RESTORE = "restore it from a copy, or ingest into a new lake"
+_PERMIT = "let the user that runs tonlake read it, with chown or chmod"
+_ALLOW_FILES = "allow more open files (ulimit -n)"
+_ADVICE = {
+    errno.EACCES: _PERMIT,
+    errno.EPERM: _PERMIT,
+    errno.EMFILE: _ALLOW_FILES,
+    errno.ENFILE: _ALLOW_FILES,
+}
+
 
 class LakeError(Exception):
     """Root of every error of this package."""
@@ -46,15 +58,20 @@ class SnapshotNotFound(LakeError):
 
 
 class LakeCorrupt(LakeError):
-    """A file is missing, or its bytes are not those that were committed."""
+    """A file is missing or unreadable, or its bytes are not those that were committed."""
 
-    def __init__(self, file: str, reason: str) -> None:
-        """Name the damaged ``file``, relative to the lake, and how that shows."""
+    def __init__(self, file: str, reason: str, advice: str = RESTORE) -> None:
+        """Name the damaged ``file``, relative to the lake, how that shows and what to do."""
         self.file = file
         self.reason = reason
-        super().__init__(
-            f"lake file {file}: {reason}; restore it from a copy, or ingest into a new lake"
-        )
+        self.advice = advice
+        super().__init__(f"lake file {file}: {reason}; {advice}")
+
+    @classmethod
+    def unreadable(cls, file: str, error: OSError) -> LakeCorrupt:
+        """Return the error of a file that cannot be read: a missing right is no damage."""
+        reason = f"it cannot be read ({error.strerror or error})"
+        return cls(file, reason, _ADVICE.get(error.errno or 0, RESTORE))
 
 
 class TableLacking(LakeCorrupt):

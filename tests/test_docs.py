@@ -19,7 +19,9 @@ from click.testing import CliRunner
 import tonlake
 from tests.commands import list_commands, walk_commands
 from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.api.command.loading import NAMES, render_settings
+from tests.patience import PATIENT
+from tonlake.api.app import create_application
+from tonlake.api.command.loading import NAMES, OTHER_VARIABLES, render_settings
 from tonlake.api.command.main import main
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Interfaces
@@ -77,7 +79,7 @@ def test_settings_that_pages_name_are_there() -> None:
         for page in PAGES
         for name in re.findall(r"\bTONLAKE_[A-Z0-9_]+\b", page.read_text(encoding="utf-8"))
     }
-    assert named <= {*(name.variable for name in NAMES), "TONLAKE_CONFIG", "TONLAKE_NATIVE"}
+    assert named <= {*(name.variable for name in NAMES), *OTHER_VARIABLES}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -90,6 +92,15 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_index_names_every_page() -> None:
     index = read("index.md")
     assert [page.name for page in DOCS.glob("*.md") if page.name not in index] == ["index.md"]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "api.md"], ids=lambda each: each.name)
+def test_paths_of_the_service_are_served(page: Path) -> None:
+    routes = {route.path for route in create_application(PATIENT, {}, [], []).routes}
+    prefixes = {"/api/v2", "/api/v3"}
+    named = set(re.findall(r"`(/[a-z][\w./]*|/)`", page.read_text(encoding="utf-8")))
+    assert named >= {"/docs", "/api/streaming/v2/sse"}
+    assert named - routes - prefixes == set()
 
 
 EXAMPLES = re.findall(r"```sql\n(.*?)```", read("sql.md"), re.DOTALL)

@@ -13,7 +13,8 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.command.ingest import show_blocks
 from tonlake.ingest.demo.node import ingest_archive, open_shipped
 from tonlake.ingest.errors import SourceError
-from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
+from tonlake.lake.command.argument import LAKE_FOLDER
+from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:

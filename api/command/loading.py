@@ -18,6 +18,8 @@ import click
 import msgspec
 
 from tonlake.api.settings import Settings
+from tonlake.ingest.command.node import NODE_VARIABLE
+from tonlake.lake.command.argument import LAKE_VARIABLE
 from tonlake.lake.command.cli import failing_cleanly, json_option
 from tonlake.lake.errors import SettingsError
 
@@ -52,7 +54,9 @@ REMOVED = frozenset(_REMOVED.split())
 
 PREFIX = "TONLAKE_"
 CONFIG_VARIABLE = "TONLAKE_CONFIG"
-OTHER_VARIABLES = frozenset({CONFIG_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIVE"})
+OTHER_VARIABLES = frozenset(
+    {CONFIG_VARIABLE, LAKE_VARIABLE, NODE_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIVE"}
+)
 """Variables that begin with the prefix and are no settings."""
 
 
@@ -121,6 +125,14 @@ def load_settings(
 def compose_settings() -> Settings:
     """Return the settings of the environment: what commands find in click's context."""
     return load_settings()[0]
+
+
+def load_command_settings(**flags: object) -> Settings:
+    """Return the settings of a command with these flags; a bad one ends it as a usage error."""
+    try:
+        return load_settings(flags=flags)[0]
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _read_file(path: Path | None) -> Iterator[tuple[SettingName, object, str]]:
@@ -247,6 +259,9 @@ def render_settings() -> str:
         "A value is taken from the command line, else from the environment (`port` of `[http]` is",
         "`TONLAKE_HTTP_PORT`), else from the TOML file that `TONLAKE_CONFIG` names, else it is the",
         "default. `tonlake config` shows each value and where it came from.",
+        "",
+        "Commands without `--lake` and `--node` take the folders from `TONLAKE_LAKE` and",
+        "`TONLAKE_NODE`.",
     ]
     for section, names in groupby(NAMES, key=lambda name: name.section):
         lines += [

@@ -16,7 +16,7 @@ MODULES = {
     "classify": "tonlake.ingest.command.action",
     "compact": "tonlake.lake.command.compact",
     "config": "tonlake.api.command.loading",
-    "decode": "tonlake.api.command.serve",
+    "decode": "tonlake.api.command.decode",
     "demo": "tonlake.api.command.demo",
     "doctor": "tonlake.api.command.doctor.cli",
     "explain": "tonlake.ingest.command.action",

@@ -1,10 +1,9 @@
-"""Commands around the API: serving a lake, and decoding single files as the API would show them."""
+"""The command ``tonlake serve``: the HTTP API and the explorer over a lake."""
 
 from __future__ import annotations
 
-import base64
+import difflib
 import gc
-import io
 import os
 import signal
 import socket
@@ -12,25 +11,21 @@ import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
-import pyarrow as pa
 
-from tonlake.api.command.loading import load_settings
-from tonlake.api.command.rows import decode_block_rows
+from tonlake.api.command.loading import load_command_settings
 from tonlake.api.command.tail import Tail
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.metrics.logs import configure_logs
-from tonlake.api.v3.resource.transaction import render_decoded
 from tonlake.ingest.command.metadata import name_fetcher
-from tonlake.ingest.errors import IngestError
+from tonlake.ingest.command.node import choose_node, node_option
 from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
-from tonlake.lake.command.argument import SOURCE
-from tonlake.lake.command.cli import LAKE_FOLDER
-from tonlake.lake.errors import LakeError, SettingsError
+from tonlake.lake.command.argument import LAKE_FOLDER, LAKE_VARIABLE, SOURCE
+from tonlake.lake.errors import SettingsError
+from tonlake.lake.log.state import LOG_FOLDER, list_log
 from tonlake.lake.process.memory import hold_little
 from tonlake.lake.transfer.follow import name_puller
 
@@ -39,16 +34,15 @@ if TYPE_CHECKING:
 
     from tonlake.api.settings import Settings
 
-EXIT_DATA, EXIT_PARTIAL = 1, 3
-_ZSTD_MAGIC = bytes.fromhex("28b52ffd")
-_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+EXIT_DATA = 1
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_EXAMPLES = (
-    "/api/v3/masterchainInfo",
-    "/api/v3/transactions?limit=5",
-    "/api/v2/getMasterchainInfo",
-    "/docs",
-)
+_BANNER = {
+    "/": "explorer",
+    "/docs": "API reference",
+    "/api/v3/masterchainInfo": "API v3",
+    "/api/v2/getMasterchainInfo": "API v2",
+}
+"""What is printed at the start: paths, and what they show."""
 
 ROOT_WARNING = (
     "warning: the service runs as root: start it as a user that can read the lake and nothing else"
@@ -63,29 +57,30 @@ Examples:
   tonlake serve --node /var/ton-work/db --lake mainnet.lake --follow
   tonlake serve --liteserver global.config.json --lake laptop.lake --follow
   tonlake serve --pull https://lakes.example.org/mainnet --lake copy.lake
+  TONLAKE_LAKE=mainnet.lake tonlake serve --wait
 
 With --follow a process beside the server ingests what the node writes, and with --pull it copies
 another lake, commit by commit; the lake is made if it is not there yet. /readyz and tonlake status
 show how far it is behind.
 """
 
-DECODE_HELP = """
-Examples:
-
-\b
-  tonlake decode block block.boc
-  tonlake decode tx transactions.jsonl.zst
-"""
-
 
 @click.command("serve", epilog=SERVE_HELP)
-@click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
-@click.option("--node", type=_FOLDER, help="Database folder of the TON node to follow (read only).")
+@click.option(
+    "--lake",
+    type=LAKE_FOLDER,
+    required=True,
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
+    help="Folder of the lake.",
+)
+@node_option
 @click.option("--liteserver", type=_FILE, help="Configuration of a network to follow instead.")
 @click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")
 @click.option(
     "--pull", "source", type=SOURCE, help="Lake to copy while serving, as tonlake pull takes it."
 )
+@click.option("--wait", is_flag=True, help="Serve a lake that has no commit yet: 503 until then.")
 @click.option("--host", help="Address to listen on.  [default: setting [http] host]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 def serve_command(
@@ -95,34 +90,69 @@ def serve_command(
     liteserver: Path | None,
     follow: bool,
     source: Path | str | None,
+    wait: bool,
     host: str | None,
     port: int | None,
 ) -> None:
     """Serve the HTTP API, versions 2 and 3, over a lake; with --follow, and follow a node."""
     if source is not None and (follow or node or liteserver):
         raise click.UsageError("--pull copies another lake: leave out --follow and its node")
+    node = choose_node(node, elsewhere=liteserver is not None or not follow)
     if [node, liteserver].count(None) != (1 if follow else 2):
         raise click.UsageError(
             "--follow goes with --node DIR or --liteserver FILE: name both, or a lake alone"
         )
-    settings = _load_settings(http_host=host, http_port=port)
-    tails = {}
-    if follow:
-        tails["follower"] = name_command(Origin(node, None, liteserver), lake, settings)
-    if source is not None:
-        tails["puller"] = name_puller(str(source), lake, settings)
+    settings = load_command_settings(http_host=host, http_port=port)
+    if not follow and source is None:
+        _check_lake(lake, wait=wait)
+    serve_lake(
+        lake,
+        settings,
+        host=settings.http.host,
+        port=settings.http.port,
+        tails=_name_tails(
+            lake, settings, Origin(node, None, liteserver) if follow else None, source
+        ),
+    )
+
+
+def _name_tails(
+    lake: Path, settings: Settings, origin: Origin | None, source: Path | str | None
+) -> dict[str, list[str]]:
+    """Return the commands of the processes beside the server, by their names."""
     if source is not None and settings.metadata.enabled:
         raise click.UsageError(
             "--pull copies token metadata with the rest: set [metadata] enabled = false"
         )
-    serve_lake(lake, settings, host=settings.http.host, port=settings.http.port, tails=tails)
+    tails = {}
+    if origin is not None:
+        tails["follower"] = name_command(origin, lake, settings)
+    if source is not None:
+        tails["puller"] = name_puller(str(source), lake, settings)
+    return tails
 
 
-def _load_settings(**flags: object) -> Settings:
+def _check_lake(lake: Path, *, wait: bool) -> None:
+    """End the command where there is no lake to serve; with ``wait``, print that it waits."""
     try:
-        return load_settings(flags=flags)[0]
-    except LakeError as error:
-        raise click.UsageError(str(error)) from error
+        is_lake = bool(list_log(lake)[0])
+    except OSError as error:
+        click.echo(f"error: the lake {lake} cannot be read: {error.strerror}", err=True)
+        sys.exit(EXIT_DATA)
+    if is_lake:
+        return
+    if wait:
+        click.echo(f"waiting for the first commit of {lake}: 503 until then", err=True)
+        return
+    lakes = (path.parent for path in lake.parent.glob(f"*/{LOG_FOLDER}"))
+    near = difflib.get_close_matches(lake.name, [path.name for path in lakes], n=1)
+    advice = f"did you mean {lake.parent / near[0]}? " if near else ""
+    click.echo(
+        f"error: {lake} holds no lake; {advice}tonlake ingest makes one, "
+        "--wait serves it from its first commit on",
+        err=True,
+    )
+    sys.exit(EXIT_DATA)
 
 
 def serve_lake(
@@ -151,8 +181,8 @@ def serve_lake(
         click.echo(f"error: cannot listen on {host}, port {port}: {error}", err=True)
         sys.exit(EXIT_DATA)
     name = f"[{host}]" if family == socket.AF_INET6 else host
-    for path in _EXAMPLES:
-        click.echo(f"http://{name}:{listener.getsockname()[1]}{path}")
+    for path, text in _BANNER.items():
+        click.echo(f"http://{name}:{listener.getsockname()[1]}{path}  {text}")
     if os.geteuid() == 0:
         click.echo(ROOT_WARNING, err=True)
     try:
@@ -213,74 +243,4 @@ def _accompanied(
             tail.stop()
 
 
-@click.group("decode", epilog=DECODE_HELP)
-def decode_group() -> None:
-    """Decode single blocks and transactions from files, without a lake."""
-
-
-@decode_group.command("block")
-@click.argument("file", type=_FILE)
-def decode_block_command(file: Path) -> None:
-    """Print every row that a block's bag of cells gives: one JSON object a line.
-
-    Hashes are hex, other bytes base64. mc_seqno is null in rows of a shard block: only the
-    masterchain has which of its blocks commits it.
-    """
-    data = file.read_bytes()
-    try:
-        for row in decode_block_rows(data):
-            _print_json(row)
-    except IngestError as error:
-        click.echo(f"error: {file.name}: {error}", err=True)
-        sys.exit(EXIT_DATA)
-
-
-@decode_group.command("tx")
-@click.argument("file", type=_FILE)
-@click.option("--global-version", type=int, help="Version of the network that made them.")
-def decode_tx_command(file: Path, global_version: int | None) -> None:
-    """Print the version 3 transaction object for the base64 "boc" of each line of a JSONL file.
-
-    A bad line prints {"error": ..., "line": N}; the rest goes on, and the exit code is 3.
-    """
-    settings = _load_settings()
-    bad = 0
-    with _open_lines(file) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                boc = _read_boc(line)
-                _print_json(
-                    render_decoded(boc, settings.http.opcode_format, global_version=global_version)
-                )
-            except (IngestError, ValueError, RecursionError) as error:
-                bad += 1
-                _print_json({"error": str(error), "line": number})
-    if bad:
-        sys.exit(EXIT_PARTIAL)
-
-
-class _Line(msgspec.Struct):
-    boc: str
-
-
-def _read_boc(line: bytes) -> bytes:
-    """Return the bytes of a line's ``boc``; ValueError where there are none."""
-    return base64.b64decode(msgspec.json.decode(line, type=_Line).boc, validate=True)
-
-
-@contextmanager
-def _open_lines(file: Path) -> Iterator[io.BufferedReader]:
-    """Open a file of lines, compressed with zstd or not."""
-    with file.open("rb") as stream:
-        packed = stream.peek(4)[:4] == _ZSTD_MAGIC  # A pipe can be read only once.
-        with pa.input_stream(stream, compression="zstd" if packed else None) as lines:
-            yield io.BufferedReader(lines)
-
-
-def _print_json(value: Any) -> None:  # noqa: ANN401 - anything msgspec can write
-    click.echo(msgspec.json.encode(value))
-
-
-commands: list[click.Command] = [serve_command, decode_group]
+commands: list[click.Command] = [serve_command]

@@ -73,12 +73,13 @@ class Calendar(msgspec.Struct, frozen=True):
 def plot_steps(points: Sequence[tuple[int, int]]) -> Line | None:
     """Return the line through (Unix seconds, amount), oldest first; each holds until the next.
 
+    The axis begins at zero, so that heights compare as the amounts do.
     None for less than two points, which make no line.
     """
     if len(points) < 2 or points[0][0] == points[-1][0]:  # noqa: PLR2004
         return None
     amounts = [amount for _utime, amount in points]
-    low, high = min(amounts), max(amounts)
+    low, high = min(0, *amounts), max(amounts)
     first, last = points[0][0], points[-1][0]
 
     def place(utime: int, amount: int) -> tuple[float, float]:

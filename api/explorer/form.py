@@ -117,11 +117,24 @@ def shorten(text: str, keep: int = 6) -> str:
 
 
 def name_call(message: Message | None) -> str:
-    """Return what a message asks for: the name of its op-code, else the op-code itself."""
+    """Return what a message asks for: the name of its op-code, else the op-code itself.
+
+    A message from outside has no op-code by convention, most begin with a signature: it is called
+    after its layout.
+    """
     if message is None:
         return ""
+    if message.decoded_opcode is None and not message.source and message.destination:
+        return _name_layout(message) or "external message"
     name = message.decoded_opcode or write_opcode(message.opcode)
     return f"bounced {name}".strip() if message.bounced else name
+
+
+def _name_layout(message: Message) -> str:
+    """Return the name of the layout that a message's body follows; "" where none fits."""
+    content = message.message_content
+    decoded = None if content is None else content.decoded
+    return str(decoded.get(_TYPE, "")) if isinstance(decoded, dict) else ""
 
 
 def write_opcode(opcode: str | int | None) -> str:

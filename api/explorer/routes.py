@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 YEAR_S = 365 * 86400
 RETRY_AFTER_S = "1"
 TYPES = {
-    "explorer.css": "text/css; charset=utf-8",
-    "explorer.js": "text/javascript; charset=utf-8",
+    "explorer.css": "text/css",
+    "explorer.js": "text/javascript",
     "mark.svg": "image/svg+xml",
 }
 _FILE_HEADERS = {

@@ -109,6 +109,8 @@ MOST_TEXT_CHARACTERS = 300
 """Comments are strangers' texts; what is longer is cut."""
 
 _UNKNOWN = "an unknown account"
+_NEXT_ORDER = str((1 << 256) - 1)
+"""Stands for the next free number of an order (multisig v2, ``MAX_ORDER_SEQNO``)."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -202,6 +204,8 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
     if form == "symbol":
         return Part("value", names.symbol(_text(value)))
     text = _text(value)
+    if form == "order" and text is not None:
+        text = "the next order" if text == _NEXT_ORDER else f"order {text}"
     if text is None:
         return Part("text", _UNKNOWN if not form else "unknown")
     if not form:

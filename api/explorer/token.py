@@ -16,6 +16,7 @@ from tonlake.api.explorer.frame import (
     read_offset,
 )
 from tonlake.api.v3.page.coverage import check_no_gap
+from tonlake.api.v3.page.metadata import NOT_FETCHED, Fetched, read_fetched
 from tonlake.api.v3.route import jetton as jetton_routes
 from tonlake.api.v3.route import nft as nft_routes
 
@@ -54,6 +55,7 @@ def show_jetton(question: Question) -> Shown:
     values = {
         "master": master,
         "content": clip_content(master.jetton_content),
+        "fetched": find_fetched(question, master.jetton_content),
         "show": shown,
         "lists": {name: title for name, (title, _) in LISTS.items()},
         "listed": ask_or_say(lambda: LISTS[shown][1](question, address)),
@@ -117,6 +119,7 @@ def _show_item(question: Question, address: Address, item: NFTItem) -> Shown:
     values = {
         "item": item,
         "content": clip_content(item.content),
+        "fetched": find_fetched(question, item.content),
         "listed": ask_or_say(lambda: _list_moves(question, address)),
     }
     return Shown("nft.html", f"NFT {question.names.label(item.address)}", values)
@@ -126,6 +129,7 @@ def _show_collection(question: Question, address: Address, collection: NFTCollec
     values = {
         "collection": collection,
         "content": clip_content(collection.collection_content),
+        "fetched": find_fetched(question, collection.collection_content),
         "listed": ask_or_say(lambda: _list_items(question, address)),
     }
     title = f"Collection {question.names.label(collection.address)}"
@@ -151,6 +155,14 @@ def _page(question: Question, kind: str, address: Address, rows: list[Any]) -> L
     path = f"/{kind}/{quote(question.names.friendly(str(address)))}"
     older = link(path, show=show, offset=offset + ROWS) if len(rows) == ROWS else ""
     return rows, link(path, show=show) if offset else "", older
+
+
+def find_fetched(question: Question, content: dict[str, object] | None) -> Fetched | None:
+    """Return what was fetched from the URI of a token's content; None where it has no URI."""
+    if content is None or "uri" not in content:
+        return None
+    found = read_fetched(question.call, [content]).get(str(content["uri"]), NOT_FETCHED)
+    return found._replace(content=clip_content(dict(found.content)) or {})
 
 
 def clip_content(content: dict[str, object] | None) -> dict[str, str] | None:

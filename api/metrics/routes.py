@@ -113,6 +113,10 @@ def _counter(name: str, text: str, value: float) -> Metric:
     return CounterMetricFamily(f"tonlake_{name}", text, value=value)
 
 
+_TEXT_FORMAT = CONTENT_TYPE_PLAIN_0_0_4.removesuffix("; charset=utf-8")
+"""The framework adds the character set to every text."""
+
+
 @get("/metrics", sync_to_thread=True)
 def answer_metrics(request: ApiRequest) -> Response[bytes]:
     """Show the service's figures in the text format of Prometheus.
@@ -124,7 +128,7 @@ def answer_metrics(request: ApiRequest) -> Response[bytes]:
     if not settings.metrics.public:
         check_key(request.scope, settings.http.host)
     meter: Meter = request.app.state.meter
-    return Response(generate_latest(meter.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+    return Response(generate_latest(meter.registry), media_type=_TEXT_FORMAT)
 
 
 routes = [answer_metrics]

@@ -121,7 +121,9 @@ class SqlPool:
 
     def _write_job(self, snapshot: Snapshot, query: str, form: str, most_rows: int) -> Job:
         settings = self._settings
-        damaged = (Damaged(each.file, each.reason) for each in snapshot.damaged.values())
+        damaged = (
+            Damaged(each.file, each.reason, each.advice) for each in snapshot.damaged.values()
+        )
         seconds = -(-settings.timeout_ms // 1000)
         return Job(
             lake_dir=str(snapshot.lake_dir.absolute()),

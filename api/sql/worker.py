@@ -34,6 +34,7 @@ class Damaged(msgspec.Struct, frozen=True):
 
     file: str
     reason: str
+    advice: str
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -85,7 +86,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
         SqlUnavailable: the process cannot be confined.
     """
     lake_dir = LAKE_DIR
-    damage = [LakeCorrupt(each.file, each.reason) for each in job.damaged]
+    damage = [LakeCorrupt(each.file, each.reason, each.advice) for each in job.damaged]
     snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
     settings = LakeSettings(
         duckdb_threads=job.threads, duckdb_memory_mib=max(64, int(job.memory_mib * _MEMORY_SHARE))

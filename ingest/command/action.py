@@ -11,6 +11,7 @@ import click
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from click.core import ParameterSource
 
 from tonlake.ingest.derive.action.account.known import KnownContracts
 from tonlake.ingest.derive.action.classifier import classify
@@ -20,6 +21,7 @@ from tonlake.ingest.derive.action.row import show_actions
 from tonlake.ingest.derive.action.slicing import Slice, classify_known, classify_traces
 from tonlake.ingest.derive.recording.action import read_traces
 from tonlake.ingest.errors import IngestError
+from tonlake.lake.command.argument import LAKE_VARIABLE
 from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
@@ -83,6 +85,8 @@ def classify_recording(recording: Path) -> Iterator[bytes]:
     "--lake",
     "lake_dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
     help="Folder of the lake that has the trace.",
 )
 @click.option("--traces", "recording", type=File, help="File of recorded traces that has it.")
@@ -91,6 +95,9 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
 
     TRACE is the hash of its root transaction, in hex or base64.
     """
+    source = click.get_current_context().get_parameter_source("lake_dir")
+    if recording is not None and source is ParameterSource.ENVIRONMENT:
+        lake_dir = None
     if (lake_dir is None) == (recording is None):
         raise click.UsageError("name where the trace is: --lake DIR or --traces FILE")
     trace_id = _read_hash(trace)

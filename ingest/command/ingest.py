@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from tonlake.ingest.command.node import choose_node, node_option
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.derive.recording.replay import replay_traces
@@ -23,7 +24,8 @@ from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.cli import LAKE_FOLDER, read_settings
+from tonlake.lake.command.argument import LAKE_FOLDER, LAKE_VARIABLE
+from tonlake.lake.command.cli import read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -79,13 +81,20 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("ingest", epilog=EXAMPLES)
-@click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
+@node_option
 @click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
 @click.option(
     "--liteserver", type=File, help="Configuration of a network: blocks from its servers."
 )
 @click.option("--traces", type=File, help="File of recorded traces, .jsonl or .jsonl.zst.")
-@click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
+@click.option(
+    "--lake",
+    type=LAKE_FOLDER,
+    required=True,
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
+    help="Folder of the lake.",
+)
 @click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
 @click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
 @click.option("--to", "last", type=click.IntRange(min=1), help="Last masterchain block.")
@@ -114,6 +123,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 
     Without a node: blocks from the lite servers of a network, by the configuration file of it.
     """
+    node = choose_node(node, elsewhere=any((packs, liteserver, traces)))
     if [node, packs, liteserver, traces].count(None) != 3:  # noqa: PLR2004 - all but one
         raise click.UsageError(
             "name one source: --node DIR, --packs DIR, --liteserver FILE or --traces FILE"

@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from tonlake.ingest.settings import IngestSections, encode_sections
-from tonlake.lake.command.cli import failing_cleanly, json_option, lake_option, read_settings
+from tonlake.lake.command.argument import lake_option
+from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.upgrade import upgrade_lake
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope
+from tonlake.lake.command.argument import lake_option
 from tonlake.lake.command.cli import (
     failing_cleanly,
-    lake_option,
     read_settings,
     rebuild_group,
     report_rebuilt,

@@ -10,14 +10,8 @@ import msgspec
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
-from tonlake.lake.command.argument import FolderOrURL
-from tonlake.lake.command.cli import (
-    failing_cleanly,
-    json_option,
-    lake_option,
-    read_settings,
-    show_progress,
-)
+from tonlake.lake.command.argument import FolderOrURL, lake_option
+from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings, show_progress
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.transfer.export import export_lake
 from tonlake.lake.transfer.importing import import_piece

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, Folder, print_report
+from tonlake.ingest.command.node import choose_node, node_option
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.argument import FolderOrURL, read_pairs
-from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
+from tonlake.lake.command.argument import LAKE_FOLDER, LAKE_VARIABLE, FolderOrURL, read_pairs
+from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.spark.cli import conf_option, master_option
@@ -41,9 +42,16 @@ same log as tonlake ingest makes. --to copies what is new to object storage when
 
 
 @click.command("ingest", epilog=EXAMPLES)
-@click.option("--node", type=Folder, help="Database folder of a TON node (read only).")
+@node_option
 @click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
-@click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
+@click.option(
+    "--lake",
+    type=LAKE_FOLDER,
+    required=True,
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
+    help="Folder of the lake.",
+)
 @click.option(
     "--to",
     "place",
@@ -66,6 +74,7 @@ def spark_ingest_command(
     conf: tuple[str, ...],
 ) -> None:
     """Decode a node's blocks with Apache Spark, and commit them to the lake from here."""
+    node = choose_node(node, elsewhere=packs is not None)
     if (node is None) == (packs is None):
         raise click.UsageError("name one source: --node DIR or --packs DIR")
     origin = Origin(node and node.absolute(), packs and packs.absolute())

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from click import Context, Parameter
 
 
+LAKE_VARIABLE = "TONLAKE_LAKE"
+"""The environment variable with the folder of the lake, for commands without ``--lake``."""
+
+
 class LakeFolder(click.Path):
     """A folder that may be, or become, a lake: one whose path DuckDB can take."""
 
@@ -56,11 +60,24 @@ class FolderOrURL(click.ParamType[Path | str]):
 SOURCE = FolderOrURL(click.Path(exists=True, file_okay=False), web=True)
 """Where a lake is copied from."""
 
+LAKE_FOLDER = LakeFolder(file_okay=False, path_type=Path)
+
+lake_option = click.option(
+    "--lake",
+    "lake_dir",
+    type=LAKE_FOLDER,
+    required=True,
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
+    help="Folder of the lake.",
+)
 place_option = click.option(
     "--lake",
     "place",
     type=FolderOrURL(LakeFolder(file_okay=False)),
     required=True,
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
     help="Folder of the lake, or URL of a lake or an export.",
 )
 

@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tonlake.lake.command.argument import (
-    LakeFolder,
     StatementCommand,
     choose_output,
     format_option,
     output_option,
+    lake_option,
     place_option,
     read_statement,
     snapshot_option,
@@ -54,15 +54,6 @@ if TYPE_CHECKING:
 EXIT_DATA = 1
 S = TypeVar("S", bound=LakeSections)
 
-LAKE_FOLDER = LakeFolder(file_okay=False, path_type=Path)
-
-lake_option = click.option(
-    "--lake",
-    "lake_dir",
-    type=LAKE_FOLDER,
-    required=True,
-    help="Folder of the lake.",
-)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 

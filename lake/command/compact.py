@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tonlake.lake.command.cli import (
-    failing_cleanly,
-    json_option,
-    lake_option,
-    read_settings,
-    show_progress,
-)
+from tonlake.lake.command.argument import lake_option
+from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings, show_progress
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.settings import LakeSections
 

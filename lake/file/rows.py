@@ -42,7 +42,7 @@ def read_rows(
     try:
         data = (lake_dir / file.path).read_bytes()
     except OSError as error:
-        raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error
+        raise LakeCorrupt.unreadable(file.path, error) from error
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise LakeCorrupt(file.path, "its bytes do not give its digest")
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
@@ -82,7 +82,7 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
             for batch in source.iter_batches(rows_at_once, use_threads=file.rows > _FEW_ROWS):
                 yield _fill_fields(batch, fields)
     except OSError as error:
-        raise LakeCorrupt(file.path, f"it cannot be read ({error.strerror})") from error
+        raise LakeCorrupt.unreadable(file.path, error) from error
 
 
 @lru_cache(maxsize=256)

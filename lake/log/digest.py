@@ -119,7 +119,7 @@ def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
         with open(path, "rb", buffering=0) as stream:  # noqa: PTH123 - as above
             digest = _digest(stream, file.bytes)
     except OSError as error:
-        return LakeCorrupt(file.path, f"it cannot be read ({error.strerror})")
+        return LakeCorrupt.unreadable(file.path, error)
     if digest != file.sha256:
         _sound.facts.pop(path, None)
         return LakeCorrupt(file.path, "its bytes do not give its digest")

@@ -76,7 +76,7 @@ class Recheck:
         except FileNotFoundError:
             return
         except OSError as error:
-            damage = [LakeCorrupt(file.path, f"it cannot be read ({error.strerror})")]
+            damage = [LakeCorrupt.unreadable(file.path, error)]
         else:
             damage = find_damage(snapshot.lake_dir, [file])
         self.checked_files += 1

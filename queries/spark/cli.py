@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tonlake.lake.command.argument import read_pairs
+from tonlake.lake.command.argument import LAKE_VARIABLE, read_pairs
 from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.duck.answer import TABLE_ROWS, TEXT_WRITERS, write_table
 from tonlake.lake.errors import EngineError
@@ -42,7 +42,13 @@ Bytes are written as hex, lists with commas; a missing list is empty.
 
 @click.command("sql", epilog=EXAMPLES)
 @click.argument("name", required=False)
-@click.option("--lake", "place", help="Folder of the lake, or its URL as Hadoop knows it.")
+@click.option(
+    "--lake",
+    "place",
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
+    help="Folder of the lake, or its URL as Hadoop knows it.",
+)
 @click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")
 @click.option("--list", "listing", is_flag=True, help="Print every query and what it takes.")
 @click.option("--translate", is_flag=True, help="Print the query in Spark's SQL, and stop.")

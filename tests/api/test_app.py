@@ -19,7 +19,7 @@ import tonlake.api.v3.resource.block
 import tonlake.api.v3.route.block
 import tonlake.queries.reader
 from tests.patience import compose
-from tonlake.api.app import create_app
+from tonlake.api.app import create_app, create_application
 from tonlake.api.errors import STATUS, ApiError, UpstreamRefusal, status_of
 from tonlake.api.settings import Settings
 from tonlake.queries.errors import QueryTimeout
@@ -47,6 +47,19 @@ def test_every_answer_carries_the_same_headers(client: TestClient[Any]) -> None:
     assert answer.headers["x-tonlake-snapshot"] == "1:238"
     assert answer.headers["content-type"] == "application/json"
     assert "x-tonlake-warning" not in answer.headers
+
+
+def test_every_media_type_names_its_character_set_once(demo_lake: Path) -> None:
+    settings = compose(sql={"enabled": True})
+    routes = create_application(settings, {}, [], []).routes
+    paths = [route.path for route in routes if "{" not in route.path]
+    seen = set()
+    with serving(demo_lake, sql={"enabled": True}) as client:
+        for path in paths:
+            if not path.startswith("/api/streaming/"):
+                seen.add(client.get(path).headers.get("content-type", ""))
+    assert all(kind.count("charset") == kind.startswith("text/") for kind in seen), seen
+    assert {"text/css; charset=utf-8", "text/javascript; charset=utf-8"} <= seen
 
 
 def test_browsers_of_any_origin_may_read(client: TestClient[Any]) -> None:

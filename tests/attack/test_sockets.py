@@ -62,7 +62,7 @@ def serve(lake: Path) -> Iterator[Server]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
-        port = int(line.split("/api")[0].rpartition(":")[2])
+        port = int(line.split("/  ")[0].rpartition(":")[2])
         try:
             while ask(port, PATHS[0])[0] != 200:
                 time.sleep(0.1)

@@ -59,7 +59,7 @@ def serving(lake_dir: Path, cache_mib: int) -> Iterator[tuple[str, int]]:
     ) as server:
         try:
             line = server.stdout.readline() if server.stdout else ""
-            yield line.split("/api/")[0].strip(), server.pid
+            yield line.split("/  ")[0], server.pid
         finally:
             server.terminate()
 

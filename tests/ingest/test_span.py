@@ -36,6 +36,20 @@ def test_parse_span_refuses(text: str) -> None:
         parse_span(text, oldest=10, newest=5000)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("20:10", "ends before it begins: write 10:20"),
+        ("-5:20", "ends before it begins: -5 is block 4996"),
+        ("6000:", "begins after the newest block of the source, 5000"),
+        (":9", "ends before the oldest block of the source, 10"),
+    ],
+)
+def test_an_empty_range_is_explained(text: str, reason: str) -> None:
+    with pytest.raises(SpanError, match=f"^range '{text}' {reason}$"):
+        parse_span(text, oldest=10, newest=5000)
+
+
 @given(wanted=SPANS, covered=st.lists(SPANS, max_size=6))
 def test_missing_spans_are_the_set_difference(wanted: Span, covered: list[Span]) -> None:
     missing = list(missing_spans(wanted, covered))

@@ -17,6 +17,8 @@ from tonlake.api.command.doctor.checks import (
     worst_of,
 )
 from tonlake.api.settings import Settings
+from tonlake.ingest.command.node import NODE_VARIABLE
+from tonlake.lake.command.argument import LAKE_VARIABLE
 from tonlake.lake.command.cli import json_option, read_settings
 from tonlake.lake.errors import LakeError
 
@@ -36,8 +38,21 @@ The exit code is 0 where all is well, 3 with warnings, and 1 with problems.
 
 
 @click.command("doctor", epilog=HELP)
-@click.option("--node", type=click.Path(path_type=Path), help="Database folder of a TON node.")
-@click.option("--lake", "lake_dir", type=click.Path(path_type=Path), help="Folder of a lake.")
+@click.option(
+    "--node",
+    type=click.Path(path_type=Path),
+    envvar=NODE_VARIABLE,
+    show_envvar=True,
+    help="Database folder of a TON node.",
+)
+@click.option(
+    "--lake",
+    "lake_dir",
+    type=click.Path(path_type=Path),
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
+    help="Folder of a lake.",
+)
 @click.option("--full", is_flag=True, help="Compare every file of the lake with its digest.")
 @json_option
 def doctor_command(*, node: Path | None, lake_dir: Path | None, full: bool, as_json: bool) -> None:

@@ -156,5 +156,7 @@ def map_segment(lake_dir: Path, path: str) -> SegmentFile:
     try:
         with (lake_dir / path).open("rb") as stream:
             return SegmentFile(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), path)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise LakeCorrupt.unreadable(path, error) from error
+    except ValueError as error:
         raise LakeCorrupt(path, f"it cannot be read ({error})") from error

@@ -174,9 +174,13 @@ def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
-            url = server.stdout.readline().strip()
-            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/api/v3/masterchainInfo", url)
-            connection = HTTPConnection(url.split("/")[2], timeout=120)
+            banner = [server.stdout.readline() for _ in range(4)]
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/  explorer\n", banner[0])
+            connection = HTTPConnection(banner[0].split("/")[2], timeout=120)
+            for line in banner:
+                connection.request("GET", line.split()[0])
+                answer = connection.getresponse()
+                assert (answer.status, bool(answer.read())) == (200, True), line
             connection.request("GET", "/api/v3/masterchainInfo")
             assert json.load(connection.getresponse())["last"]["seqno"] == 238
             long = "&".join(f"address=0:{number:064x}" for number in range(2000))
@@ -232,3 +236,52 @@ def test_serving_as_root_warns(demo_lake: Path, monkeypatch: pytest.MonkeyPatch,
     result = _run("serve", "--lake", demo_lake, "--port", "0")
     assert result.exit_code == 1
     assert ("runs as root" in result.output) is (user == 0)
+
+
+def test_a_folder_without_a_lake_is_not_served(demo_lake: Path, tmp_path: Path) -> None:
+    (tmp_path / "main.lake").symlink_to(demo_lake, target_is_directory=True)
+    for name in ("mian.lake", "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        result = _run("serve", "--lake", tmp_path / name, "--port", "0")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"error: {tmp_path / name} holds no lake" in result.stderr
+        assert "--wait" in result.stderr
+        suggestion = f"did you mean {tmp_path / 'main.lake'}?"
+        assert (suggestion in result.stderr) is (name == "mian.lake")
+
+
+def test_a_lake_that_is_to_come_is_waited_for(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
+    command += ["serve", "--lake", str(tmp_path), "--port", "0", "--wait"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stderr is not None
+            assert "waiting for the first commit" in server.stderr.readline()
+            connection = HTTPConnection(server.stdout.readline().split("/")[2], timeout=120)
+            connection.request("GET", "/api/v3/masterchainInfo")
+            assert connection.getresponse().status == 503
+            connection.close()
+        finally:
+            server.kill()
+
+
+def test_the_environment_names_lake_and_node(
+    demo_lake: Path, demo_node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TONLAKE_LAKE", str(demo_lake))
+    monkeypatch.setenv("TONLAKE_NODE", str(demo_node))
+    status = json.loads(_run("status", "--json").stdout)
+    assert status["ranges"] == [[1, 238]]
+    assert "238" in _run("sql", "select max(mc_seqno) from blocks").stdout
+    found = {each["subject"] for each in json.loads(_run("doctor", "--json").stdout)["findings"]}
+    assert {"node", "lake"} <= found
+    made = _run("ingest", "--lake", tmp_path / "lake", "--range", "1:2")
+    assert (made.exit_code, "masterchain 1:2" in made.stdout) == (0, True)
+    # A source on the command line counts, not the node of the environment; and serve needs none.
+    packs = _run("ingest", "--packs", tmp_path, "--lake", tmp_path / "other")
+    assert "name one source" not in packs.stderr
+    monkeypatch.setenv("TONLAKE_ACCESS_KEYS_REQUIRED", "true")  # ends the command after this
+    assert _run("serve", "--port", "0").exit_code == 1

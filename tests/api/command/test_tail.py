@@ -49,7 +49,7 @@ def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> No
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         try:
             assert server.stdout is not None
-            base = server.stdout.readline().split("/api")[0]
+            base = server.stdout.readline().split("/  ")[0]
 
             def read_ready() -> dict[str, Any] | None:
                 answer = httpx.get(f"{base}/readyz", timeout=GIVE_UP_S)

@@ -9,6 +9,7 @@ from contextlib import closing
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 from litestar.testing import TestClient
 
@@ -183,6 +184,23 @@ def test_a_transaction_shows_phases_fees_and_bodies(
     assert f"Total {int(transaction['total_fees']) / 1e9:.9f}".rstrip("0") in page.words
 
 
+def test_no_signature_is_taken_for_an_opcode(
+    walk: Walker, ask: Callable[..., Any], demo_lake: Path
+) -> None:
+    files = duckdb.read_parquet(f"{demo_lake}/transactions/**/*.parquet")
+    hashes = files.filter("descr = 'ord'").project("lower(hex(hash))").limit(60).fetchall()
+    seen = 0
+    for (tx_hash,) in hashes:
+        message = ask("transactions", hash=tx_hash)["transactions"][0]["in_msg"]
+        if message["source"] is None and message["decoded_opcode"] is None:
+            words = walk(f"/transaction/{tx_hash}").words
+            assert message["opcode"] not in words
+            trace = walk(f"/trace/{tx_hash}").words
+            assert message["opcode"] not in trace
+            seen += 1
+    assert seen > 5
+
+
 def test_an_account_shows_all_that_it_has(walk: Walker, ask: Callable[..., Any]) -> None:
     wallet = ask("jetton/wallets", exclude_zero_balance="true", limit=1)["jetton_wallets"][0]
     path = f"/account/{wallet['owner']}"
@@ -242,6 +260,8 @@ def test_jettons_and_nfts(walk: Walker, ask: Callable[..., Any]) -> None:
         assert "succeeded" in walk(f"/jetton/{master['address']}", show=show).words
     item = ask("nft/items", limit=1)["nft_items"][0]
     page = walk(f"/nft/{item['address']}")
+    assert "Not fetched yet" in page.words
+    assert "tonlake fetch-metadata" in page.words
     collection = next(link for link in page.links if link.startswith("/nft/"))
     assert "Items" in walk(collection).words
     walk(f"/nft/{master['address']}", status=404)

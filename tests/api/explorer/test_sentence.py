@@ -89,6 +89,17 @@ def test_values_of_objects() -> None:
     assert "an unknown account swapped None TON" in _words("jetton_swap")
 
 
+def test_the_next_order_has_no_number_yet() -> None:
+    proposed = {"source": ANN, "destination": BOB}
+    following = str(2**256 - 1)
+    assert _words("multisig_create_order", **proposed, order_seqno=following) == (
+        "Ann proposed the next order to multisig Bob"
+    )
+    assert _words("multisig_create_order", **proposed, order_seqno="7") == (
+        "Ann proposed order 7 to multisig Bob"
+    )
+
+
 def test_a_type_without_sentence_is_told_plainly() -> None:
     told = write_action(_action("new_thing", who=ANN, whom=BOB, again=ANN, n="5"), Book())  # type: ignore[arg-type]
     assert told == [

@@ -286,13 +286,16 @@ def test_beside_a_server(lake: Path, host: Host, authority: trustme.CA, tmp_path
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         try:
             assert server.stdout is not None
-            base = server.stdout.readline().split("/api")[0]
+            base = server.stdout.readline().split("/  ")[0]
             raw = make_raw("silver")
             found: dict[str, Any] = {"is_indexed": False}
             while not found["is_indexed"]:
                 answer = httpx.get(f"{base}/api/v3/metadata", params={"address": raw}, timeout=240)
                 found = answer.json()[raw]
+            page = httpx.get(f"{base}/jetton/{raw}", timeout=240).text
         finally:
             server.terminate()
     assert found["token_info"][0]["name"] == "Silver"
     assert host.count["/silver"] == 1
+    assert "Fetched from the URI" in page
+    assert "<dt>symbol</dt><dd>AG</dd>" in page

@@ -1,0 +1,107 @@
+"""The command ``tonlake decode``: single files as the API would show them, without a lake."""
+
+from __future__ import annotations
+
+import base64
+import io
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+import pyarrow as pa
+
+from tonlake.api.command.loading import load_command_settings
+from tonlake.api.command.rows import decode_block_rows
+from tonlake.api.v3.resource.transaction import render_decoded
+from tonlake.ingest.errors import IngestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXIT_DATA, EXIT_PARTIAL = 1, 3
+_ZSTD_MAGIC = bytes.fromhex("28b52ffd")
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+DECODE_HELP = """
+Examples:
+
+\b
+  tonlake decode block block.boc
+  tonlake decode tx transactions.jsonl.zst
+"""
+
+
+@click.group("decode", epilog=DECODE_HELP)
+def decode_group() -> None:
+    """Decode single blocks and transactions from files, without a lake."""
+
+
+@decode_group.command("block")
+@click.argument("file", type=_FILE)
+def decode_block_command(file: Path) -> None:
+    """Print every row that a block's bag of cells gives: one JSON object a line.
+
+    Hashes are hex, other bytes base64. mc_seqno is null in rows of a shard block: only the
+    masterchain has which of its blocks commits it.
+    """
+    data = file.read_bytes()
+    try:
+        for row in decode_block_rows(data):
+            _print_json(row)
+    except IngestError as error:
+        click.echo(f"error: {file.name}: {error}", err=True)
+        sys.exit(EXIT_DATA)
+
+
+@decode_group.command("tx")
+@click.argument("file", type=_FILE)
+@click.option("--global-version", type=int, help="Version of the network that made them.")
+def decode_tx_command(file: Path, global_version: int | None) -> None:
+    """Print the version 3 transaction object for the base64 "boc" of each line of a JSONL file.
+
+    A bad line prints {"error": ..., "line": N}; the rest goes on, and the exit code is 3.
+    """
+    settings = load_command_settings()
+    bad = 0
+    with _open_lines(file) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                boc = _read_boc(line)
+                _print_json(
+                    render_decoded(boc, settings.http.opcode_format, global_version=global_version)
+                )
+            except (IngestError, ValueError, RecursionError) as error:
+                bad += 1
+                _print_json({"error": str(error), "line": number})
+    if bad:
+        sys.exit(EXIT_PARTIAL)
+
+
+class _Line(msgspec.Struct):
+    boc: str
+
+
+def _read_boc(line: bytes) -> bytes:
+    """Return the bytes of a line's ``boc``; ValueError where there are none."""
+    return base64.b64decode(msgspec.json.decode(line, type=_Line).boc, validate=True)
+
+
+@contextmanager
+def _open_lines(file: Path) -> Iterator[io.BufferedReader]:
+    """Open a file of lines, compressed with zstd or not."""
+    with file.open("rb") as stream:
+        packed = stream.peek(4)[:4] == _ZSTD_MAGIC  # A pipe can be read only once.
+        with pa.input_stream(stream, compression="zstd" if packed else None) as lines:
+            yield io.BufferedReader(lines)
+
+
+def _print_json(value: Any) -> None:  # noqa: ANN401 - anything msgspec can write
+    click.echo(msgspec.json.encode(value))
+
+
+commands: list[click.Command] = [decode_group]

@@ -1,0 +1,25 @@
+"""The option ``--node``, and the environment variable that stands for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+NODE_VARIABLE = "TONLAKE_NODE"
+"""The environment variable with the node's folder, for commands without ``--node``."""
+
+node_option = click.option(
+    "--node",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar=NODE_VARIABLE,
+    show_envvar=True,
+    help="Database folder of a TON node (read only).",
+)
+
+
+def choose_node(node: Path | None, *, elsewhere: bool) -> Path | None:
+    """Return the node's folder; None if only the environment names it and blocks come elsewhere."""
+    source = click.get_current_context().get_parameter_source("node")
+    return None if elsewhere and source is ParameterSource.ENVIRONMENT else node

@@ -1,0 +1,26 @@
+"""What errors of the lake advise."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from tonlake.lake.errors import LakeCorrupt
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EACCES, "let the user that runs tonlake read it"),
+        (errno.EMFILE, "allow more open files"),
+        (errno.ENOENT, "restore it from a copy, or ingest into a new lake"),
+        (errno.EIO, "restore it from a copy, or ingest into a new lake"),
+    ],
+)
+def test_a_missing_right_is_no_damage(number: int, advice: str) -> None:
+    text = str(LakeCorrupt.unreadable("blocks/1.parquet", OSError(number, os.strerror(number))))
+    assert advice in text
+    assert ("new lake" in text) is ("new lake" in advice)
+    assert f"cannot be read ({os.strerror(number)})" in text

@@ -1,0 +1,124 @@
+"""The command lines on README and docs: a reader who types them gets what they promise."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.commands import list_commands
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+BIN = Path(sys.executable).parent
+_BLOCK = re.compile(r"```(?:sh|console)\n(.*?)```", re.DOTALL)
+_RUN = ("sql", "status", "views", "schema", "config", "verify", "explain", "doctor")
+"""Commands that are run on the demo lake; the others are read by their own options alone."""
+
+
+def _list_lines(text: str) -> list[str]:
+    """Return the commands of shell blocks, continued lines joined; of consoles those typed."""
+    lines: list[str] = []
+    for block in _BLOCK.findall(text):
+        typed = re.sub(r"\\\n\s*", " ", block)
+        typed = re.sub(r"\$\([^)]*\)", "x", typed)  # what a shell puts in is not options
+        prompts = re.findall(r"^\$ (.*?)(?=^\S)", typed + "$", re.DOTALL | re.MULTILINE)
+        shown = prompts if typed.startswith("$ ") else _join_quoted(typed)
+        lines.extend(command.strip() for command in shown)
+    return lines
+
+
+def _join_quoted(block: str) -> list[str]:
+    """Return the lines of a block; a line goes on while a quote is open."""
+    found: list[str] = []
+    for line in block.splitlines():
+        if found and found[-1].count('"') % 2:
+            found[-1] += f"\n{line}"
+        elif line.strip() and not line.startswith("#"):
+            found.append(line)
+    return found
+
+
+def _split(line: str) -> list[str]:
+    """Return the words of a ``tonlake`` command; [] of any other."""
+    words = shlex.split(line, comments=True)
+    while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+        words = words[1:]
+    if not words or Path(words[0]).name != "tonlake" or words[1:2] == ["--version"]:
+        return []
+    ends = [at for at, word in enumerate(words) if word in {"|", ">", "&&", "&", ";"}]
+    return words[1 : ends[0]] if ends else words[1:]
+
+
+SHOWN = sorted(
+    {
+        (page.name, line)
+        for page in PAGES
+        for line in _list_lines(page.read_text(encoding="utf-8"))
+        if _split(line)
+    }
+)
+
+
+def test_there_are_many() -> None:
+    assert len(SHOWN) > 40
+    assert {page for page, _line in SHOWN} >= {"README.md", "tutorial.md", "operations.md"}
+
+
+def _without_folder(parameter: click.Parameter) -> click.Parameter:
+    """Return a parameter that takes any path: the folders of the page are not here."""
+    found = copy.copy(parameter)
+    if isinstance(found.type, click.Path):
+        found.type = click.STRING
+    return found
+
+
+@pytest.mark.parametrize(("page", "line"), SHOWN, ids=lambda each: each[:60])
+def test_the_options_are_those_of_the_command(page: str, line: str) -> None:
+    del page
+    words = _split(line)
+    command: click.Command = list_commands()[words[0]]
+    context = click.Context(click.Group("tonlake"))
+    while isinstance(command, click.Group):
+        words = words[1:]
+        found = command.get_command(context, words[0])
+        assert found is not None, words
+        command = found
+    command = copy.copy(command)
+    command.params = [_without_folder(parameter) for parameter in command.params]
+    try:
+        command.make_context("tonlake", words[1:])
+    except click.UsageError as error:
+        raise AssertionError(f"{line}: {error.format_message()}") from error
+
+
+ON_THE_DEMO = [line for _page, line in SHOWN if ".demo/lake" in line and _split(line)[0] in _RUN]
+
+
+@pytest.fixture(scope="module")
+def folder(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout after ``make demo``, as far as commands on the demo lake need one."""
+    found = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(demo_lake, found / ".demo" / "lake")
+    return found
+
+
+@pytest.mark.parametrize("line", ON_THE_DEMO, ids=lambda each: each[:60])
+def test_commands_on_the_demo_run_as_they_are_typed(line: str, folder: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-euc", line],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, bool(done.stdout)) == (0, True), done.stderr
