@@ -127,7 +127,8 @@ def name_call(message: Message | None) -> str:
     if message.decoded_opcode is None and not message.source and message.destination:
         return _name_layout(message) or "external message"
     name = message.decoded_opcode or write_opcode(message.opcode)
-    return f"bounced {name}".strip() if message.bounced else name
+    # The op-code of a body that bounced is itself named so.
+    return f"bounced {name.removeprefix('bounce')}".strip() if message.bounced else name
 
 
 def _name_layout(message: Message) -> str:

@@ -129,6 +129,17 @@ def test_calls_are_named() -> None:
     assert name_call(_message(opcode=-1)) == "0xffffffff"
     assert name_call(_message(opcode="0x1", decoded_opcode="excess")) == "excess"
     assert name_call(_message(bounced=True)) == "bounced"
+    assert name_call(_message(bounced=True, decoded_opcode="bounce")) == "bounced"
+    assert name_call(_message(bounced=True, decoded_opcode="excess")) == "bounced excess"
+
+
+def test_a_message_from_outside_has_no_opcode() -> None:
+    outside = {"destination": "0:1", "opcode": "0xe89169f2"}
+    assert name_call(_message(**outside)) == "external message"
+    content = MessageContent("", None, {"@type": "wallet_signed_v4"})
+    assert name_call(_message(**outside, message_content=content)) == "wallet_signed_v4"
+    assert name_call(_message(**outside, decoded_opcode="named")) == "named"
+    assert name_call(_message(**outside, source="0:2")) == "0xe89169f2"
     assert write_opcode(None) == ""
     assert sum_values([_message(value="2"), _message()]) == 2
 
