@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from litestar import Response, get
 
-from tonlake.api.explorer.frame import HEADERS
+from tonlake.api.explorer.frame import HEADERS, read_theme
 from tonlake.api.openapi import describe_api
-from tonlake.api.v3.routes import routes as v3_routes
+from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.api.v3.routes import described
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -30,16 +31,51 @@ _DAY = {"Cache-Control": "max-age=86400"}
 _HTML = "text/html"
 
 _DOCS = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>tonlake: API</title>
+<html lang="en" data-theme="{theme}"><head><meta charset="utf-8"><title>tonlake: API</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <link rel="icon" href="/docs/favicon-32x32.png">
-<link rel="stylesheet" href="/docs/swagger-ui.css"></head>
-<body><div id="ui"></div>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="stylesheet" href="/docs/docs.css"></head>
+<body><nav aria-label="Main"><a href="/">tonlake</a> <a href="/blocks">Blocks</a>
+<a href="/lake">Lake</a> <a href="/docs" aria-current="page">API</a>
+<a href="/openapi.json">openapi.json</a></nav>
+<main id="ui"></main>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/start.js"></script></body></html>
 """
 _START = """\
 SwaggerUIBundle({url: "/openapi.json", dom_id: "#ui", deepLinking: true, docExpansion: "none"});
 """
+_STYLE = """\
+:root { color-scheme: light dark; --ground: #fff; --text: #17212c; --link: #0a55aa; --turn: none; }
+:root[data-theme="light"] { color-scheme: light; }
+@media (prefers-color-scheme: dark) {
+  :root:not([data-theme="light"]) {
+    --ground: #0d1520; --text: #e6edf3; --link: #7cbcff; --turn: invert(.9) hue-rotate(180deg);
+  }
+}
+:root[data-theme="dark"] {
+  color-scheme: dark;
+  --ground: #0d1520; --text: #e6edf3; --link: #7cbcff; --turn: invert(.9) hue-rotate(180deg);
+}
+body { margin: 0; background: var(--ground); color: var(--text); }
+nav { font: 16px/1.5 system-ui, sans-serif; }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; padding: .9rem 1rem; }
+nav a { color: var(--link); }
+nav a:first-child { font-weight: 700; color: var(--text); }
+#ui { filter: var(--turn); color-scheme: light; }
+#ui .wrapper { padding: 0 1rem; }
+@media (max-width: 40rem) {
+  #ui .opblock-summary { flex-wrap: wrap; }
+  #ui .opblock-summary-path { max-width: 100%; overflow-wrap: anywhere; }
+  #ui .opblock-summary-description { text-align: left; }
+  #ui .parameters-col_description input, #ui .parameters-col_description select { width: 100%; }
+  #ui .table-container { overflow-x: auto; }
+}
+"""
+"""Swagger UI has no dark colours: there its colours are inverted, and their hues turned back."""
+
 _POLICY = "Content-Security-Policy"
 _HEADERS = {**HEADERS, _POLICY: f"{HEADERS[_POLICY]}; img-src 'self' data:"}
 """Those of the explorer's pages; the style of Swagger UI has pictures in it."""
@@ -48,7 +84,7 @@ _HEADERS = {**HEADERS, _POLICY: f"{HEADERS[_POLICY]}; img-src 'self' data:"}
 @cache
 def write_description() -> bytes:
     """Return the OpenAPI document as JSON."""
-    return msgspec.json.encode(describe_api(v3_routes))
+    return msgspec.json.encode(describe_api(described))
 
 
 @cache
@@ -61,9 +97,16 @@ def read_asset(name: str) -> bytes:
 
 
 @get("/docs", sync_to_thread=False)
-def answer_docs() -> Response[str]:
-    """Show the API's description, to read and to try out."""
-    return Response(_DOCS, media_type=_HTML, headers=_HEADERS)
+def answer_docs(request: ApiRequest) -> Response[str]:
+    """Show the API's description, to read and to try out, in the colours of the explorer."""
+    page = _DOCS.format(theme=read_theme(request))
+    return Response(page, media_type=_HTML, headers=_HEADERS)
+
+
+@get("/docs/docs.css", sync_to_thread=False)
+def answer_style() -> Response[str]:
+    """Return the style of the page around Swagger UI."""
+    return Response(_STYLE, media_type="text/css", headers=_DAY)
 
 
 @get("/docs/start.js", sync_to_thread=False)
@@ -87,4 +130,4 @@ def _make_asset_route(name: str) -> HTTPRouteHandler:
     return answer_asset
 
 
-routes = [answer_docs, answer_start, answer_openapi, *map(_make_asset_route, _ASSETS)]
+routes = [answer_docs, answer_start, answer_style, answer_openapi, *map(_make_asset_route, _ASSETS)]

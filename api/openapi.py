@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 import msgspec
 
+from tonlake.api.openapi_form import complete_arrays, name_operation
+from tonlake.api.openapi_service import describe_service
+from tonlake.api.parameter import describe_parameter, describe_property
 from tonlake.api.request.params import converters_of
 from tonlake.api.request.table_format import MEDIA_TYPES
 from tonlake.api.v2.methods import METHODS
@@ -51,23 +54,33 @@ _RPC = {
     },
     "required": ["method"],
 }
-_MOVED = 301
-_ELSEWHERE: Schema = {
-    str(_MOVED): {
-        "description": "Moved permanently.",
-        "headers": {"Location": {"schema": {"type": "string"}}},
-    }
-}
+TABLES = "x-table-media-types"
+"""The other media types of a list, asked for with ``Accept``.
+
+They are no ``content`` of the answer: generated clients would take the JSON for any of them.
+"""
+_TRUE = {"type": "string", "examples": ["true"]}
+_TIMEOUT = {"type": "string", "examples": ["5000"]}
 _SHARED = {
     "snapshot": (
         "query",
-        {"type": "integer", "format": "int32", "minimum": 1, "maximum": (1 << 31) - 1},
+        {
+            "type": "integer",
+            "format": "int32",
+            "minimum": 1,
+            "maximum": (1 << 31) - 1,
+            "examples": [1],
+        },
         "Snapshot (commit number) to read; default: the newest.",
     ),
     # Bad values of these are ignored, as by the peer: any text is allowed.
-    "X-No-Address-Book": ("header", {"type": "string"}, "true: return an empty address book."),
-    "X-No-Metadata": ("header", {"type": "string"}, "true: return empty metadata."),
-    "X-Timeout": ("header", {"type": "string"}, "Query timeout in milliseconds."),
+    "X-No-Address-Book": ("header", _TRUE, "true: return an empty address book."),
+    "X-No-Metadata": ("header", _TRUE, "true: return empty metadata."),
+    "X-Timeout": (
+        "header",
+        {"type": "string", "examples": ["5000"]},
+        "Query timeout in milliseconds.",
+    ),
 }
 
 
@@ -77,11 +90,17 @@ class _Types:
     def __init__(self) -> None:
         self._kinds: list[Any] = []
         self._shown: list[Schema] = []
+        self._bodies: dict[str, str] = {}
 
-    def refer(self, kind: Any) -> Schema:  # noqa: ANN401 - any type
-        """Return the schema of a type, which ``describe`` fills in."""
+    def refer(self, kind: Any, body_of: str = "") -> Schema:  # noqa: ANN401 - any type
+        """Return the schema of a type, which ``describe`` fills in.
+
+        ``body_of`` is the path whose request body it is: fields of bodies are parameters.
+        """
         self._kinds.append(kind)
         self._shown.append({})
+        if body_of:
+            self._bodies[kind.__name__] = body_of
         return self._shown[-1]
 
     def describe(self) -> Schema:
@@ -91,6 +110,9 @@ class _Types:
         )
         for shown, schema in zip(self._shown, found, strict=True):
             shown.update(schema)
+        for name, path in self._bodies.items():
+            fields = named[name]["properties"]
+            fields |= {key: describe_property(path, key, field) for key, field in fields.items()}
         return named
 
 
@@ -105,7 +127,8 @@ def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
     for name, method in METHODS.items():
         paths[f"/api/v2/{name}"] = dict(_describe_method(name, method))
     paths["/api/v2/jsonRPC"] = {"post": _describe_rpc()}
-    return {
+    paths |= describe_service()
+    document = {
         "openapi": "3.1.0",
         "info": {
             "title": "tonlake",
@@ -122,6 +145,8 @@ def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
             },
         },
     }
+    complete_arrays(document)
+    return document
 
 
 def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema:
@@ -132,19 +157,17 @@ def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema
     described: Schema = {}
     for verb in sorted(route.http_methods - {"HEAD"}):
         operation: Schema = {
-            "operationId": f"v3_{verb.lower()}_{path.strip('/').replace('/', '_')}",
+            "operationId": name_operation("v3", verb, path),
             "tags": ["v3"],
             "summary": _first_line(shown),
-            "parameters": [*_list_parameters(kind), *_refer_shared()],
+            "parameters": [*_list_parameters(f"/api/v3{path}", kind), *_refer_shared()],
             "responses": _list_responses(
                 _describe_answer(answer, route, types), "Error", tables=_gives_rows(answer)
             ),
         }
-        if route.status_code == _MOVED:
-            operation |= {"parameters": [], "responses": _ELSEWHERE}
         if verb == "POST":
             body = route.opt.get("body")
-            content = {"type": "object"} if body is None else types.refer(body)
+            content = {"type": "object"} if body is None else types.refer(body, f"/api/v3{path}")
             operation["requestBody"] = _write_body(content)
         described[verb.lower()] = operation
     return described
@@ -162,20 +185,26 @@ def _describe_method(name: str, method: Method) -> Iterator[tuple[str, Schema]]:
         "summary": _first_line(method.answer) or name,
         "responses": _list_responses(result, "ErrorV2"),
     }
-    listed = _list_parameters(method.params)
+    path = f"/api/v2/{name}"
+    listed = _list_parameters(path, method.params)
     needed = [item["name"] for item in listed if item["required"]]
     if not method.post_only:
-        yield "get", {**common, "operationId": f"v2_get_{name}", "parameters": listed}
+        yield (
+            "get",
+            {**common, "operationId": name_operation("v2", "get", name), "parameters": listed},
+        )
     body = {
         "type": "object",
-        "properties": {item["name"]: item["schema"] for item in listed},
+        "properties": {
+            item["name"]: item["schema"] | {"description": item["description"]} for item in listed
+        },
         "required": needed,
     }
     yield (
         "post",
         {
             **common,
-            "operationId": f"v2_post_{name}",
+            "operationId": name_operation("v2", "post", name),
             "requestBody": _write_body(body, required=bool(needed)),
         },
     )
@@ -183,7 +212,7 @@ def _describe_method(name: str, method: Method) -> Iterator[tuple[str, Schema]]:
 
 def _describe_rpc() -> Schema:
     return {
-        "operationId": "v2_post_jsonRPC",
+        "operationId": "v2_post_json_rpc",
         "tags": ["v2"],
         "summary": "Call any method by name.",
         "requestBody": _write_body(_RPC),
@@ -199,9 +228,11 @@ def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Sche
     """Return the answers of an operation; a list comes in the other forms that may be asked for."""
     refused = {"schema": {"$ref": _REF.format(name=error)}}
     content: Schema = {_JSON: {"schema": schema}}
-    if tables:
-        content |= {media: {"schema": {}} for media in MEDIA_TYPES.values() if media != _JSON}
     described: Schema = {"200": {"description": "Success.", "content": content}}
+    if tables:
+        others = [media for media in MEDIA_TYPES.values() if media != _JSON]
+        described["200"]["description"] = f"Success. By Accept also as {', '.join(others)}."
+        described["200"][TABLES] = others
     if error == "ErrorV2":
         text = "Refused as by a lite server (LITE_SERVER_...): clients match on the error."
         described["500"] = {"description": text, "content": {_JSON: refused}}
@@ -210,20 +241,18 @@ def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Sche
     }
 
 
-def _list_parameters(kind: type[Query] | None) -> list[Schema]:
+def _list_parameters(path: str, kind: type[Query] | None) -> list[Schema]:
     """Return the query parameters that a struct converts; lists are repeated parameters."""
     if kind is None:
         return []
     required = {item.name for item in msgspec.structs.fields(kind) if item.required}
     return [
-        {
-            "name": name,
-            "in": "query",
-            "required": name in required,
-            "schema": {"type": "array", "items": converter.schema}
-            if converter.many
-            else converter.schema,
-        }
+        describe_parameter(
+            path,
+            name,
+            {"type": "array", "items": converter.schema} if converter.many else converter.schema,
+            required=name in required,
+        )
         for name, converter in converters_of(kind).items()
     ]
 

@@ -113,7 +113,6 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRout
 
 def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Response[bytes]:
     """Return a page as an answer."""
-    theme = request.cookies.get(THEME_COOKIE)
     text = fill_template(
         shown.template,
         {"notes": [], "snapshot": None, "covered": None}
@@ -121,7 +120,7 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
         | shown.values
         | {
             "title": shown.title,
-            "theme": theme if theme in THEMES else THEMES[0],
+            "theme": read_theme(request),
             "themes": THEMES,
             "here": request.url.path,
             "with_sql": request.app.state.settings.sql.enabled,
@@ -138,6 +137,12 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
 def fill_template(name: str, values: dict[str, Any]) -> str:
     """Return the text of a template, with marks that change the direction of text shown."""
     return load_templates().get_template(name).render(values).translate(_DIRECTIONS)
+
+
+def read_theme(request: ApiRequest) -> str:
+    """Return the colours that the reader chose; auto without a choice."""
+    theme = request.cookies.get(THEME_COOKIE, "")
+    return theme if theme in THEMES else THEMES[0]
 
 
 @cache

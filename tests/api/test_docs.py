@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from tonlake.api.parameter import load_parameters
 from tonlake.api.request.params import converters_of
 from tonlake.api.v2.methods import METHODS
-from tonlake.api.v3.routes import routes as v3_routes
+from tonlake.api.v3.routes import described as described_routes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from litestar.testing import TestClient
 
 _LINK = re.compile(r'(?:href|src)="([^"]+)"')
@@ -38,7 +42,7 @@ def test_the_description_is_valid(described: dict[str, Any]) -> None:
 
 
 def test_every_route_is_described_with_its_parameters(described: dict[str, Any]) -> None:
-    for route in v3_routes:
+    for route in described_routes:
         for path in route.paths:
             item = described["paths"][f"/api/v3{path}"]
             assert {verb.lower() for verb in route.http_methods} - {"head"} <= item.keys()
@@ -57,22 +61,100 @@ def test_lists_are_described_in_every_form(
 ) -> None:
     """As many forms as the route answers in, no more and no fewer."""
     for path, forms in (("blocks", 4), ("transactions", 4), ("masterchainInfo", 1)):
-        content = described["paths"][f"/api/v3/{path}"]["get"]["responses"]["200"]["content"]
-        assert len(content) == forms
-        for media in content:
+        success = described["paths"][f"/api/v3/{path}"]["get"]["responses"]["200"]
+        assert list(success["content"]) == ["application/json"], "what generated clients read"
+        listed = [*success["content"], *success.get("x-table-media-types", [])]
+        assert len(listed) == forms
+        for media in listed:
             answer = client.get(f"/api/v3/{path}?limit=1", headers={"Accept": media})
             assert answer.headers["content-type"].startswith(media)
 
 
-def test_what_is_elsewhere_is_described_so(
+def test_what_is_for_tests_of_clients_is_not_listed(
     described: dict[str, Any], client: TestClient[Any]
 ) -> None:
-    for name in ("index.html", "doc.json"):
-        described_here = described["paths"][f"/api/v3/{name}"]["get"]
-        answer = client.get(f"/api/v3/{name}", follow_redirects=False)
-        assert list(described_here["responses"]) == [str(answer.status_code)] == ["301"]
-        assert "Location" in described_here["responses"]["301"]["headers"]
-        assert "location" in answer.headers
+    for name in ("__testMethod", "index.html", "doc.json"):
+        assert client.get(f"/api/v3/{name}", follow_redirects=False).status_code in (200, 301)
+        assert f"/api/v3/{name}" not in described["paths"]
+
+
+def test_streams_sql_and_monitoring_are_described(described: dict[str, Any]) -> None:
+    wanted = {
+        *("/api/streaming/v2/sse", "/api/streaming/v2/ws", "/sql"),
+        *("/healthz", "/readyz", "/version", "/metrics"),
+    }
+    assert wanted <= described["paths"].keys()
+    answers = described["paths"]["/api/streaming/v2/sse"]["get"]["responses"]
+    assert list(answers["200"]["content"]) == ["text/event-stream"]
+
+
+def _walk(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object in a document."""
+    if isinstance(value, dict):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, dict | list):
+            yield from _walk(each)
+
+
+def test_every_array_names_its_items(described: dict[str, Any]) -> None:
+    arrays = [each for each in _walk(described) if each.get("type") == "array"]
+    assert len(arrays) > 100
+    assert all("items" in each or "prefixItems" in each for each in arrays)
+
+
+def _list_parameters(described: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, item in described["paths"].items():
+        for operation in item.values():
+            for parameter in operation.get("parameters", []):
+                if "$ref" not in parameter:
+                    yield path, parameter
+    for parameter in described["components"]["parameters"].values():
+        yield "", parameter
+
+
+def test_every_parameter_has_a_description_and_an_example(described: dict[str, Any]) -> None:
+    listed = list(_list_parameters(described))
+    assert len(listed) > 300
+    for path, parameter in listed:
+        assert parameter["description"].endswith("."), (path, parameter["name"])
+        (example,) = parameter["schema"]["examples"]
+        jsonschema.validate(example, parameter["schema"])
+        # Beside the schema of an optional one it would be filled in by the page.
+        assert ("example" in parameter) is parameter.get("required", False)
+
+
+def test_examples_are_read_by_the_program(described: dict[str, Any]) -> None:
+    kinds = {
+        f"/api/v3{path}": route.opt.get("query")
+        for route in described_routes
+        for path in route.paths
+    } | {f"/api/v2/{name}": method.params for name, method in METHODS.items()}
+    read = 0
+    for path, parameter in _list_parameters(described):
+        if kinds.get(path) is not None:
+            converter = converters_of(kinds[path])[parameter["name"]]
+            (example,) = parameter["schema"]["examples"]
+            for each in example if converter.many else [example]:
+                converter.parse(each if converter.raw or isinstance(each, str) else str(each))
+                read += 1
+    assert read > 300
+
+
+def test_the_table_of_parameters_has_none_too_many(described: dict[str, Any]) -> None:
+    used = {(path, parameter["name"]) for path, parameter in _list_parameters(described)}
+    for path, item in described["paths"].items():
+        for operation in item.values():
+            for media in operation.get("requestBody", {}).get("content", {}).values():
+                schema = media["schema"]
+                if "$ref" in schema:
+                    name = schema["$ref"].rpartition("/")[2]
+                    schema = described["components"]["schemas"][name]
+                used |= {(path, name) for name in schema.get("properties", ())}
+    for name, place in load_parameters():
+        assert any(known == name and path.startswith(place) for path, known in used), (
+            f"{name}@{place}"
+        )
 
 
 def test_the_description_does_not_allow_zero_where_it_is_refused(
@@ -85,7 +167,8 @@ def test_the_description_does_not_allow_zero_where_it_is_refused(
             if path.startswith("/api/v2/") and given["name"] in ("seqno", "limit", "count"):
                 assert given["schema"]["minimum"] == 1, path
                 body = item["post"]["requestBody"]["content"]["application/json"]["schema"]
-                assert body["properties"][given["name"]] == given["schema"]
+                described_there = {"description": given["description"]}
+                assert body["properties"][given["name"]] == given["schema"] | described_there
                 seen.add(given["name"])
     assert seen == {"seqno", "limit", "count"}
     answer = client.get("/api/v2/getConfigAll?seqno=0")
@@ -127,3 +210,15 @@ def test_the_page_is_protected_as_those_of_the_explorer(client: TestClient[Any])
     assert "<script>" not in docs.text
     for name in ("X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy"):
         assert docs.headers[name] == page.headers[name]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_reference_follows_the_theme_and_leads_back(
+    client: TestClient[Any], theme: str
+) -> None:
+    page = client.get("/docs", headers={"Cookie": f"tonlake_theme={theme}"}).text
+    assert f'data-theme="{theme}"' in page
+    assert 'name="viewport"' in page
+    assert '<a href="/">tonlake</a>' in page
+    assert 'data-theme="auto"' in client.get("/docs").text
+    assert "prefers-color-scheme: dark" in client.get("/docs/docs.css").text

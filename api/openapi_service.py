@@ -1,0 +1,158 @@
+"""The OpenAPI description of what is beside the versions of the API: streams, SQL, monitoring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tonlake.api.parameter import describe_parameter
+from tonlake.api.request.params import converters_of
+from tonlake.api.request.table_format import MEDIA_TYPES
+from tonlake.api.stream.event import FINALITIES, TYPES
+from tonlake.api.stream.routes import PREFIX
+from tonlake.api.stream.subscription import StreamQuery
+
+if TYPE_CHECKING:
+    from tonlake.api.request.params import Converter
+
+Schema = dict[str, Any]
+
+_JSON, _TEXT = "application/json", "text/plain"
+_ERROR = {"$ref": "#/components/schemas/Error"}
+_STRING = {"type": "string"}
+_STREAM = (
+    "Events of each commit that pass the filters, until the client goes away. Each event is a line"
+    " `data:` with a JSON object, after a line `id:`; the header `Last-Event-ID` continues behind"
+    " one. Blocks that were undone come as `blocks_undone`."
+)
+_SOCKET = (
+    'A WebSocket (answered with 101). Send `{"operation": "subscribe", …}` with the filters of'
+    ' the server-sent events as lists, `{"operation": "unsubscribe"}` or'
+    ' `{"operation": "ping"}`; events come as JSON objects.'
+)
+_SQL = (
+    "Answer one SQL statement (DuckDB) in a sandboxed process. Off by default: setting"
+    " `[sql] enabled`. The answer is JSON unless `format` or `Accept` asks for"
+    f" {', '.join(media for media in MEDIA_TYPES.values() if media != _JSON)}."
+)
+_ROWS = {
+    "type": "object",
+    "properties": {
+        "columns": {"type": "array", "items": {"type": "object"}},
+        "rows": {"type": "array", "items": {"type": "array", "items": {}}},
+        "row_count": {"type": "integer"},
+        "complete": {"type": "boolean"},
+    },
+    "required": ["columns", "rows", "row_count", "complete"],
+}
+_STATEMENT = {
+    "type": "object",
+    "properties": {
+        "query": {
+            "type": "string",
+            "description": "One SQL statement (DuckDB).",
+            "examples": ["select count(*) as n from blocks"],
+        },
+        "format": {"type": "string", "enum": [*MEDIA_TYPES]},
+    },
+    "required": ["query"],
+}
+
+
+def describe_service() -> dict[str, Schema]:
+    """Return the operations by path and verb."""
+    return {
+        **_describe_streams(),
+        "/sql": _describe_sql(),
+        "/healthz": _describe_check("healthz", "Show that the process answers", _TEXT),
+        "/readyz": _describe_check("readyz", "Show the snapshot served and its lag; 503 if late"),
+        "/version": _describe_check("version", "Show name and version of the program"),
+        "/metrics": _describe_check("metrics", "Show figures in Prometheus's text format", _TEXT),
+    }
+
+
+def _describe_streams() -> dict[str, Schema]:
+    path = f"{PREFIX}/sse"
+    limits = {"types": [*TYPES], "min_finality": [*FINALITIES]}
+    shown = {
+        name: describe_parameter(path, name, _limit(converter, limits.get(name)), required=False)
+        for name, converter in converters_of(StreamQuery).items()
+    }
+    body = {
+        "type": "object",
+        "properties": {
+            name: each["schema"] | {"description": each["description"]}
+            for name, each in shown.items()
+        },
+    }
+    answers = _list_answers("text/event-stream", _STRING)
+    common = {"tags": ["streams"], "description": _STREAM, "responses": answers}
+    return {
+        path: {
+            "get": common
+            | {
+                "operationId": "stream_get_sse",
+                "summary": "Follow events (server-sent events)",
+                "parameters": [*shown.values()],
+            },
+            "post": common
+            | {
+                "operationId": "stream_post_sse",
+                "summary": "Follow events; filters as JSON",
+                "requestBody": {"required": True, "content": {_JSON: {"schema": body}}},
+            },
+        },
+        f"{PREFIX}/ws": {
+            "get": {
+                "operationId": "stream_get_ws",
+                "tags": ["streams"],
+                "summary": "Follow events (WebSocket)",
+                "description": _SOCKET,
+                "responses": {"default": {"description": "No WebSocket was asked for."}},
+            }
+        },
+    }
+
+
+def _limit(converter: Converter, words: list[str] | None) -> Schema:
+    schema = converter.schema if words is None else converter.schema | {"enum": words}
+    return {"type": "array", "items": schema} if converter.many else schema
+
+
+def _describe_sql() -> Schema:
+    forms = {"type": "string", "enum": [*MEDIA_TYPES]}
+    common = {"tags": ["sql"], "description": _SQL, "responses": _list_answers(_JSON, _ROWS)}
+    return {
+        "get": common
+        | {
+            "operationId": "sql_get",
+            "summary": "Answer a SQL statement",
+            "parameters": [
+                describe_parameter("/sql", "query", _STRING, required=True),
+                describe_parameter("/sql", "format", forms, required=False),
+            ],
+        },
+        "post": common
+        | {
+            "operationId": "sql_post",
+            "summary": "Answer a SQL statement in the body",
+            "requestBody": {"required": True, "content": {_JSON: {"schema": _STATEMENT}}},
+        },
+    }
+
+
+def _describe_check(name: str, summary: str, media: str = _JSON) -> Schema:
+    return {
+        "get": {
+            "operationId": f"service_get_{name}",
+            "tags": ["service"],
+            "summary": summary,
+            "responses": _list_answers(media, _STRING if media == _TEXT else {"type": "object"}),
+        }
+    }
+
+
+def _list_answers(media: str, schema: Schema) -> Schema:
+    return {
+        "200": {"description": "Success.", "content": {media: {"schema": schema}}},
+        "default": {"description": "Error.", "content": {_JSON: {"schema": _ERROR}}},
+    }
