@@ -10,7 +10,7 @@ INSTALL := $(BIN)/uv pip install --quiet --require-hashes --constraints requirem
 # What was compiled once is kept, whatever the environment says: the suite starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks docs binary lint types format lock clean
+.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks docs binary dist lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -123,6 +123,17 @@ notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter
 docs: $(READY)  ## write the generated pages of docs/ again: data dictionary and settings
 	$(BIN)/tonlake schema --markdown > docs/data-dictionary.md
 	$(BIN)/tonlake config --markdown 2>/dev/null > docs/settings.md
+
+DIST_BIN := build/dist/venv/bin
+
+dist: $(READY)  ## source archive and wheel in dist/; the wheel by auditwheel's rules (manylinux)
+	rm -rf build/dist dist/*.whl dist/*.tar.gz
+	$(PYTHON) -m venv build/dist/venv
+	$(INSTALL) --python build/dist/venv --group build
+	$(DIST_BIN)/python -m build --no-isolation --outdir build/dist/out .
+	PATH=$(CURDIR)/$(DIST_BIN):$$PATH auditwheel repair --wheel-dir dist build/dist/out/*.whl
+	mv build/dist/out/*.tar.gz dist/
+	ls -l --block-size=1kB dist
 
 lint: $(READY)  ## ruff: lint and format check
 	$(BIN)/ruff check .

@@ -65,6 +65,7 @@ nav { display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; padding: .9rem 1rem; }
 nav a { color: var(--link); }
 nav a:first-child { font-weight: 700; color: var(--text); }
 #ui { filter: var(--turn); color-scheme: light; }
+#ui .scheme-container { display: none; }
 #ui .wrapper { padding: 0 1rem; }
 @media (max-width: 40rem) {
   #ui .opblock-summary { flex-wrap: wrap; }

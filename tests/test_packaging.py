@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -38,6 +39,7 @@ LOCK = ROOT / "requirements.lock"
 ARCHIVE = ROOT / "tests" / "data" / "node-demo" / "demo-node.tar.zst"
 MOST_BYTES = 250 * 1000 * 1000
 ELECTOR = "-1:" + "3" * 64
+READ = {".sql", ".txt", ".tlb", ".html", ".css", ".js", ".svg", ".zst"}
 FOREIGN = ("api", "lake", "ingest", "queries")
 NOT_BUILT = (*(".*", "build", "dist", "tests", "notebooks", "*.egg-info", "*.so", "__pycache__"),)
 INSTRUCTIONS = {
@@ -141,19 +143,74 @@ def test_the_binary_starts_its_processes_as_python_would() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built of a copy; without a compiler, which what is in it does not depend on."""
+    """The wheel, built of a copy."""
     copy = tmp_path_factory.mktemp("source") / "tonlake"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_BUILT))
-    build = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
-    target = tmp_path_factory.mktemp("wheel")
+    return _build("wheel", copy, tmp_path_factory.mktemp("wheel"))
+
+
+def _build(kind: str, source: Path, target: Path) -> Path:
+    """Build a wheel or sdist; without a compiler, which what is in it does not depend on."""
+    build = f"import sys; from setuptools import build_meta as b; b.build_{kind}(sys.argv[1])"
     subprocess.run(
         [sys.executable, "-c", build, target],
         check=True,
-        cwd=copy,
+        cwd=source,
         env=os.environ | {"CC": "false"},
         capture_output=True,
     )
-    return next(target.glob("*.whl"))
+    return next(target.iterdir())
+
+
+def _list_modules(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_the_wheel_has_every_file_that_the_program_reads(wheel: Path) -> None:
+    names = _list_modules(wheel)
+    for folder in FOREIGN:
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in READ and "native" not in path.parts:
+                assert f"tonlake/{path.relative_to(ROOT)}" in names
+
+
+def test_the_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "tonlake"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_BUILT))
+    (tmp_path / "sdist").mkdir()
+    sdist = _build("sdist", copy, tmp_path / "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    source = next((tmp_path / "unpacked").iterdir())
+    assert {"README.md", "LICENSE", "setup.py"} <= {path.name for path in source.iterdir()}
+    assert any(source.rglob("*.c"))
+    (tmp_path / "wheel").mkdir()
+    assert _list_modules(_build("wheel", source, tmp_path / "wheel")) == _list_modules(wheel)
+
+
+def test_headers_are_found_from_where_they_are_included() -> None:
+    """No header is found by chance in a folder that the compiler searches."""
+    for folder in FOREIGN:
+        for path in (ROOT / folder).rglob("native/*.[ch]"):
+            for name in re.findall(r'^#include "(.+)"', path.read_text(), re.MULTILINE):
+                assert (path.parent / name).exists(), f"{path}: {name}"
+
+
+def test_wheels_to_publish_run_on_other_distributions() -> None:
+    wheels = [*(ROOT / "dist").glob("*.whl")]
+    if not wheels:
+        pytest.skip("there is no wheel in dist/: run make dist")
+    for path in wheels:
+        assert "-cp311-abi3-manylinux" in path.name
+        oldest = min(int(minor) for minor in re.findall(r"manylinux_2_(\d+)", path.name))
+        assert oldest <= 28
+        names = _list_modules(path)
+        compiled = {name for name in names if name.endswith(".so")}
+        wanted = re.findall(r'"tonlake\.([\w.]+\._\w+)":', (ROOT / "setup.py").read_text())
+        assert {name.partition(".")[0] for name in compiled} == {
+            f"tonlake/{name.replace('.', '/')}" for name in wanted
+        }
 
 
 def test_the_wheel_has_one_name(wheel: Path) -> None:
@@ -197,6 +254,7 @@ def test_the_wheel_works_beside_foreign_modules(
     assert run("--version").startswith("tonlake, version")
     run("ingest", "--node", demo_node, "--lake", "lake", "--range", "1:20")
     assert "1..20" in run("status", "--lake", "lake")
+    assert "all checks passed" in run("demo", "--once", "--lake", "demo")
     assert "20" in run("sql", "--lake", "lake", "select max(mc_seqno) as newest from blocks")
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tonlake.api.app import Service
     from tonlake.ingest.run.pipeline import IngestReport
 
+ARCHIVE = "demo-node.tar.zst"
+"""The node database of the package."""
+
 EXAMPLES = """
 Examples:
 
