@@ -90,6 +90,17 @@ def test_every_page_is_clean(
     assert found == {}
 
 
+def test_no_column_is_cut_off_on_a_wide_screen(chrome: Chrome, paths: dict[str, str]) -> None:
+    hidden = "document.querySelectorAll('.scroll')"
+    cut = {}
+    for name, path in paths.items():
+        chrome.open(path, width=1440)
+        over = chrome.run(f"[...{hidden}].map(each => each.scrollWidth - each.clientWidth)")
+        if any(over):
+            cut[name] = over
+    assert cut == {}
+
+
 def test_the_audit_finds_what_is_wrong(chrome: Chrome, paths: dict[str, str]) -> None:
     chrome.open(paths["error"], width=390)
     chrome.problems.clear()
