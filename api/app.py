@@ -29,10 +29,11 @@ from tonlake.api.http import service
 from tonlake.api.http.allowed import list_methods
 from tonlake.api.http.cache import ResponseCache
 from tonlake.api.http.direct import Direct, Header
-from tonlake.api.http.gate import refuse
+from tonlake.api.http.gate import QUOTA_HEADERS, refuse
 from tonlake.api.http.lane import Lanes
 from tonlake.api.http.layers import REQUEST_BYTES, Parts, make_connections, wrap_application
 from tonlake.api.http.pulse import Pulse
+from tonlake.api.http.validators import UNKEPT, is_unkept, list_validators
 from tonlake.api.metrics.meter import Meter, open_spans
 from tonlake.api.metrics.routes import ServiceCollector
 from tonlake.api.pending.pool import PendingPool
@@ -66,7 +67,8 @@ FIXED_HEADERS = [
 EXPOSED_HEADERS = [
     *("X-Tonlake-Snapshot", "X-Tonlake-Warning", "X-Tonlake-Cursor"),
     "X-Tonlake-Answered-By",
-    *("X-API-Version", "X-Tonlake-Rows", "Server-timing"),
+    *("X-API-Version", "X-Tonlake-Rows", "Server-timing", "ETag", "Retry-After"),
+    *(name.decode() for name in QUOTA_HEADERS),
 ]
 
 
@@ -200,18 +202,22 @@ async def add_headers(message: Message, scope: Scope) -> None:
     """Put the headers that every answer carries."""
     if message["type"] != "http.response.start":
         return
-    message["headers"] = complete_headers(message["headers"], scope)
+    message["headers"] = complete_headers(message["headers"], scope, message["status"])
     headers = MutableScopeHeaders.from_message(message)
     refused = message["status"] == HTTPStatus.METHOD_NOT_ALLOWED
     if refused or (scope.get("method") == "OPTIONS" and "allow" in headers):
         headers["Allow"] = list_methods(scope["litestar_app"], scope["path"])
 
 
-def complete_headers(given: Iterable[Header], scope: Scope) -> list[Header]:
+def complete_headers(given: Iterable[Header], scope: Scope, status: int) -> list[Header]:
     """Return the headers of an answer with those that every answer carries, each of them once."""
     ours = list_headers(scope)
+    ours += list_validators(scope, status, scope["litestar_app"].state.settings, VERSION)
     names = {name for name, _ in ours}
-    return [*(pair for pair in given if pair[0].lower() not in names), *ours]
+    headers = [*(pair for pair in given if pair[0].lower() not in names), *ours]
+    if is_unkept(scope) and not any(name.lower() == UNKEPT[0] for name, _ in headers):
+        headers.append(UNKEPT)
+    return headers
 
 
 def list_headers(scope: Scope) -> list[Header]:

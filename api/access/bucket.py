@@ -39,3 +39,9 @@ class TokenBuckets:
         while len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
         return 0.0 if admitted else (1.0 - tokens) / rps
+
+    def measure(self, asker: str, rps: int) -> tuple[float, float]:
+        """Return the tokens that are left after ``take``, and seconds until the bucket is full."""
+        most = float(rps * BURST_S)
+        tokens = self._buckets[asker].tokens
+        return tokens, (most - tokens) / rps

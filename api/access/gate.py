@@ -12,7 +12,7 @@ from tonlake.api.access.bucket import TokenBuckets
 from tonlake.api.access.key import Keyring
 from tonlake.api.errors import KeyFileInvalid, KeyMissing, KeyUnknown, RateExceeded
 from tonlake.api.http.address import is_own_machine, name_address
-from tonlake.api.http.gate import FORWARDED, KEY_ID
+from tonlake.api.http.gate import FORWARDED, KEY_ID, QUOTA, Quota
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ class AccessRules:
         self._buckets = TokenBuckets(clock)
 
     def check(self, scope: Scope) -> None:
-        """Note the id of a request's key in its scope's state.
+        """Note the id of a request's key, and the quota of its client, in its scope's state.
 
         Raises:
             RateExceeded, KeyUnknown, KeyMissing: the request is not to be answered.
@@ -67,8 +67,13 @@ class AccessRules:
         if record is not None:
             asker, rps = f"key {record.id}", record.rps
             scope.setdefault("state", {})[KEY_ID] = record.id
-        if limited and (wait_s := self._buckets.take(asker, rps)):
-            raise RateExceeded(rps, math.ceil(wait_s))
+        if limited:
+            wait_s = self._buckets.take(asker, rps)
+            left, full_s = self._buckets.measure(asker, rps)
+            quota = Quota(rps, math.floor(left), math.ceil(full_s))
+            scope.setdefault("state", {})[QUOTA] = quota
+            if wait_s:
+                raise RateExceeded(rps, math.ceil(wait_s))
         if record is not None:
             return
         if key and self._keys is not None:

@@ -17,6 +17,7 @@ from tonlake.api.explorer.form import FILTERS
 from tonlake.api.explorer.outcome import judge_with
 from tonlake.api.explorer.sentence import Names
 from tonlake.api.http.lane import in_lane
+from tonlake.api.http.validators import matches, tag_body
 from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
 from tonlake.api.request.params import Arguments, ConversionError, parse_any_address, parse_hash
 
@@ -38,7 +39,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Vary": "Cookie",
+    "Cache-Control": "private, no-cache",
+    "Vary": "Accept-Encoding, Cookie",
 }
 """What browsers must not do with a page: load from elsewhere, run text as script, be framed."""
 
@@ -97,14 +99,17 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRout
             headers = {**HEADERS, "Location": shown.path}
             return Response(b"", status_code=HTTPStatus.SEE_OTHER, headers=headers)
         snapshot = call.reader.snapshot
-        tag = f'"{snapshot.number}"'
-        if shown.template.endswith(FRAGMENT) and request.headers.get("if-none-match") == tag:
-            return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=HEADERS)
+        tag = f'W/"{snapshot.state.digest}"'
+        fragment = shown.template.endswith(FRAGMENT)
+        if fragment and matches(request.headers.get("if-none-match", "").encode(), tag.encode()):
+            headers = {**HEADERS, "ETag": tag}
+            return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         values: dict[str, Any] = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
         call.notes.clear()
         values |= {"snapshot": snapshot.number, "covered": snapshot.ranges}
         rendered = render(request, shown, values)
-        rendered.headers["ETag"] = tag
+        # A page also depends on the colours that the reader chose, and some on the clock.
+        rendered.headers["ETag"] = tag if fragment else tag_body(rendered.content)
         return rendered
 
     handle.__doc__ = answer.__doc__

@@ -1,8 +1,9 @@
 """The layer that sends cached responses: they hold until the next commit.
 
 A response whose route states that it follows from the snapshot and the request alone is cached
-with its headers, and sent again without any query. All cached responses are of one snapshot, the
-newest: a commit drops them together. Errors are never cached.
+with its headers, and sent again without any query. What was compressed for a client is kept beside
+it (`representation`). All cached responses are of one snapshot, the newest: a commit drops them
+together. Errors are never cached.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from litestar.enums import ScopeType
 
 from tonlake.api.http.gate import REFUSAL
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+
+    from tonlake.api.http.coding import Packed
 
 SERVER_TIMING = b"server-timing"
 OVERHEAD_BYTES = 1024
@@ -33,7 +37,11 @@ Key = tuple[str, bytes, tuple[tuple[bytes, bytes], ...]]
 """Path, query as it was sent, and the headers that answers depend on."""
 
 
-class CachedResponse(NamedTuple):
+KEPT = "kept"
+"""Where the scope's state holds the cached answer that is sent."""
+
+
+class CachedResponse(msgspec.Struct, eq=False):
     """One answer: its headers but those of the moment, and its body around what varies."""
 
     headers: list[tuple[bytes, bytes]]
@@ -41,11 +49,21 @@ class CachedResponse(NamedTuple):
     after: bytes | None
     """What follows the part that is written anew for every request; None where nothing is."""
 
+    packed: dict[str, Packed] = msgspec.field(default_factory=dict)
+    """``before``, compressed, by coding."""
+
     @property
     def size(self) -> int:
         """Bytes, about."""
         texts = (self.before, self.after or b"", *(part for pair in self.headers for part in pair))
         return OVERHEAD_BYTES + sum(map(len, texts))
+
+
+class Kept(NamedTuple):
+    """A cached answer and its key."""
+
+    key: Key
+    answer: CachedResponse
 
 
 class ResponseCache:
@@ -84,6 +102,24 @@ class ResponseCache:
             self._number, self._bytes = number, 0
         self._bytes += size - self._answers.pop(key, (answer, 0))[1]
         self._answers[key] = answer, size
+        self._shrink()
+
+    def find_kept(self, scope: Scope) -> Kept | None:
+        """Return the cached answer that a request is answered with, if it is one."""
+        kept: Kept | None = scope["state"].get(KEPT)
+        return kept
+
+    def add_packed(self, kept: Kept, packed: Packed) -> None:
+        """Keep the compressed form of an answer, unless the answer was dropped meanwhile."""
+        answer, size = self._answers.get(kept.key, (None, 0))
+        if answer is not kept.answer or packed.coding in kept.answer.packed:
+            return
+        kept.answer.packed[packed.coding] = packed
+        self._answers[kept.key] = kept.answer, size + len(packed.head)
+        self._bytes += len(packed.head)
+        self._shrink()
+
+    def _shrink(self) -> None:
         while self._bytes > self._most_bytes:
             self._bytes -= self._answers.popitem(last=False)[1][1]
 
@@ -124,6 +160,7 @@ class Cache:
         if found is None:
             await self._app(scope, receive, _Recorder(self._cache, key, scope, send).send)
             return
+        scope["state"][KEPT] = Kept(key, found)
         body = found.before
         if found.after is not None:
             body += write_moment(started_s).encode() + found.after
@@ -170,10 +207,12 @@ class _Recorder:
         self._headers: list[tuple[bytes, bytes]] | None = None
 
     async def send(self, message: Message) -> None:
-        await self._send(message)
         number = self._scope["state"].get(LASTING)
-        if number is None or self._scope["method"] != "GET":
-            return
+        if number is not None and self._scope["method"] == "GET":
+            self._record(message, number)
+        await self._send(message)
+
+    def _record(self, message: Message, number: int) -> None:
         if message["type"] == "http.response.start" and message["status"] == 200:  # noqa: PLR2004
             self._headers = [
                 (name.lower(), value)
@@ -182,7 +221,9 @@ class _Recorder:
             ]
         elif message["type"] == "http.response.body" and self._headers is not None:
             if not message.get("more_body"):
-                self._cache.put(number, self._key, self._take(message["body"], self._headers))
+                answer = self._take(message["body"], self._headers)
+                self._scope["state"][KEPT] = Kept(self._key, answer)
+                self._cache.put(number, self._key, answer)
             self._headers = None
 
     def _take(self, body: bytes, headers: list[tuple[bytes, bytes]]) -> CachedResponse:

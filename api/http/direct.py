@@ -46,7 +46,7 @@ class Direct:
         self,
         app: Litestar,
         explain: Callable[[ApiRequest, Exception], Response[Any]],
-        complete_headers: Callable[[Iterable[Header], Scope], list[Header]],
+        complete_headers: Callable[[Iterable[Header], Scope, int], list[Header]],
     ) -> None:
         """Take the application with its routes, what answers an error, and what adds headers."""
         self._app, self._explain, self._complete_headers = app, explain, complete_headers
@@ -85,8 +85,8 @@ class Direct:
             (b"content-length", b"%d" % len(body)),
             *((name.lower().encode(), text.encode()) for name, text in response.headers.items()),
         ]
-        headers = self._complete_headers(own, scope)
-        await send_response(send, response.status_code or 200, headers, body)
+        status = response.status_code or 200
+        await send_response(send, status, self._complete_headers(own, scope, status), body)
 
     def takes(self, scope: HTTPScope) -> bool:
         """Return whether a request is answered here."""

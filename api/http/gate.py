@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from litestar.enums import ScopeType
 
@@ -11,7 +11,7 @@ from tonlake.api.errors import ApiError, RateExceeded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from litestar.types import ASGIApp, Receive, Scope, Send
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 FREE_PATHS = frozenset({"/healthcheck", "/healthz", "/readyz", "/version", "/openapi.json"})
 FREE_FOLDERS = ("/docs", "/explorer/")
@@ -26,9 +26,22 @@ FORWARDED = "forwarded"
 REFUSAL, KEY_ID = "refusal", "key_id"
 """Where the scope's state holds why a request is refused, and the id of its key."""
 
+QUOTA = "quota"
+"""Where the scope's state holds the quota of its client, if rates are limited."""
+
+QUOTA_HEADERS = (b"RateLimit-Limit", b"RateLimit-Remaining", b"RateLimit-Reset")
+
+
+class Quota(NamedTuple):
+    """What a client may ask for: requests a second, those left now, seconds until all are back."""
+
+    limit: int
+    remaining: int
+    reset_s: int
+
 
 class Gate:
-    """Middleware that notes in a request's state why it is refused.
+    """Middleware that notes in a request's state why it is refused, and reports its quota.
 
     The refusal is raised inside of the application, by `refuse`, which writes it as it writes
     every error.
@@ -45,7 +58,23 @@ class Gate:
                 self._check(scope)
             except ApiError as error:
                 scope.setdefault("state", {})[REFUSAL] = error
+            quota = scope.get("state", {}).get(QUOTA)
+            send = send if quota is None else _add_quota(send, quota)
         await self._app(scope, receive, send)
+
+
+def _add_quota(send: Send, quota: Quota) -> Send:
+    """Return what sends an answer with the fields of a quota in its head."""
+    fields = [
+        (name.lower(), b"%d" % count) for name, count in zip(QUOTA_HEADERS, quota, strict=True)
+    ]
+
+    async def send_with_quota(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *fields]
+        await send(message)
+
+    return send_with_quota
 
 
 def is_free(scope: Scope) -> bool:

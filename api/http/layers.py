@@ -13,6 +13,7 @@ from tonlake.api.http.gate import Gate
 from tonlake.api.http.metrics import Metrics
 from tonlake.api.http.pieces import Pieces
 from tonlake.api.http.proxy import Proxies, read_networks
+from tonlake.api.http.representation import Representations
 from tonlake.api.http.transit import Transit
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def wrap_application(
         most_of_address=max(1, most // BODY_PARTS),
     )
     app = Cache(app, parts.cache, parts.newest, any_origin=any_origin)
+    app = Representations(app, parts.cache, most_bytes=http.response_bytes, streams=streams)
     app = Pieces(app, transit, direct.refuse, streams=streams)
     app = Crowd(app, most=settings.stream.clients, streams=streams)
     app = Metrics(app, parts.begin)

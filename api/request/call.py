@@ -32,6 +32,9 @@ ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-
 LASTING, VARYING = "lasting", "varying"
 """Keys in the scope's state: the answer holds until the next commit, but for one part."""
 
+TAGGED, PINNED = "tagged", "pinned"
+"""Keys in the scope's state: what its tag follows from, and whether the request names a snapshot."""
+
 AT_ONCE = "at_once"
 """Key in the scope's state: the index must answer, since the event loop cannot wait."""
 
@@ -117,14 +120,16 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
     holder: SnapshotHolder = service.holder
     settings: Settings = service.settings
     wishes = _read_wishes(request, arguments)
+    pinned = _read_snapshot_number(arguments)
     reader = holder.reader(
-        _read_snapshot_number(arguments),
+        pinned,
         timeout_ms=_read_timeout_ms(wishes, settings.http),
         at_once=AT_ONCE in state,
     )
     snapshot = reader.snapshot
     state["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"
-    state["snapshot_number"] = snapshot.number
+    state["snapshot_number"], state[PINNED] = snapshot.number, pinned is not None
+    state[TAGGED] = snapshot.state.digest
     if settings.http.debug_headers:
         state["answered_by"] = reader.answered_by
     if snapshot.lacking:

@@ -40,6 +40,7 @@ PATHS = [
 def serving(lake: Path, **settings: Any) -> Iterator[TestClient[Any]]:
     app = create_app(lake, compose(**settings))
     with TestClient(app, raise_server_exceptions=False) as client:
+        client.headers["accept-encoding"] = "identity"
         yield client
 
 

@@ -1,0 +1,188 @@
+"""The layer that answers with 304 what a client has already, and compresses what it has not.
+
+A request that has neither condition nor accepted codings passes at the cost of one look at its
+headers. Streams, and formats that are compressed in themselves, go on as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from litestar.enums import ScopeType
+
+from tonlake.api.http.coding import choose_coding, pack
+from tonlake.api.http.gate import is_free
+from tonlake.api.http.validators import matches
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+
+    from tonlake.api.http.cache import ResponseCache
+    from tonlake.api.http.coding import Choice, Packed
+
+LEAST_BYTES = 1024
+"""Bodies up to this size are sent as they are: they fit in one packet with their head."""
+
+THREAD_BYTES = 64 << 10
+"""What is larger than this takes the event loop more than 0.1 ms: a thread compresses it."""
+
+FILES_KEPT = 64
+"""Files that pages load, and the API's description: they never change."""
+
+COMPRESSIBLE = frozenset(
+    {
+        *(b"application/json", b"application/javascript", b"image/svg+xml"),
+        *(b"text/html", b"text/css", b"text/javascript", b"text/plain", b"text/csv"),
+        b"application/vnd.apache.arrow.stream",
+    }
+)
+_OF_BODY = frozenset({b"content-length", b"content-type", b"content-encoding"})
+_OK, _NOT_MODIFIED = 200, 304
+_NO_BODY = (204, _NOT_MODIFIED)
+
+
+class Representations:
+    """Middleware that chooses what of an answer is sent: nothing but its head, or a packed body."""
+
+    def __init__(
+        self, app: ASGIApp, cache: ResponseCache, *, most_bytes: int, streams: str
+    ) -> None:
+        """Take the layer inside.
+
+        Args:
+            app: Answers the request.
+            cache: Keeps packed bodies beside the answers that it has.
+            most_bytes: Bytes that are compressed at a time; what comes beyond goes uncompressed.
+            streams: Path prefix of streams.
+        """
+        self._app, self._cache, self._streams = app, cache, streams
+        self._most_bytes, self._under_way_bytes = most_bytes, 0
+        self._files: OrderedDict[tuple[str, str], tuple[bytes, Packed]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on, and answers back in the form that was asked for."""
+        if scope["type"] == ScopeType.HTTP:
+            accepted = condition = b""
+            for name, value in scope["headers"]:
+                if name == b"accept-encoding":
+                    accepted = b"%b,%b" % (accepted, value) if accepted else value
+                elif name == b"if-none-match":
+                    condition = b"%b,%b" % (condition, value) if condition else value
+            if (accepted or condition) and not scope["path"].startswith(self._streams):
+                choice = choose_coding(accepted)
+                condition = condition if scope["method"] in ("GET", "HEAD") else b""
+                send = _Sender(self, scope, send, choice, condition).send
+        await self._app(scope, receive, send)
+
+    async def pack(self, scope: HTTPScope, coding: str, body: bytes) -> bytes | None:
+        """Return a body in a coding; None where too many are being compressed."""
+        kept = self._cache.find_kept(scope)
+        if kept is not None:
+            packed = kept.answer.packed.get(coding)
+            if packed is None:
+                packed = await self._compress(coding, kept.answer.before)
+                if packed is not None:
+                    self._cache.add_packed(kept, packed)
+            return None if packed is None else packed.seal(body[len(kept.answer.before) :])
+        packed = await (self._pack_file if is_free(scope) else self._pack_once)(scope, coding, body)
+        return None if packed is None else packed.seal(b"")
+
+    async def _pack_once(self, _scope: HTTPScope, coding: str, body: bytes) -> Packed | None:
+        return await self._compress(coding, body)
+
+    async def _pack_file(self, scope: HTTPScope, coding: str, body: bytes) -> Packed | None:
+        key = scope["path"], coding
+        known, packed = self._files.get(key, (None, None))
+        if known == body:
+            return packed
+        packed = await self._compress(coding, body)
+        if packed is not None:
+            self._files[key] = body, packed
+            while len(self._files) > FILES_KEPT:
+                self._files.popitem(last=False)
+        return packed
+
+    async def _compress(self, coding: str, body: bytes) -> Packed | None:
+        if len(body) <= THREAD_BYTES:
+            return pack(coding, body)
+        if self._under_way_bytes + len(body) > self._most_bytes:
+            return None
+        self._under_way_bytes += len(body)
+        try:
+            return await asyncio.to_thread(pack, coding, body)
+        finally:
+            self._under_way_bytes -= len(body)
+
+
+class _Sender:
+    """Sends one answer; its head waits for the beginning of its body."""
+
+    __slots__ = ("_choice", "_condition", "_layer", "_scope", "_send", "_start")
+
+    def __init__(
+        self, layer: Representations, scope: HTTPScope, send: Send, choice: Choice, condition: bytes
+    ) -> None:
+        self._layer, self._scope, self._send = layer, scope, send
+        self._choice, self._condition = choice, condition
+        self._start: Any = None
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        start, self._start = self._start, None
+        if start is None:
+            await self._send(message)
+            return
+        headers = {name.lower(): value for name, value in start["headers"]}
+        if self._is_known(start["status"], headers):
+            start = start | {
+                "status": _NOT_MODIFIED,
+                "headers": [pair for pair in start["headers"] if pair[0].lower() not in _OF_BODY],
+            }
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
+        elif self._choice.coding and self._is_packable(start["status"], headers, message):
+            start, message = await self._pack(self._choice.coding, start, headers, message)
+        await self._send(start)
+        await self._send(message)
+
+    def _is_known(self, status: int, headers: dict[bytes, bytes]) -> bool:
+        """Return whether the client has the answer already."""
+        tag = headers.get(b"etag")
+        return bool(self._condition and tag and status == _OK and matches(self._condition, tag))
+
+    def _is_packable(self, status: int, headers: dict[bytes, bytes], message: Any) -> bool:  # noqa: ANN401 - any message
+        media_type = headers.get(b"content-type", b"").partition(b";")[0].strip()
+        if media_type not in COMPRESSIBLE or b"content-encoding" in headers:
+            return False
+        if message.get("more_body") or status in _NO_BODY:
+            return False
+        # An answer to HEAD has only the length of its body.
+        size = len(message.get("body", b"")) or int(headers.get(b"content-length", b"0"))
+        return size > LEAST_BYTES or (self._choice.refuses_identity and size > 0)
+
+    async def _pack(
+        self, coding: str, start: Any, headers: dict[bytes, bytes], message: Any
+    ) -> tuple[Any, Any]:
+        """Return head and body in a coding; the head alone for HEAD, whose body has no length."""
+        body = message.get("body", b"")
+        packed = None if not body else await self._layer.pack(self._scope, coding, body)
+        if packed is None and self._scope["method"] != "HEAD":
+            return start, message
+        changed = {b"content-encoding": coding.encode(), b"vary": _name_coding(headers)}
+        if packed is not None:
+            changed[b"content-length"] = b"%d" % len(packed)
+            message = message | {"body": packed}
+        dropped = {b"content-length", *changed}
+        kept = [pair for pair in start["headers"] if pair[0].lower() not in dropped]
+        return start | {"headers": [*kept, *changed.items()]}, message
+
+
+def _name_coding(headers: dict[bytes, bytes]) -> bytes:
+    """Return ``Vary`` with Accept-Encoding in it."""
+    vary = headers.get(b"vary", b"")
+    if b"accept-encoding" in vary.lower():
+        return vary
+    return b"%b, Accept-Encoding" % vary if vary else b"Accept-Encoding"
