@@ -27,13 +27,13 @@ from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
 from tonlake.api.http.allowed import list_methods
-from tonlake.api.http.cache import ResponseCache
+from tonlake.api.http.content.cache import ResponseCache
+from tonlake.api.http.content.validators import UNKEPT, is_unkept, list_validators
 from tonlake.api.http.direct import Direct, Header
 from tonlake.api.http.gate import QUOTA_HEADERS, refuse
 from tonlake.api.http.lane import Lanes
 from tonlake.api.http.layers import REQUEST_BYTES, Parts, make_connections, wrap_application
 from tonlake.api.http.pulse import Pulse
-from tonlake.api.http.validators import UNKEPT, is_unkept, list_validators
 from tonlake.api.metrics.meter import Meter, open_spans
 from tonlake.api.metrics.routes import ServiceCollector
 from tonlake.api.pending.pool import PendingPool

@@ -16,8 +16,8 @@ from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
 from tonlake.api.explorer.form import FILTERS
 from tonlake.api.explorer.outcome import judge_with
 from tonlake.api.explorer.sentence import Names
+from tonlake.api.http.content.validators import matches, tag_body
 from tonlake.api.http.lane import in_lane
-from tonlake.api.http.validators import matches, tag_body
 from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
 from tonlake.api.request.params import Arguments, ConversionError, parse_any_address, parse_hash
 

@@ -15,7 +15,7 @@ from litestar import Litestar, Request, Response
 from litestar.enums import ScopeType
 from litestar.routes import HTTPRoute
 
-from tonlake.api.http.cache import send_response
+from tonlake.api.http.content.cache import send_response
 from tonlake.api.http.gate import check_refusal
 from tonlake.api.http.lane import call_in_lane
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.api.http.admission import Admission
 from tonlake.api.http.body import Bodies
-from tonlake.api.http.cache import Cache
 from tonlake.api.http.connection import Connections, count_connections
+from tonlake.api.http.content.cache import Cache
+from tonlake.api.http.content.representation import Representations
 from tonlake.api.http.crowd import Crowd
 from tonlake.api.http.gate import Gate
 from tonlake.api.http.metrics import Metrics
 from tonlake.api.http.pieces import Pieces
 from tonlake.api.http.proxy import Proxies, read_networks
-from tonlake.api.http.representation import Representations
 from tonlake.api.http.transit import Transit
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Scope
 
-    from tonlake.api.http.cache import ResponseCache
+    from tonlake.api.http.content.cache import ResponseCache
     from tonlake.api.http.direct import Direct
     from tonlake.api.http.lane import Lanes
     from tonlake.api.http.pulse import Pulse

@@ -18,7 +18,7 @@ from tonlake.lake.log.following import measure_lag
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tonlake.api.http.cache import ResponseCache
+    from tonlake.api.http.content.cache import ResponseCache
     from tonlake.api.metrics.meter import Meter
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings

@@ -33,7 +33,7 @@ LASTING, VARYING = "lasting", "varying"
 """Keys in the scope's state: the answer holds until the next commit, but for one part."""
 
 TAGGED, PINNED = "tagged", "pinned"
-"""Keys in the scope's state: what its tag follows from, and whether the request names a snapshot."""
+"""Keys in the scope's state: the digest of the snapshot, and whether the request names it."""
 
 AT_ONCE = "at_once"
 """Key in the scope's state: the index must answer, since the event loop cannot wait."""

@@ -20,6 +20,7 @@ from tests.bench.blocks import ROOT, unpack_demo
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
 from tests.patience import LIMITS
+from tonlake.api.http.content.coding import IDENTITY, PREFERRED
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 Page = tuple[str, str, dict[str, Target]]
 
+ACCEPTED = "Accept-Encoding"
 CONNECTIONS = 8
 WARM_UP_S = 2
 ANEW_S = 3
@@ -99,6 +101,8 @@ def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
     figures = []
     for lake, pages in ((lake_dir, list_pages(draw)), (demo, [_name_history(demo)])):
         figures += _measure_pages(lake, pages, seconds, "sent again", again)
+        for coding in PREFERRED:
+            figures += _measure_pages(lake, pages, seconds, f"sent again, {coding}", again, coding)
         figures += _measure_pages(lake, pages, max(seconds, ANEW_S), "made anew", 0)
     return figures
 
@@ -124,17 +128,23 @@ def _name_history(lake: Path) -> Page:
 
 
 def _measure_pages(
-    lake_dir: Path, pages: list[Page], seconds: int, what: str, cache_mib: int
+    lake_dir: Path,
+    pages: list[Page],
+    seconds: int,
+    what: str,
+    cache_mib: int,
+    coding: str = IDENTITY,
 ) -> list[Figure]:
     figures = []
     with serving(lake_dir, cache_mib) as (address, pid):
         for name, path, targets in pages:
             url = address + path
-            with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - loopback
+            asked = urllib.request.Request(url, headers={ACCEPTED: coding})  # noqa: S310 - loopback
+            with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310 - as above
                 size = len(answer.read())
-            load(url, min(WARM_UP_S, seconds))
+            load(url, min(WARM_UP_S, seconds), coding)
             began_s = time.clock_gettime(cpu_clock_of(pid))
-            requests, per_s = load(url, seconds)
+            requests, per_s = load(url, seconds, coding)
             spent_s = time.clock_gettime(cpu_clock_of(pid)) - began_s
             figures.append(
                 Figure(
@@ -150,7 +160,7 @@ def _measure_pages(
     return figures
 
 
-def load(url: str, seconds: int) -> tuple[int, float]:
+def load(url: str, seconds: int, coding: str = IDENTITY) -> tuple[int, float]:
     """Send requests as fast as they are answered; return how many, and how many per second.
 
     By wrk where it is installed; by threads of this process otherwise, which load less.
@@ -161,10 +171,12 @@ def load(url: str, seconds: int) -> tuple[int, float]:
     if shutil.which("wrk") is None:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             counts = list(
-                pool.map(lambda _: _ask_again_and_again(url, seconds), range(CONNECTIONS))
+                pool.map(lambda _: _ask_again_and_again(url, seconds, coding), range(CONNECTIONS))
             )
         return sum(counts), sum(counts) / seconds
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", url]
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s"]
+    command += [] if coding == IDENTITY else ["-H", f"{ACCEPTED}: {coding}"]
+    command.append(url)
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     requests, rate, refused = (one.search(text) for one in (_REQUESTS, _RATE, _REFUSED))
     if refused or not requests or not rate:
@@ -172,13 +184,14 @@ def load(url: str, seconds: int) -> tuple[int, float]:
     return int(requests[1]), float(rate[1])
 
 
-def _ask_again_and_again(url: str, seconds: int) -> int:
+def _ask_again_and_again(url: str, seconds: int, coding: str) -> int:
     """Send one request after the other on one connection; return how many were answered."""
     address = urlsplit(url)
     until_s, count = time.monotonic() + seconds, 0
     with closing(HTTPConnection(address.netloc, timeout=30)) as connection:
         while time.monotonic() < until_s:
-            connection.request("GET", f"{address.path}?{address.query}")
+            path = f"{address.path}?{address.query}"
+            connection.request("GET", path, headers={ACCEPTED: coding})
             answer = connection.getresponse()
             answer.read()
             if answer.status != 200:

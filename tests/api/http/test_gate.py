@@ -130,6 +130,35 @@ def test_limits_hold_for_kept_answers_too(demo_lake: Path) -> None:
             assert client.get("/healthz").status_code == 200
 
 
+def test_an_answer_says_what_is_left(demo_lake: Path, keys: Path) -> None:
+    key, clock = add_key(keys, "mine", 4), Clock()
+    names = ("ratelimit-limit", "ratelimit-remaining", "ratelimit-reset")
+
+    def read(client: TestClient[Any], **headers: str) -> list[str | None]:
+        answer = client.get(INFO, headers=headers)
+        return [str(answer.status_code), *(answer.headers.get(name) for name in names)]
+
+    access = {"keys_file": str(keys), "rate_limits": "on", "anonymous_rps": 2}
+    with serving(demo_lake, clock, access=access) as client:
+        assert [read(client) for _ in range(3)] == [
+            ["200", "2", "1", "1"],
+            ["200", "2", "0", "1"],
+            ["429", "2", "0", "1"],
+        ]
+        assert read(client, **{"X-API-Key": key}) == ["200", "4", "3", "1"]
+        clock.now_s = 10
+        assert read(client) == ["200", "2", "1", "1"]
+        clock.now_s = 11
+        known = client.get(INFO, headers={"If-None-Match": "*"})
+        assert (known.status_code, known.headers["ratelimit-remaining"]) == (304, "1")
+        exposed = client.get(INFO, headers={"Origin": "https://a.example"}).headers
+        shown = exposed["access-control-expose-headers"].lower().replace(" ", "").split(",")
+        assert {*names, "etag", "retry-after"} <= set(shown)
+        assert not set(names) & set(client.get("/healthz").headers)
+    with serving(demo_lake, clock, access={"rate_limits": "off"}) as client:
+        assert read(client) == ["200", None, None, None]
+
+
 def test_each_key_has_a_limit_of_its_own(demo_lake: Path, keys: Path) -> None:
     slow, fast = add_key(keys, "slow", 2), add_key(keys, "fast", 5)
     with serving(

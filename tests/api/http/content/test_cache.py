@@ -11,7 +11,7 @@ import tonlake.api.v3.resource.block
 import tonlake.api.v3.route.block
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.api.http.cache import OVERHEAD_BYTES, SMALL_PART, CachedResponse, ResponseCache
+from tonlake.api.http.content.cache import OVERHEAD_BYTES, SMALL_PART, CachedResponse, ResponseCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

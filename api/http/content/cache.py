@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 from litestar.enums import ScopeType
 
+from tonlake.api.http.content.coding import Packed
 from tonlake.api.http.gate import REFUSAL
 from tonlake.api.request.call import ANSWER_HEADERS, LASTING, VARYING, measure_ms, write_moment
 from tonlake.api.request.table_format import WRITERS, choose_format
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-    from tonlake.api.http.coding import Packed
-
 SERVER_TIMING = b"server-timing"
 OVERHEAD_BYTES = 1024
 """What an answer takes beside its text: Python's objects, and its place in the cache."""
 
 SMALL_PART = 8
 """No answer takes more than one part of so many of the cache."""
+
+_KEY_HEADERS = ANSWER_HEADERS | {b"accept", b"origin", b"cookie"}
 
 Key = tuple[str, bytes, tuple[tuple[bytes, bytes], ...]]
 """Path, query as it was sent, and the headers that answers depend on."""
@@ -49,6 +50,9 @@ class CachedResponse(msgspec.Struct, eq=False):
     after: bytes | None
     """What follows the part that is written anew for every request; None where nothing is."""
 
+    key: Key = ("", b"", ())
+    """Under which it is kept."""
+
     packed: dict[str, Packed] = msgspec.field(default_factory=dict)
     """``before``, compressed, by coding."""
 
@@ -57,13 +61,6 @@ class CachedResponse(msgspec.Struct, eq=False):
         """Bytes, about."""
         texts = (self.before, self.after or b"", *(part for pair in self.headers for part in pair))
         return OVERHEAD_BYTES + sum(map(len, texts))
-
-
-class Kept(NamedTuple):
-    """A cached answer and its key."""
-
-    key: Key
-    answer: CachedResponse
 
 
 class ResponseCache:
@@ -94,6 +91,7 @@ class ResponseCache:
 
     def put(self, number: int, key: Key, answer: CachedResponse) -> None:
         """Keep an answer of snapshot ``number``, unless a newer one is known already."""
+        answer.key = key
         size = answer.size + sum(map(len, key[:2]))
         if number < self._number or size > self._most_bytes // SMALL_PART:
             return
@@ -104,18 +102,13 @@ class ResponseCache:
         self._answers[key] = answer, size
         self._shrink()
 
-    def find_kept(self, scope: Scope) -> Kept | None:
-        """Return the cached answer that a request is answered with, if it is one."""
-        kept: Kept | None = scope["state"].get(KEPT)
-        return kept
-
-    def add_packed(self, kept: Kept, packed: Packed) -> None:
+    def add_packed(self, answer: CachedResponse, packed: Packed) -> None:
         """Keep the compressed form of an answer, unless the answer was dropped meanwhile."""
-        answer, size = self._answers.get(kept.key, (None, 0))
-        if answer is not kept.answer or packed.coding in kept.answer.packed:
+        found, size = self._answers.get(answer.key, (None, 0))
+        if found is not answer or packed.coding in answer.packed:
             return
-        kept.answer.packed[packed.coding] = packed
-        self._answers[kept.key] = kept.answer, size + len(packed.head)
+        answer.packed[packed.coding] = packed
+        self._answers[answer.key] = answer, size + len(packed.head)
         self._bytes += len(packed.head)
         self._shrink()
 
@@ -160,15 +153,12 @@ class Cache:
         if found is None:
             await self._app(scope, receive, _Recorder(self._cache, key, scope, send).send)
             return
-        scope["state"][KEPT] = Kept(key, found)
+        scope["state"][KEPT] = found
         body = found.before
+        headers = [*found.headers, (SERVER_TIMING, b"app;dur=%.1f" % measure_ms(started_s))]
         if found.after is not None:
             body += write_moment(started_s).encode() + found.after
-        headers = [
-            *found.headers,
-            (b"content-length", b"%d" % len(body)),
-            (SERVER_TIMING, b"app;dur=%.1f" % measure_ms(started_s)),
-        ]
+            headers.append((b"content-length", b"%d" % len(body)))
         await send_response(send, 200, headers, b"" if scope["method"] == "HEAD" else body)
 
 
@@ -186,6 +176,8 @@ def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
         return None
     inputs = []
     for name, value in scope["headers"]:
+        if name not in _KEY_HEADERS:
+            continue
         if name in ANSWER_HEADERS:
             inputs.append((name, value))
         elif name == b"accept":
@@ -194,7 +186,7 @@ def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
                 inputs.append((name, form.encode()))
         elif name == b"origin":
             inputs.append((name, b"" if any_origin else value))
-        elif name == b"cookie":
+        else:
             return None  # A browser that sends one is answered with its origin by name.
     return scope["path"], scope["query_string"], tuple(inputs)
 
@@ -222,13 +214,13 @@ class _Recorder:
         elif message["type"] == "http.response.body" and self._headers is not None:
             if not message.get("more_body"):
                 answer = self._take(message["body"], self._headers)
-                self._scope["state"][KEPT] = Kept(self._key, answer)
+                self._scope["state"][KEPT] = answer
                 self._cache.put(number, self._key, answer)
             self._headers = None
 
     def _take(self, body: bytes, headers: list[tuple[bytes, bytes]]) -> CachedResponse:
         varying: str | None = self._scope["state"].get(VARYING)
         if varying is None:
-            return CachedResponse(headers, body, None)
+            return CachedResponse([*headers, (b"content-length", b"%d" % len(body))], body, None)
         before, _, after = body.rpartition(varying.encode())
         return CachedResponse(headers, before, after)

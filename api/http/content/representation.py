@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
-from tonlake.api.http.coding import choose_coding, pack
+from tonlake.api.http.content.cache import KEPT
+from tonlake.api.http.content.coding import choose_coding, pack
+from tonlake.api.http.content.validators import matches
 from tonlake.api.http.gate import is_free
-from tonlake.api.http.validators import matches
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-    from tonlake.api.http.cache import ResponseCache
-    from tonlake.api.http.coding import Choice, Packed
+    from tonlake.api.http.content.cache import CachedResponse, ResponseCache
+    from tonlake.api.http.content.coding import Choice, Packed
 
 LEAST_BYTES = 1024
 """Bodies up to this size are sent as they are: they fit in one packet with their head."""
@@ -61,7 +64,7 @@ class Representations:
         self._most_bytes, self._under_way_bytes = most_bytes, 0
         self._files: OrderedDict[tuple[str, str], tuple[bytes, Packed]] = OrderedDict()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Pass everything on, and answers back in the form that was asked for."""
         if scope["type"] == ScopeType.HTTP:
             accepted = condition = b""
@@ -74,18 +77,18 @@ class Representations:
                 choice = choose_coding(accepted)
                 condition = condition if scope["method"] in ("GET", "HEAD") else b""
                 send = _Sender(self, scope, send, choice, condition).send
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
     async def pack(self, scope: HTTPScope, coding: str, body: bytes) -> bytes | None:
         """Return a body in a coding; None where too many are being compressed."""
-        kept = self._cache.find_kept(scope)
+        kept: CachedResponse | None = scope["state"].get(KEPT)
         if kept is not None:
-            packed = kept.answer.packed.get(coding)
+            packed = kept.packed.get(coding)
             if packed is None:
-                packed = await self._compress(coding, kept.answer.before)
+                packed = await self._compress(coding, kept.before)
                 if packed is not None:
                     self._cache.add_packed(kept, packed)
-            return None if packed is None else packed.seal(body[len(kept.answer.before) :])
+            return None if packed is None else packed.seal(body[len(kept.before) :])
         packed = await (self._pack_file if is_free(scope) else self._pack_once)(scope, coding, body)
         return None if packed is None else packed.seal(b"")
 
@@ -164,7 +167,11 @@ class _Sender:
         return size > LEAST_BYTES or (self._choice.refuses_identity and size > 0)
 
     async def _pack(
-        self, coding: str, start: Any, headers: dict[bytes, bytes], message: Any
+        self,
+        coding: str,
+        start: dict[str, Any],
+        headers: dict[bytes, bytes],
+        message: Any,  # noqa: ANN401 - any message
     ) -> tuple[Any, Any]:
         """Return head and body in a coding; the head alone for HEAD, whose body has no length."""
         body = message.get("body", b"")

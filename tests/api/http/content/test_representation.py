@@ -9,15 +9,15 @@ import httpx
 import pytest
 from litestar.testing import TestClient
 
-import tonlake.api.http.representation
+import tonlake.api.http.content.representation
 from tests.api.growth import serve
-from tests.api.http.test_coding import unpack
+from tests.api.http.content.test_coding import unpack
 from tests.patience import PATIENT, patient
 from tonlake.api.access.key import add_key
 from tonlake.api.app import create_app
-from tonlake.api.http.cache import ResponseCache
-from tonlake.api.http.coding import Packed, pack
-from tonlake.api.http.representation import LEAST_BYTES, Representations
+from tonlake.api.http.content.cache import ResponseCache
+from tonlake.api.http.content.coding import Packed, pack
+from tonlake.api.http.content.representation import LEAST_BYTES, Representations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append(coding)
         return pack(coding, body)
 
-    monkeypatch.setattr(tonlake.api.http.representation, "pack", count)
+    monkeypatch.setattr(tonlake.api.http.content.representation, "pack", count)
     return done
 
 

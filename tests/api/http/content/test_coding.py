@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.http.coding import GZIP, IDENTITY, ZSTD, Choice, choose_coding, pack
+from tonlake.api.http.content.coding import GZIP, IDENTITY, ZSTD, Choice, choose_coding, pack
 
 NAMES = ("gzip", "zstd", "br", "deflate", "identity", "*")
 WEIGHTS = {"": 1.0, ";q=0": 0.0, ";q=0.001": 0.001, "; Q=0.5": 0.5, ";q=1.000": 1.0, ";q=1": 1.0}
@@ -21,7 +21,8 @@ MEMBERS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(sorted(WEIGHTS
 def unpack(coding: str, body: bytes) -> bytes:
     if coding == GZIP:
         return gzip.decompress(body)
-    return pa.input_stream(io.BytesIO(body), compression=coding).read()
+    with pa.input_stream(io.BytesIO(body), compression=coding) as stream:
+        return bytes(stream.read())
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,8 @@ def pack(coding: str, body: bytes) -> Packed:
         with pa.CompressedOutputStream(sink, ZSTD) as stream:
             stream.write(body)
             stream.flush()
-            head = (
-                sink.getvalue() or _ZSTD_HEAD
-            )  # without the last block, which closing the stream adds
+            # Without the last block, which closing the stream adds.
+            head = sink.getvalue() or _ZSTD_HEAD
         return Packed(coding, head, 0, len(body))
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     head = _GZIP_HEAD + packer.compress(body) + packer.flush(zlib.Z_FULL_FLUSH)
