@@ -7,15 +7,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
-from tonlake.api.explorer.sentence import write_actions
-from tonlake.api.request.params import ConversionError
+from tonlake.api.explorer.history import list_history
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
-from tonlake.api.v3.route.action import ActionsQuery, get_actions, parse_cursor
 from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
 from tonlake.api.v3.route.name import RecordsQuery, get_records
 from tonlake.api.v3.route.nft import ItemsQuery, get_items
@@ -24,7 +21,7 @@ from tonlake.api.v3.route.wallet import WalletStatesQuery, get_wallet_states
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.explorer.sentence import WrittenAction
+    from tonlake.api.explorer.history import Story
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.answer import WalletState
 
@@ -92,19 +89,6 @@ class History(msgspec.Struct, frozen=True):
     newest: str
 
 
-def _list_actions(question: Question, address: Address) -> History:
-    cursor = question.argument("cursor")
-    try:
-        after = parse_cursor(cursor) if cursor else None
-    except ConversionError as error:
-        raise RequestInvalid("invalid cursor") from error
-    query = ActionsQuery(account=address, limit=ROWS, offset=0, cursor=after)
-    found = question.ask(get_actions, query)
-    written: list[WrittenAction] = write_actions(found.actions, question.names)
-    older = question.call.headers.pop("X-Tonlake-Cursor", "")
-    return _page(question, address, written, cursor=older, is_first=not cursor)
-
-
 def _list_transactions(question: Question, address: Address) -> History:
     offset = read_offset(question)
     keys = find_keys(
@@ -137,17 +121,17 @@ def _page(
     question: Question, address: Address, rows: list[Any], *, is_first: bool, **older: object
 ) -> History:
     path = name_path(question, "account", str(address))
-    show = question.argument("show")
+    kept = question.kept
     more = any(value not in (None, "") for value in older.values())
     return History(
         rows,
-        older=link(path, show=show, **older) if more else "",
-        newest="" if is_first else link(path, show=show),
+        older=link(path, **kept, **older) if more else "",
+        newest="" if is_first else link(path, **kept),
     )
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], History]]] = {
-    "history": ("History", _list_actions),
+LISTS: dict[str, tuple[str, Callable[[Question, Address], History | Story]]] = {
+    "history": ("History", list_history),
     "transactions": ("Transactions", _list_transactions),
     "tokens": ("Tokens", _list_tokens),
     "nfts": ("NFTs", _list_items),

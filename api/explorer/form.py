@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tonlake.api.v3.layout.message import Message
 
@@ -186,7 +186,7 @@ def _unwrap_object(value: dict[str, Any], depth: int) -> object:
     return {name: unwrap(each, depth + 1) for name, each in value.items()}
 
 
-FILTERS = {
+FILTERS: dict[str, Callable[..., Any]] = {
     "ton": write_ton,
     "units": write_units,
     "brief": write_brief,

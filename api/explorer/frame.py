@@ -14,6 +14,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
 from tonlake.api.explorer.form import FILTERS
+from tonlake.api.explorer.movement import write_amount
 from tonlake.api.explorer.outcome import judge_with
 from tonlake.api.explorer.sentence import Names
 from tonlake.api.http.content.validators import matches, tag_body
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "tonlake_theme"
+KEPT = ("show", "full", "snapshot")
+"""Parameters that a page passes on to its parts: tab, full addresses, the lake as of a commit."""
+
 FRAGMENT = "_rows.html"
 """How the templates of parts of pages end, which a script asks for again and again."""
 
@@ -60,6 +64,11 @@ class Question(msgspec.Struct, frozen=True):
     arguments: Arguments
     names: Names
 
+    @property
+    def kept(self) -> dict[str, str]:
+        """Return the parameters that links to other parts of a page keep."""
+        return {name: text for name in KEPT if (text := self.argument(name))}
+
     def argument(self, name: str) -> str:
         """Return a parameter, or "" where there is none."""
         return self.arguments.last(name) or ""
@@ -80,24 +89,34 @@ class Shown(msgspec.Struct):
     status: int = 200
 
 
+class Sheet(msgspec.Struct, frozen=True):
+    """Rows of a page as CSV, under the name of a file."""
+
+    name: str
+    text: str
+
+
 class Elsewhere(msgspec.Struct, frozen=True):
     """The page is another one; ``path`` is one of ours."""
 
     path: str
 
 
-def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRouteHandler:
+def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> HTTPRouteHandler:
     """Return the route of a page; ``answer`` asks the lake and returns what to show."""
 
     def handle(request: ApiRequest) -> Response[bytes]:
         arguments = read_arguments(request)
         call = open_call(request, arguments)
         parts = {name: str(part) for name, part in request.path_params.items()}
-        question = Question(call, parts, arguments, Names(call))
+        names = Names(call, full=arguments.last("full") == "1")
+        question = Question(call, parts, arguments, names)
         shown = answer(question)
         if isinstance(shown, Elsewhere):
             headers = {**HEADERS, "Location": shown.path}
             return Response(b"", status_code=HTTPStatus.SEE_OTHER, headers=headers)
+        if isinstance(shown, Sheet):
+            return write_sheet(shown)
         snapshot = call.reader.snapshot
         tag = f'W/"{snapshot.state.digest}"'
         fragment = shown.template.endswith(FRAGMENT)
@@ -107,6 +126,7 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRout
         values: dict[str, Any] = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
         call.notes.clear()
         values |= {"snapshot": snapshot.number, "covered": snapshot.ranges}
+        values |= {"kept": question.kept}
         rendered = render(request, shown, values)
         # A page also depends on the colours that the reader chose, and some on the clock.
         rendered.headers["ETag"] = tag if fragment else tag_body(rendered.content)
@@ -116,11 +136,17 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere]) -> HTTPRout
     return HTTPRouteHandler(path, http_method=["GET", "HEAD"])(in_lane(handle))
 
 
+def write_sheet(sheet: Sheet) -> Response[bytes]:
+    """Return rows as a file to save."""
+    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{sheet.name}"'}
+    return Response(sheet.text.encode(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
 def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Response[bytes]:
     """Return a page as an answer."""
     text = fill_template(
         shown.template,
-        {"notes": [], "snapshot": None, "covered": None}
+        {"notes": [], "snapshot": None, "covered": None, "kept": {}}
         | values
         | shown.values
         | {
@@ -160,7 +186,11 @@ def load_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= FILTERS | {"judged": judge_with}
+    found.filters |= FILTERS | {
+        "judged": judge_with,
+        "with_kept": link_kept,
+        "amount": write_amount,
+    }
     return found
 
 
@@ -183,6 +213,11 @@ def link(path: str, **parameters: object) -> str:
     """Return a path with those parameters that have a value."""
     present = {name: value for name, value in parameters.items() if value not in (None, "")}
     return f"{path}?{urlencode(present)}" if present else path
+
+
+def link_kept(path: str, kept: dict[str, str], **changed: str) -> str:
+    """Return a path with the parameters that a page keeps, some of them changed."""
+    return link(path, **(kept | changed))
 
 
 def read_offset(question: Question) -> int:

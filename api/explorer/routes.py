@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from litestar import Response, Router, get, post
 
-from tonlake.api.explorer import account, block, search, token, transaction
+from tonlake.api.explorer import account, block, history, search, token, transaction
 from tonlake.api.explorer.frame import (
     HEADERS,
     THEME_COOKIE,
@@ -87,6 +87,7 @@ def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) 
             page("/blocks", block.show_blocks),
             page("/blocks/rows", block.show_rows),
             page("/account/{address:str}", account.show_account),
+            page("/account/{address:str}/history.csv", history.show_sheet),
             page("/search", search.show_search),
             page("/transaction/{hash:str}", transaction.show_transaction),
             page("/trace/{hash:str}", transaction.show_trace),

@@ -30,9 +30,12 @@ _TOKENS = ("jetton_masters", "nft_collections", "nft_items")
 class Names:
     """Friendly forms, domains and token names by raw address."""
 
-    def __init__(self, call: Call) -> None:
-        """Begin with nothing; addresses that no answer described are looked up when needed."""
-        self._call = call
+    def __init__(self, call: Call, *, full: bool = False) -> None:
+        """Begin with nothing; addresses that no answer described are looked up when needed.
+
+        With ``full``, accounts without a name are called by their whole address.
+        """
+        self._call, self._full = call, full
         self._book: AddressBook = {}
         self._tokens: dict[str, TokenInfo] = {}
 
@@ -54,7 +57,8 @@ class Names:
         row = self._look_up(raw)
         if row is not None and row.domain:
             return row.domain[:MOST_NAME_CHARACTERS]
-        return self.token_name(raw) or shorten(self.friendly(raw), 5)
+        friendly = self.friendly(raw)
+        return self.token_name(raw) or (friendly if self._full else shorten(friendly, 5))
 
     def interfaces(self, raw: str) -> list[str]:
         """Return what an account's contract is known to be."""

@@ -108,8 +108,13 @@ def write_safe_csv_text(batches: pa.RecordBatchReader) -> bytes:
         pc.replace_substring_regex(column, _FORMULA, r"'\1") if _is_text(column.type) else column
         for column in table.columns
     ]
-    names = [_FORMULA_START.sub(r"'\1", name) for name in table.column_names]
+    names = [mark_formula(name) for name in table.column_names]
     return write_csv_text(pa.Table.from_arrays(columns, names=names).to_reader())
+
+
+def mark_formula(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula: such one begins with ``'``."""
+    return _FORMULA_START.sub(r"'\1", text)
 
 
 _FORMULA = r"\A([=+\-@\t\r])"

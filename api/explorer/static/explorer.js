@@ -41,6 +41,17 @@ for (const button of document.querySelectorAll("[data-live-pause]")) {
   });
 }
 
+// Buttons that copy are of no use without this.
+for (const button of document.querySelectorAll("[data-copy]")) {
+  if (!navigator.clipboard) break;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+}
+
 // The editor of SQL: Ctrl+Enter runs what was written.
 for (const editor of document.querySelectorAll("[data-editor]")) {
   editor.addEventListener("keydown", (event) => {

@@ -1,0 +1,255 @@
+"""The history of an account: its actions by day, each with direction and signed amounts."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, date, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.explorer.form import read_moment, write_hex, write_iso
+from tonlake.api.explorer.frame import Question, Sheet, link, read_address
+from tonlake.api.explorer.movement import (
+    DIRECTIONS,
+    MOVES,
+    NFT,
+    TON,
+    Movement,
+    list_movements,
+    name_direction,
+    write_amount,
+)
+from tonlake.api.explorer.sentence import WrittenAction, write_actions
+from tonlake.api.request.params import ConversionError, parse_any_address
+from tonlake.api.request.table_format import mark_formula
+from tonlake.api.v3.route.action import ActionCursor, ActionsQuery, get_actions, parse_cursor
+from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.text.address import Address
+    from tonlake.api.v3.resource.action import Action
+
+ROWS = 20
+BATCH, MOST_READ = 100, 1000
+"""Actions that are read at a time and for one page, where direction or token chooses."""
+
+MOST_TOKENS = 50
+DAY_S = 86_400
+_CSV_COLUMNS = ("time", "type", "direction", "amount", "asset", "other", "text", "result", "trace")
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """What a reader wants to see of a history, as in the form."""
+
+    type: str = ""
+    direction: str = ""
+    token: str = ""
+    """TON, NFT, or the raw address of a jetton; "" for all."""
+
+    first: str = ""
+    last: str = ""
+    """Days as YYYY-MM-DD; "" for no bound."""
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """The filters in use, as parameters of the page."""
+        return {name: text for name, text in msgspec.structs.asdict(self).items() if text}
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One action of a history."""
+
+    written: WrittenAction
+    movements: list[Movement]
+    direction: str
+
+
+class Story(msgspec.Struct, frozen=True):
+    """A page of a history, by day, newest first; ``rows`` are those of all days."""
+
+    rows: list[Entry]
+    days: list[tuple[date, list[Entry]]]
+    filters: Filters
+    tokens: dict[str, str]
+    """Names of the assets to choose from."""
+
+    older: str
+    newest: str
+    sheet: str
+    """Path of the same rows as CSV."""
+
+    read: int
+    """Actions that were looked through, if filters chose among them, and there are more."""
+
+    types: tuple[str, ...] = tuple(sorted(MOVES))
+    directions: dict[str, str] = msgspec.field(default_factory=DIRECTIONS.copy)
+
+
+def read_filters(question: Question) -> Filters:
+    """Return the filters among the parameters of a page.
+
+    Raises:
+        RequestInvalid: one of them is nothing that can be chosen.
+    """
+    texts = {name: question.argument(name).strip() for name in Filters.__struct_fields__}
+    if texts["direction"] not in ("", *DIRECTIONS):
+        raise RequestInvalid(f"direction is one of {', '.join(DIRECTIONS)}")
+    if texts["token"] not in ("", TON, NFT):
+        try:
+            texts["token"] = str(parse_any_address(texts["token"]))
+        except ConversionError as error:
+            raise RequestInvalid("token is TON, NFT or the address of a jetton") from error
+    for name in ("first", "last"):
+        _read_day(name, texts[name])
+    return Filters(**texts)
+
+
+def list_history(question: Question, address: Address) -> Story:
+    """Return a page of an account's history.
+
+    Raises:
+        RequestInvalid: a filter or the cursor is invalid.
+    """
+    filters = read_filters(question)
+    actions, cursor, read = _find(question, address, filters)
+    written = write_actions([action for action, _ in actions], question.names)
+    rows = [
+        Entry(text, movements, name_direction(movements))
+        for text, (_, movements) in zip(written, actions, strict=True)
+    ]
+    days = [
+        (day, list(entries))
+        for day, entries in groupby(rows, lambda row: read_moment(row.written.utime).date())
+    ]
+    account = f"/account/{quote(question.names.friendly(str(address)))}"
+    kept = {**filters.chosen, **question.kept}
+    start = question.argument("cursor")
+    return Story(
+        rows,
+        days,
+        filters,
+        _list_tokens(question, address, filters),
+        older=link(account, **kept, cursor=str(cursor)) if cursor else "",
+        newest=link(account, **kept) if start else "",
+        sheet=link(f"{account}/history.csv", **kept, cursor=start),
+        read=read if cursor and len(rows) < ROWS else 0,
+    )
+
+
+def show_sheet(question: Question) -> Sheet:
+    """Return the rows of a history's page as CSV, one line for each amount."""
+    address = read_address(question)
+    story = list_history(question, address)
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_CSV_COLUMNS)
+    for row in story.rows:
+        writer.writerows(_write_lines(row, question.names))
+    return Sheet(f"history-{address.account.hex()[:8]}.csv", stream.getvalue())
+
+
+def _write_lines(row: Entry, names: Names) -> Iterator[tuple[str, ...]]:
+    """Yield a line for each amount of an action, one without for an action that moved nothing."""
+    text = "".join(
+        names.friendly(part.text) if part.kind == "account" else part.text
+        for part in row.written.parts
+    )
+    about = (write_iso(row.written.utime), row.written.type, row.direction)
+    end = (mark_formula(text), "succeeded" if row.written.success else "failed")
+    for movement in row.movements or [None]:
+        amount = asset = other = ""
+        if movement is not None:
+            amount, asset = write_amount(movement, names)
+            other = names.friendly(movement.other) if movement.other else ""
+        amounts = (amount.replace(",", ""), mark_formula(asset), other)
+        yield (*about, *amounts, *end, write_hex(row.written.trace_id))
+
+
+def _find(
+    question: Question, address: Address, filters: Filters
+) -> tuple[list[tuple[Action, list[Movement]]], ActionCursor | None, int]:
+    """Return the actions of a page, where the next one begins, and how many were looked at."""
+    found: list[tuple[Action, list[Movement]]] = []
+    cursor = _read_cursor(question)
+    choosy = bool(filters.direction or filters.token)
+    limit, read = BATCH if choosy else ROWS, 0
+    while read < MOST_READ:
+        query = make_query(address, filters, cursor, limit)
+        actions = question.ask(get_actions, query).actions
+        question.call.headers.pop("X-Tonlake-Cursor", "")
+        for action in actions:
+            read, cursor = read + 1, _mark(action, by_time=query.by_time)
+            movements = list_movements(action, str(address))
+            if _matches(filters, movements):
+                found.append((action, movements))
+            if len(found) == ROWS:
+                return found, cursor, read
+        if len(actions) < limit:
+            return found, None, read
+    return found, cursor, read
+
+
+def make_query(
+    address: Address, filters: Filters, cursor: ActionCursor | None, limit: int
+) -> ActionsQuery:
+    """Return the query of a page's actions; direction and token are chosen from its answer."""
+    last = _read_day("last", filters.last)
+    return ActionsQuery(
+        account=address,
+        action_type=(filters.type,) if filters.type else (),
+        start_utime=_read_day("first", filters.first),
+        end_utime=None if last is None else last + DAY_S - 1,
+        limit=limit,
+        offset=0,
+        cursor=cursor,
+    )
+
+
+def _matches(filters: Filters, movements: list[Movement]) -> bool:
+    if filters.direction and name_direction(movements) != filters.direction:
+        return False
+    return not filters.token or any(one.asset == filters.token for one in movements)
+
+
+def _mark(action: Action, *, by_time: bool) -> ActionCursor:
+    """Return the cursor behind an action."""
+    ends = (action.trace_end_lt, action.end_lt)
+    if by_time:
+        ends = (action.trace_end_utime, action.end_utime)
+    ids = (bytes.fromhex(write_hex(text)) for text in (action.trace_id, action.action_id))
+    return ActionCursor(int(ends[0]), next(ids), int(ends[1]), next(ids))
+
+
+def _read_cursor(question: Question) -> ActionCursor | None:
+    text = question.argument("cursor")
+    try:
+        return parse_cursor(text) if text else None
+    except ConversionError as error:
+        raise RequestInvalid("invalid cursor") from error
+
+
+def _read_day(name: str, text: str) -> int | None:
+    """Return the first second of a day."""
+    if not text:
+        return None
+    try:
+        return int(datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
+    except ValueError as error:
+        raise RequestInvalid(f"{name} is a day as YYYY-MM-DD") from error
+
+
+def _list_tokens(question: Question, address: Address, filters: Filters) -> dict[str, str]:
+    """Return the assets that a reader may choose: TON, NFTs, and jettons that the account has."""
+    query = WalletsQuery(owner_address=(address,), limit=MOST_TOKENS, offset=0)
+    held = [wallet.jetton for wallet in question.ask(get_wallets, query).jetton_wallets]
+    chosen = [filters.token] if filters.token not in ("", TON, NFT) else []
+    jettons = dict.fromkeys(held + chosen)
+    return {TON: TON, NFT: "NFTs"} | {raw: question.names.symbol(raw) for raw in jettons}

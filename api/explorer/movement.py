@@ -1,0 +1,137 @@
+"""What an action brought an account and what it cost it: amounts with their signs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tonlake.api.explorer.form import write_units
+
+if TYPE_CHECKING:
+    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.v3.resource.action import Action
+
+IN, OUT, BOTH, NEITHER = "in", "out", "both", "neither"
+DIRECTIONS = {IN: "received", OUT: "sent", BOTH: "both", NEITHER: "neither"}
+"""What an action was for an account: with their names on pages."""
+
+TON, NFT = "TON", "NFT"
+"""Assets that are no jetton; a jetton is named by the raw address of its master."""
+
+
+class Move(NamedTuple):
+    """Fields of an action's details: who gave, who got, how much, and of which asset.
+
+    ``asset`` is TON, NFT with the item in ``amount``, or the field of a jetton, where None is TON.
+    """
+
+    giver: str | None
+    taker: str | None
+    amount: str
+    asset: str = TON
+
+
+_SENT = (Move("source", "destination", "value"),)
+_LIQUIDITY = (("amount_1", "asset_1"), ("amount_2", "asset_2"))
+
+MOVES: dict[str, tuple[Move, ...]] = {
+    "ton_transfer": _SENT,
+    "call_contract": _SENT,
+    "contract_deploy": _SENT,
+    "jetton_transfer": (Move("sender", "receiver", "amount", "asset"),),
+    "jetton_mint": (Move(None, "receiver", "amount", "asset"),),
+    "jetton_burn": (Move("owner", None, "amount", "asset"),),
+    "jetton_swap": (
+        Move("sender", None, "dex_incoming_transfer.amount", "dex_incoming_transfer.asset"),
+        Move(None, "sender", "dex_outgoing_transfer.amount", "dex_outgoing_transfer.asset"),
+    ),
+    "nft_mint": (Move(None, "owner", "nft_item", NFT),),
+    "nft_transfer": (Move("old_owner", "new_owner", "nft_item", NFT),),
+    "nft_purchase": (
+        Move("new_owner", "real_old_owner", "price"),
+        Move("real_old_owner", "new_owner", "nft_item", NFT),
+    ),
+    "dns_purchase": (Move("new_owner", None, "price"), Move(None, "new_owner", "nft_item", NFT)),
+    "auction_bid": (Move("bidder", "auction", "amount"),),
+    "auction_outbid": (Move("auction", "bidder", "amount"),),
+    "election_deposit": (Move("stake_holder", None, "amount"),),
+    "election_recover": (Move(None, "stake_holder", "amount"),),
+    "stake_deposit": (Move("stake_holder", None, "amount", "source_asset"),),
+    "subscribe": (Move("subscriber", None, "amount"),),
+    "vesting_send_message": (Move("vesting", "destination", "amount"),),
+    "dex_deposit_liquidity": tuple(Move("source", None, *each) for each in _LIQUIDITY),
+    "dex_withdraw_liquidity": tuple(Move(None, "source", *each) for each in _LIQUIDITY),
+}
+"""The actions that move values, by type; others have neither direction nor sign."""
+
+
+class Movement(msgspec.Struct, frozen=True):
+    """One asset that an account got or gave; ``amount`` is in smallest units, None if unknown."""
+
+    gained: bool
+    asset: str
+    amount: int | None
+    item: str | None
+    """The NFT; None for what has an amount."""
+
+    other: str | None
+    """Who gave or got it, if the action names one."""
+
+
+def list_movements(action: Action, account: str) -> list[Movement]:
+    """Return what a successful action moved from or to an account; nothing of a failed one.
+
+    Args:
+        action: The action.
+        account: The raw address of the account.
+    """
+    found = []
+    for move in MOVES.get(action.type, ()) if action.success else ():
+        giver, taker = (_read(action.details, name) for name in (move.giver, move.taker))
+        if giver == taker:
+            continue  # it stays where it is
+        if giver == account:
+            found.append(_measure(action.details, move, taker, gained=False))
+        if taker == account:
+            found.append(_measure(action.details, move, giver, gained=True))
+    return [one for one in found if one is not None]
+
+
+def name_direction(movements: list[Movement]) -> str:
+    """Return whether an account got something, gave something, both or neither."""
+    signs = {movement.gained for movement in movements}
+    if len(signs) == 2:  # noqa: PLR2004 - gained and given
+        return BOTH
+    return NEITHER if not signs else IN if True in signs else OUT
+
+
+def write_amount(movement: Movement, names: Names) -> tuple[str, str]:
+    """Return a signed amount, in units, and the name of the asset."""
+    sign = "+" if movement.gained else "-"
+    if movement.item is not None:
+        return f"{sign}1", f"NFT {names.label(movement.item)}"
+    jetton = None if movement.asset == TON else movement.asset
+    if movement.amount is None:
+        return f"{sign}?", names.symbol(jetton)
+    return sign + write_units(movement.amount, names.digits(jetton)), names.symbol(jetton)
+
+
+def _measure(
+    details: dict[str, Any], move: Move, other: str | None, *, gained: bool
+) -> Movement | None:
+    value = _read(details, move.amount)
+    if move.asset == NFT:
+        return None if value is None else Movement(gained, NFT, None, value, other)
+    known = value is not None and value.isdecimal()
+    if value is None and "." in move.amount:
+        return None  # the object is missing as a whole
+    asset = TON if move.asset == TON else _read(details, move.asset) or TON
+    return Movement(gained, asset, int(value or 0) if known else None, None, other)
+
+
+def _read(details: dict[str, Any], path: str | None) -> str | None:
+    found: Any = details if path else None
+    for name in path.split(".") if path else ():
+        found = found.get(name) if isinstance(found, dict) else None
+    return None if found is None else str(found)
