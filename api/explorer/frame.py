@@ -139,7 +139,7 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> 
 def write_sheet(sheet: Sheet) -> Response[bytes]:
     """Return rows as a file to save."""
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{sheet.name}"'}
-    return Response(sheet.text.encode(), media_type="text/csv; charset=utf-8", headers=headers)
+    return Response(sheet.text.encode(), media_type="text/csv", headers=headers)
 
 
 def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Response[bytes]:

@@ -43,7 +43,10 @@ BATCH, MOST_READ = 100, 1000
 
 MOST_TOKENS = 50
 DAY_S = 86_400
-_CSV_COLUMNS = ("time", "type", "direction", "amount", "asset", "other", "text", "result", "trace")
+_CSV_COLUMNS = (
+    *("time", "type", "direction", "amount", "asset", "asset_address", "other"),
+    *("text", "result", "trace"),
+)
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -165,11 +168,15 @@ def _write_lines(row: Entry, names: Names) -> Iterator[tuple[str, ...]]:
     about = (write_iso(row.written.utime), row.written.type, row.direction)
     end = (mark_formula(text), "succeeded" if row.written.success else "failed")
     for movement in row.movements or [None]:
-        amount = asset = other = ""
+        amount = asset = ""
+        accounts: tuple[str, ...] = ("", "")
         if movement is not None:
             amount, asset = write_amount(movement, names)
-            other = names.friendly(movement.other) if movement.other else ""
-        amounts = (amount.replace(",", ""), mark_formula(asset), other)
+            contract = movement.item or (movement.asset if movement.asset != TON else None)
+            accounts = tuple(
+                names.friendly(raw) if raw else "" for raw in (contract, movement.other)
+            )
+        amounts = (amount.replace(",", ""), mark_formula(asset), *accounts)
         yield (*about, *amounts, *end, write_hex(row.written.trace_id))
 
 

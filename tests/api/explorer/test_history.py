@@ -1,0 +1,112 @@
+"""The history of an account: signs, days, filters that lose nothing, and the same rows as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.api.explorer.test_pages import Page, to_hex
+from tonlake.api.explorer import history
+
+if TYPE_CHECKING:
+    from litestar.testing import TestClient
+
+
+@pytest.fixture(scope="module")
+def transfer(client: TestClient[Any]) -> dict[str, Any]:
+    params = {"action_type": "jetton_transfer", "limit": 1}
+    found: dict[str, Any] = client.get("/api/v3/actions", params=params).json()["actions"][0]
+    return found
+
+
+@pytest.fixture(scope="module")
+def busy(client: TestClient[Any]) -> str:
+    """The account with most actions."""
+    found = client.get("/api/v3/actions", params={"limit": 1000, "include_accounts": True}).json()
+    counts = Counter(account for each in found["actions"] for account in each["accounts"])
+    return counts.most_common(1)[0][0]
+
+
+def walk(client: TestClient[Any], path: str) -> list[dict[str, str]]:
+    """Return the rows of all sheets, from the first page of a history to the last."""
+    rows: list[dict[str, str]] = []
+    while path:
+        answer = client.get(path)
+        assert answer.status_code == 200, answer.text
+        page = Page(answer.text)
+        sheet = client.get(next(link for link in page.links if "/history.csv" in link))
+        assert sheet.headers["content-type"] == "text/csv; charset=utf-8"
+        assert "attachment" in sheet.headers["content-disposition"]
+        found = list(csv.DictReader(io.StringIO(sheet.text)))
+        shown = [link for link in page.links if link.startswith("/trace/")]
+        assert {f"/trace/{row['trace']}" for row in found} == set(shown)
+        rows += found
+        older = [attrs["href"] for tag, attrs in page.tags if tag == "a" and attrs.get("rel")]
+        path = older[0] or "" if older else ""
+    return rows
+
+
+def test_both_sides_of_a_transfer_have_its_sign(
+    client: TestClient[Any], transfer: dict[str, Any]
+) -> None:
+    details = transfer["details"]
+    for side, sign, direction in (("sender", "-", "out"), ("receiver", "+", "in")):
+        rows = walk(client, f"/account/{details[side]}?token={details['asset']}")
+        row = next(row for row in rows if row["trace"] == to_hex(transfer["trace_id"]))
+        assert (row["amount"][0], row["direction"]) == (sign, direction)
+        assert row["asset_address"]
+
+
+@pytest.mark.parametrize("batch", [3, history.BATCH])
+def test_filters_lose_nothing(
+    client: TestClient[Any], busy: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "BATCH", batch)
+    monkeypatch.setattr(history, "MOST_READ", 5 * batch)
+    every = walk(client, f"/account/{busy}")
+    assert len(every) > history.ROWS
+    for name in ("in", "out", "both", "neither"):
+        chosen = walk(client, f"/account/{busy}?direction={name}")
+        assert chosen == [row for row in every if row["direction"] == name]
+    kind = every[0]["type"]
+    assert walk(client, f"/account/{busy}?type={kind}") == [
+        row for row in every if row["type"] == kind
+    ]
+
+
+def test_days_bound_the_history(client: TestClient[Any], busy: str) -> None:
+    every = walk(client, f"/account/{busy}")
+    days = sorted({row["time"][:10] for row in every})
+    page = Page(client.get(f"/account/{busy}").text)
+    headings = [attrs["datetime"] for tag, attrs in page.tags if attrs.get("datetime") in days]
+    assert headings[0] == days[-1]
+    # Within a second, rows stand by hash where they are chosen by time.
+    within = walk(client, f"/account/{busy}?first={days[0]}&last={days[-1]}")
+    assert sorted(map(str, within)) == sorted(map(str, every))
+    before = client.get(f"/account/{busy}?last=2001-01-01")
+    assert before.status_code == 200
+    assert "/trace/" not in before.text
+
+
+@pytest.mark.parametrize(
+    "query", ["direction=up", "token=x", "first=yesterday", "last=2026-13-01", "cursor=x"]
+)
+def test_a_wrong_filter_is_named(client: TestClient[Any], busy: str, query: str) -> None:
+    for path in (f"/account/{busy}?{query}", f"/account/{busy}/history.csv?{query}"):
+        answer = client.get(path)
+        assert answer.status_code == 422
+        assert query.partition("=")[0] in answer.text
+
+
+def test_addresses_are_shown_in_full_on_demand(client: TestClient[Any], busy: str) -> None:
+    short, full = (client.get(f"/account/{busy}{end}").text for end in ("", "?full=1"))
+    page = Page(full)
+    assert "…" in Page(short).words.partition("History")[2]
+    assert "…" not in page.words.partition("History")[2]
+    kept = [link for link in page.links if "show=" in link]
+    assert kept
+    assert all("full=1" in link for link in kept)

@@ -1,0 +1,92 @@
+"""Signs and directions of actions, from the side of each account in them."""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tonlake.api.explorer.movement import (
+    BOTH,
+    IN,
+    MOVES,
+    NEITHER,
+    NFT,
+    OUT,
+    TON,
+    list_movements,
+    name_direction,
+)
+from tonlake.api.v3.resource.action import Action
+
+A, B, C, JETTON = (f"0:{digit * 64}" for digit in "ABCD")
+KNOWN = Path(__file__).resolve().parents[4] / "shared/reference/action_details.csv"
+
+
+def make(kind: str, details: dict[str, Any], *, success: bool = True) -> Action:
+    """Return an action of which a movement reads type, success and details."""
+    values = dict.fromkeys(Action.__struct_fields__, "")
+    return msgspec.structs.replace(Action(**values), type=kind, details=details, success=success)
+
+
+SENT = {"source": A, "destination": B, "value": "5"}
+SWAP = {
+    "sender": A,
+    "dex_incoming_transfer": {"asset": None, "amount": "7"},
+    "dex_outgoing_transfer": {"asset": JETTON, "amount": "9"},
+}
+BOUGHT = {"new_owner": A, "real_old_owner": B, "price": "3", "nft_item": C}
+
+
+@pytest.mark.parametrize(
+    ("kind", "details", "account", "direction", "moved"),
+    [
+        ("ton_transfer", SENT, A, OUT, [(False, TON, 5)]),
+        ("ton_transfer", SENT, B, IN, [(True, TON, 5)]),
+        ("ton_transfer", SENT, C, NEITHER, []),
+        ("ton_transfer", SENT | {"destination": A}, A, NEITHER, []),
+        ("contract_deploy", {"source": A, "destination": B}, A, OUT, [(False, TON, None)]),
+        ("jetton_swap", SWAP, A, BOTH, [(False, TON, 7), (True, JETTON, 9)]),
+        ("jetton_swap", {"sender": A}, A, NEITHER, []),
+        ("nft_purchase", BOUGHT, A, BOTH, [(False, TON, 3), (True, NFT, None)]),
+        ("nft_purchase", BOUGHT, B, BOTH, [(True, TON, 3), (False, NFT, None)]),
+        ("jetton_burn", {"owner": A, "asset": JETTON, "amount": "1"}, A, OUT, [(False, JETTON, 1)]),
+        ("change_dns", {"source": A, "asset": B}, A, NEITHER, []),
+    ],
+)
+def test_an_account_gets_and_gives(
+    kind: str, details: dict[str, Any], account: str, direction: str, moved: list[Any]
+) -> None:
+    found = list_movements(make(kind, details), account)
+    assert [(one.gained, one.asset, one.amount) for one in found] == moved
+    assert name_direction(found) == direction
+
+
+def test_a_failed_action_moves_nothing() -> None:
+    assert list_movements(make("ton_transfer", SENT, success=False), A) == []
+
+
+def test_every_type_has_a_sentence() -> None:
+    sentences = files("tonlake.api.explorer").joinpath("sentences.txt").read_text("utf-8")
+    known = {line.partition(":")[0] for line in sentences.splitlines()}
+    assert set(MOVES) <= known
+
+
+def test_every_field_is_one_of_its_type() -> None:
+    if not KNOWN.exists():
+        pytest.skip("the list of the fields of actions is not beside this repository")
+    fields: dict[str, set[str]] = {}
+    for row in csv.DictReader(KNOWN.open(encoding="utf-8")):
+        fields.setdefault(row["action_type"], set()).add(row["details_field"].partition(".")[0])
+    unknown = [
+        (kind, name)
+        for kind, moves in MOVES.items()
+        for move in moves
+        for name in (move.giver, move.taker, move.amount, move.asset)
+        if name not in (None, TON, NFT) and str(name).partition(".")[0] not in fields[kind]
+    ]
+    assert unknown == []
