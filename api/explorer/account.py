@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from tonlake.api.explorer import chart
+from tonlake.api.explorer.contract import show_contract
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
 from tonlake.api.explorer.history import list_history
 from tonlake.api.v3.page.transaction_page import answer_transactions
@@ -21,6 +22,7 @@ from tonlake.api.v3.route.wallet import WalletStatesQuery, get_wallet_states
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tonlake.api.explorer.contract import Contract
     from tonlake.api.explorer.history import Story
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.answer import WalletState
@@ -130,10 +132,11 @@ def _page(
     )
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], History | Story]]] = {
+LISTS: dict[str, tuple[str, Callable[[Question, Address], History | Story | Contract]]] = {
     "history": ("History", list_history),
     "transactions": ("Transactions", _list_transactions),
     "tokens": ("Tokens", _list_tokens),
     "nfts": ("NFTs", _list_items),
+    "contract": ("Contract", show_contract),
 }
 """The lists of an account's page: title, and who asks for them."""

@@ -54,7 +54,7 @@ MOVES: dict[str, tuple[Move, ...]] = {
     ),
     "dns_purchase": (Move("new_owner", None, "price"), Move(None, "new_owner", "nft_item", NFT)),
     "auction_bid": (Move("bidder", "auction", "amount"),),
-    "auction_outbid": (Move("auction", "bidder", "amount"),),
+    "auction_outbid": (Move("auction_address", "bidder", "amount"),),
     "election_deposit": (Move("stake_holder", None, "amount"),),
     "election_recover": (Move(None, "stake_holder", "amount"),),
     "stake_deposit": (Move("stake_holder", None, "amount", "source_asset"),),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -23,8 +22,10 @@ from tonlake.api.explorer.movement import (
 )
 from tonlake.api.v3.resource.action import Action
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 A, B, C, JETTON = (f"0:{digit * 64}" for digit in "ABCD")
-KNOWN = Path(__file__).resolve().parents[4] / "shared/reference/action_details.csv"
 
 
 def make(kind: str, details: dict[str, Any], *, success: bool = True) -> Action:
@@ -76,11 +77,9 @@ def test_every_type_has_a_sentence() -> None:
     assert set(MOVES) <= known
 
 
-def test_every_field_is_one_of_its_type() -> None:
-    if not KNOWN.exists():
-        pytest.skip("the list of the fields of actions is not beside this repository")
+def test_every_field_is_one_of_its_type(shared: Path) -> None:
     fields: dict[str, set[str]] = {}
-    for row in csv.DictReader(KNOWN.open(encoding="utf-8")):
+    for row in csv.DictReader((shared / "reference/action_details.csv").open(encoding="utf-8")):
         fields.setdefault(row["action_type"], set()).add(row["details_field"].partition(".")[0])
     unknown = [
         (kind, name)

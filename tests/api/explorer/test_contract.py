@@ -1,0 +1,101 @@
+"""The contract tab: terms of what a contract is, and get-methods that a reader calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from tests.api.explorer.test_pages import Page
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.explorer.contract import list_methods, read_stack
+from tonlake.api.text.address import parse_address
+from tonlake.api.text.stack import decode_stack
+from tonlake.ingest.decode.cell.boc import parse_boc
+
+if TYPE_CHECKING:
+    from litestar.testing import TestClient
+
+
+def show(client: TestClient[Any], raw: str, **params: str) -> Page:
+    answer = client.get(f"/account/{raw}", params={"show": "contract", **params})
+    assert answer.status_code == 200, answer.text
+    return Page(answer.text)
+
+
+@pytest.fixture(scope="module")
+def wallet(client: TestClient[Any]) -> dict[str, Any]:
+    """A jetton wallet with its owner and master."""
+    found: dict[str, Any] = client.get("/api/v3/jetton/wallets", params={"limit": 1}).json()
+    return found["jetton_wallets"][0]  # type: ignore[no-any-return]
+
+
+def test_arguments_are_read_by_their_form() -> None:
+    raw = "0:" + "AB" * 32
+    items = read_stack(f"5, -0x10 {raw} cell:te6ccgEBAQEAAgAAAA==")
+    assert items[:2] == [{"type": "num", "value": "5"}, {"type": "num", "value": "-0x10"}]
+    number, negative, address, _cell = decode_stack(items)
+    assert (number, negative) == (5, -16)
+    tree = parse_boc(address.boc)  # type: ignore[union-attr]
+    head = tree.slice(tree.roots[0])
+    assert (head.load_uint(3), head.load_int(8)) == (0b100, 0)
+    assert head.load_bytes(32) == parse_address(raw).account
+    for wrong in ("x", "cell:", "1.5", "0x"):
+        with pytest.raises(RequestInvalid, match="no number"):
+            read_stack(wrong)
+
+
+def test_methods_follow_from_interfaces() -> None:
+    assert "seqno" in list_methods(["wallet_v4r2"])
+    assert list_methods(["jetton_wallet"])[-1] == "get_wallet_data"
+    assert list_methods([]) == []
+
+
+def test_code_and_data_are_those_of_the_api(
+    client: TestClient[Any], wallet: dict[str, Any]
+) -> None:
+    params = {"address": wallet["address"], "include_boc": "true"}
+    state = client.get("/api/v3/accountStates", params=params).json()["accounts"][0]
+    page = show(client, wallet["address"])
+    assert state["code_boc"] in page.words
+    assert state["data_boc"] in page.words
+
+
+@pytest.mark.usefixtures("tvm")
+def test_a_get_method_runs_at_a_block(client: TestClient[Any], wallet: dict[str, Any]) -> None:
+    page = show(client, wallet["address"], method="get_wallet_data")
+    asked = {"address": wallet["address"], "method": "get_wallet_data"}
+    result = client.post("/api/v3/runGetMethod", json=asked).json()
+    shown = page.words[page.words.index("[\n") :].partition("\n]")[0] + "\n]"
+    assert msgspec.json.decode(shown) == result["stack"]
+    assert "exit code 0" in page.words
+    master = show(
+        client,
+        wallet["jetton"],
+        method="get_wallet_address",
+        arguments=wallet["owner"],
+        block="238",
+    )
+    assert "after masterchain block 238" in master.words
+    assert "exit code 0" in master.words
+    failed = show(client, wallet["address"], method="no_such_method")
+    assert "exit code 11" in failed.words
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"method": "seqno", "arguments": "x"}, "no number, no address"),
+        ({"method": "seqno", "block": "last"}, "seqno of a masterchain block"),
+        ({"method": "seqno", "block": "999999"}, "Not run."),
+    ],
+)
+def test_what_cannot_be_run_is_said_on_the_page(
+    client: TestClient[Any], wallet: dict[str, Any], params: dict[str, str], text: str
+) -> None:
+    assert text in show(client, wallet["address"], **params).words
+
+
+def test_an_account_without_code_has_the_tab(client: TestClient[Any]) -> None:
+    assert "Call a get-method" in show(client, "0:" + "EE" * 32).words
