@@ -204,7 +204,7 @@ def _describe_multisig(question: Question, address: Address) -> list[list[Fact]]
 def _name_order(order: multisig.MultisigOrder) -> Fact:
     state = "executed" if order.sent_for_execution else "open"
     text = f"{state}, {order.approvals_num or 0} of {order.threshold} approvals"
-    if order.expiration_date:
+    if order.expiration_date and not order.sent_for_execution:
         text += f", expires {write_moment(order.expiration_date)}"
     return Fact(f"Order {order.order_seqno}", text, (order.address,))
 
@@ -269,7 +269,7 @@ def _describe_sale(question: Question, address: Address) -> list[list[Fact]]:
 
 
 def _write_term(name: str, value: object) -> Fact:
-    title, text = name.replace("_", " ").capitalize(), "unknown" if value is None else str(value)
+    title, text = name.replace("_", " ").capitalize(), _write_plain(value)
     if re.fullmatch(r"-?[0-9]+:[0-9A-Fa-f]{64}", text):
         return Fact(title, accounts=(text,))
     if text.isdecimal() and name.endswith(_TIMES) and int(text):
@@ -277,6 +277,12 @@ def _write_term(name: str, value: object) -> Fact:
     if text.isdecimal() and any(word in name for word in _COINS):
         return Fact(title, f"{write_units(text)} TON")
     return Fact(title, text)
+
+
+def _write_plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "unknown" if value is None else str(value)
 
 
 _TERMS: tuple[tuple[str, str, Callable[[Question, Address], list[list[Fact]]]], ...] = (

@@ -60,6 +60,8 @@ def paths(origin: str) -> dict[str, str]:
         "transactions": f"{account}?show=transactions",
         "tokens": f"{account}?show=tokens",
         "nfts": f"{account}?show=nfts",
+        "contract": f"{account}?show=contract&method=seqno",
+        "filtered": f"{account}?direction=out&full=1",
         "transaction": f"/transaction/{_hex(transfer['trace_id'])}",
         "trace": f"/trace/{_hex(transfer['trace_id'])}",
         "block": f"/block/-1:8000000000000000:{transfer['trace_mc_seqno_end']}",

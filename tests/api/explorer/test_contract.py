@@ -9,9 +9,16 @@ import pytest
 
 from tests.api.explorer.test_pages import Page
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.explorer.contract import list_methods, read_stack
+from tonlake.api.explorer.contract import (
+    Fact,
+    _write_schedule,
+    _write_term,
+    list_methods,
+    read_stack,
+)
 from tonlake.api.text.address import parse_address
 from tonlake.api.text.stack import decode_stack
+from tonlake.api.v3.route.vesting import VestingInfo
 from tonlake.ingest.decode.cell.boc import parse_boc
 
 if TYPE_CHECKING:
@@ -99,3 +106,21 @@ def test_what_cannot_be_run_is_said_on_the_page(
 
 def test_an_account_without_code_has_the_tab(client: TestClient[Any]) -> None:
     assert "Call a get-method" in show(client, "0:" + "EE" * 32).words
+
+
+def test_terms_are_words() -> None:
+    raw = "0:" + "AB" * 32
+    assert _write_term("full_price", "25500000000") == Fact("Full price", "25.5 TON")
+    assert _write_term("is_complete", True) == Fact("Is complete", "yes")  # noqa: FBT003
+    assert _write_term("royalty_address", raw) == Fact("Royalty address", accounts=(raw,))
+    assert _write_term("end_time", "1700000000") == Fact("End time", "2023-11-14 22:13:20")
+    assert _write_term("last_member", None) == Fact("Last member", "unknown")
+
+
+def test_a_schedule_is_dates() -> None:
+    info = VestingInfo("0:A", 0, 1000, 100, 300, None, None, "5000000000", [])
+    facts = {fact.name: fact.text for fact in _write_schedule(info)}
+    assert facts["Total"] == "5 TON"
+    assert facts["Unlocks"] == "in 10 equal parts"
+    assert facts["Nothing is unlocked before"] == "1970-01-01 00:05:00"
+    assert facts["Ends"] == "1970-01-01 00:16:40"
