@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -179,7 +180,7 @@ def list_terms(
     found: list[tuple[str, list[Fact]]] = []
     for part, title, describe in _TERMS:
         if part in names:
-            terms = ask_or_say(lambda ask=describe: ask(question, address))
+            terms = ask_or_say(partial(describe, question, address))
             known = [[Fact("Not in the lake", terms)]] if isinstance(terms, str) else terms
             found += [(title, facts) for facts in known]
     return found

@@ -167,7 +167,8 @@ def _write_lines(row: Entry, names: Names) -> Iterator[tuple[str, ...]]:
     )
     about = (write_iso(row.written.utime), row.written.type, row.direction)
     end = (mark_formula(text), "succeeded" if row.written.success else "failed")
-    for movement in row.movements or [None]:
+    movements: list[Movement | None] = [*row.movements]
+    for movement in movements or [None]:
         amount = asset = ""
         accounts: tuple[str, ...] = ("", "")
         if movement is not None:
@@ -228,11 +229,11 @@ def _matches(filters: Filters, movements: list[Movement]) -> bool:
 
 def _mark(action: Action, *, by_time: bool) -> ActionCursor:
     """Return the cursor behind an action."""
-    ends = (action.trace_end_lt, action.end_lt)
+    trace_end, end = int(action.trace_end_lt), int(action.end_lt)
     if by_time:
-        ends = (action.trace_end_utime, action.end_utime)
+        trace_end, end = action.trace_end_utime, action.end_utime
     ids = (bytes.fromhex(write_hex(text)) for text in (action.trace_id, action.action_id))
-    return ActionCursor(int(ends[0]), next(ids), int(ends[1]), next(ids))
+    return ActionCursor(trace_end, next(ids), end, next(ids))
 
 
 def _read_cursor(question: Question) -> ActionCursor | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def transfer(client: TestClient[Any]) -> dict[str, Any]:
-    params = {"action_type": "jetton_transfer", "limit": 1}
+    params: dict[str, Any] = {"action_type": "jetton_transfer", "limit": 1}
     found: dict[str, Any] = client.get("/api/v3/actions", params=params).json()["actions"][0]
     return found
 
@@ -28,7 +28,7 @@ def busy(client: TestClient[Any]) -> str:
     """The account with most actions."""
     found = client.get("/api/v3/actions", params={"limit": 1000, "include_accounts": True}).json()
     counts = Counter(account for each in found["actions"] for account in each["accounts"])
-    return counts.most_common(1)[0][0]
+    return str(counts.most_common(1)[0][0])
 
 
 def walk(client: TestClient[Any], path: str) -> list[dict[str, str]]:

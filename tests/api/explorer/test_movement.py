@@ -30,7 +30,7 @@ A, B, C, JETTON = (f"0:{digit * 64}" for digit in "ABCD")
 
 def make(kind: str, details: dict[str, Any], *, success: bool = True) -> Action:
     """Return an action of which a movement reads type, success and details."""
-    values = dict.fromkeys(Action.__struct_fields__, "")
+    values: dict[str, Any] = dict.fromkeys(Action.__struct_fields__, "")
     return msgspec.structs.replace(Action(**values), type=kind, details=details, success=success)
 
 
