@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
 
 import duckdb
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.snapshot import Snapshot
 
+_ZERO = Decimal(0)
 TABLE_ROWS = 1000
 """Most rows that are printed as a table."""
 
@@ -142,7 +144,9 @@ def plain_rows(batches: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any SQL value, nested or not
-    """Return the value with hex text in place of bytes, at any depth."""
+    """Return the value with hex text in place of bytes and a plain 0, at any depth."""
+    if isinstance(value, Decimal) and not value:
+        return _ZERO  # with decimals, Python writes 0E-9
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list | tuple):
@@ -155,6 +159,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any SQL value, nested or not
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return f"{value:f}"  # never with an exponent, as str() writes small ones
     return _json(value) if isinstance(value, list | dict) else str(value)
 
 

@@ -51,22 +51,99 @@ create or replace macro ton_friendly_whole(body) as
 create or replace macro ton_friendly(workchain, account, bounceable := true, testnet := false) as
     ton_friendly_whole(ton_friendly_body(workchain, account, bounceable, testnet));
 
--- The two parts of an address in raw or friendly form; the checksum is not looked at.
+-- The 36 bytes of a friendly form; NULL if the text has not the shape of one.
+create or replace macro ton_friendly_bytes(form) as
+    case
+        when regexp_full_match(form, '[-_+/0-9A-Za-z]{48}')
+            then from_base64(translate(form, '-_', '+/'))
+    end;
+-- The CRC-16 of bytes and their checksum is 0.
+create or replace macro ton_is_friendly(form) as
+    regexp_full_match(form, '[-_+/0-9A-Za-z]{48}') and ton_crc16(ton_friendly_bytes(form)) = 0;
+create or replace macro ton_is_raw(form) as
+    regexp_full_match(form, '-?[0-9]{1,10}:[0-9a-fA-F]{64}');
+create or replace macro ton_refuse(form) as
+    error(
+        form || ' is no address: expected workchain:64 hex digits, or 48 characters whose checksum'
+        || ' is right'
+    );
+
+-- The two parts of an address in raw or friendly form; anything else is an error.
 create or replace macro ton_account(form) as
     case
-        when contains(form, ':') then unhex(split_part(form, ':', 2))
-        else unhex(substr(hex(from_base64(translate(form, '-_', '+/'))), 5, 64))
+        when ton_is_raw(form) then unhex(split_part(form, ':', 2))
+        when ton_is_friendly(form) then unhex(substr(hex(ton_friendly_bytes(form)), 5, 64))
+        when form is not null then ton_refuse(form)
     end;
 create or replace macro ton_workchain(form) as
     case
-        when contains(form, ':') then split_part(form, ':', 1)::int
+        when ton_is_raw(form) then split_part(form, ':', 1)::int
         -- The byte is signed.
-        else (('0x' || substr(hex(from_base64(translate(form, '-_', '+/'))), 3, 2))::int + 128) % 256 - 128
+        when ton_is_friendly(form)
+            then (('0x' || substr(hex(ton_friendly_bytes(form)), 3, 2))::int + 128) % 256 - 128
+        when form is not null then ton_refuse(form)
     end;
+
+-- The same of the raw forms that the lake itself has written.
+create or replace macro ton_raw_account(address) as
+    try(unhex(split_part(address, ':', 2)));
+create or replace macro ton_raw_workchain(address) as
+    try_cast(split_part(address, ':', 1) as int);
 
 -- Nanoton as TON, exactly.
 create or replace macro ton_coins(nano) as
     nano::decimal(20, 0) * 0.000000001::decimal(10, 9);
+
+-- An amount in the smallest unit, scaled by its decimals and rounded to nine places; NULL if the
+-- decimals are unknown, or if the amount has more than 29 digits before the point.
+create or replace macro ton_digits(units, decimals) as
+    lpad(units::varchar, greatest(length(units::varchar), decimals + 1)::int, '0');
+create or replace macro ton_pointed(digits, decimals) as
+    left(digits, length(digits) - decimals) || '.' || right(digits, decimals) || '0';
+create or replace macro ton_scaled(units, decimals) as
+    try_cast(ton_pointed(ton_digits(units, decimals), decimals) as decimal(38, 9));
+
+-- An exit code of the compute phase in words (codes of the TVM; contracts choose the others).
+create or replace macro ton_exit_words(code) as
+    case code
+        when 0 then 'success'
+        when 1 then 'success, alternative'
+        when 2 then 'stack underflow'
+        when 3 then 'stack overflow'
+        when 4 then 'integer overflow'
+        when 5 then 'integer out of range'
+        when 6 then 'invalid opcode'
+        when 7 then 'type check error'
+        when 8 then 'cell overflow'
+        when 9 then 'cell underflow'
+        when 10 then 'dictionary error'
+        when 11 then 'unknown error'
+        when 12 then 'fatal error'
+        when 13 then 'out of gas'
+        when -14 then 'out of gas'
+        when 14 then 'virtualization error'
+        else case when code is not null then 'thrown by the contract' end
+    end;
+
+-- A result code of the action phase in words.
+create or replace macro ton_action_words(code) as
+    case code
+        when 0 then 'success'
+        when 32 then 'invalid action list'
+        when 33 then 'too many actions'
+        when 34 then 'invalid or unsupported action'
+        when 35 then 'invalid source address in an out message'
+        when 36 then 'invalid destination address in an out message'
+        when 37 then 'not enough TON'
+        when 38 then 'not enough extra currencies'
+        when 39 then 'out message does not fit into a cell'
+        when 40 then 'message cannot be processed'
+        when 41 then 'library reference is null'
+        when 42 then 'library cannot be changed'
+        when 43 then 'library has too many cells'
+        when 50 then 'account state is too large'
+        else case when code is not null then 'action failed' end
+    end;
 
 -- Shard as 16 hex digits.
 create or replace macro ton_shard(shard) as

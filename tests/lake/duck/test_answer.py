@@ -65,6 +65,17 @@ def test_json(snapshot: Snapshot) -> None:
     assert row["time"] == "2024-02-29T01:02:03.000004"
 
 
+def test_small_amounts_have_no_exponent(snapshot: Snapshot) -> None:
+    query = "select ton_coins(0) as none, ton_coins(1) as least, [ton_coins(0)] as listed"
+    text, table, document = io.StringIO(), io.StringIO(), io.StringIO()
+    write_csv(answer(snapshot, query), text)
+    assert text.getvalue() == "none,least,listed\n0,0.000000001,[0]\n"
+    write_table(answer(snapshot, query), table, 5)
+    assert table.getvalue().split()[-3:] == ["0", "0.000000001", "[0]"]
+    write_json(answer(snapshot, query), document)
+    assert '"none":0,' in document.getvalue()
+
+
 def test_csv(snapshot: Snapshot) -> None:
     stream = io.StringIO()
     write_csv(answer(snapshot, EVERYTHING), stream)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -223,6 +223,46 @@ def test_address_forms(
         assert one(macros, "select ton_workchain($1)", form) == workchain
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDt",  # the last character is another
+        "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sD",
+        "0:" + "a" * 63,
+        "a" * 64,
+        "foo.ton",
+        "",
+    ],
+)
+@pytest.mark.parametrize("macro", ["ton_account", "ton_workchain"])
+def test_what_is_no_address_is_refused(macros: DuckDBPyConnection, macro: str, form: str) -> None:
+    with pytest.raises(duckdb.InvalidInputException, match="is no address"):
+        macros.execute(f"select {macro}($1)", [form])
+    rows = "(select unnest([$1, null]) as form)"
+    with pytest.raises(duckdb.InvalidInputException, match="is no address"):
+        macros.execute(f"select {macro}(form) from {rows}", [form])  # noqa: S608 - ours
+
+
+@examples(max_examples=20, deadline=None)
+@given(st.integers(0, 10**38 - 1), st.integers(0, 255))
+def test_scaled_amounts(macros: DuckDBPyConnection, units: int, decimals: int) -> None:
+    scaled = one(macros, "select ton_scaled($1::decimal(38, 0), $2)", units, decimals)
+    with localcontext() as context:
+        context.prec = 400
+        exact = Decimal(units).scaleb(-decimals)
+        if abs(exact) >= 10**29:
+            assert scaled is None
+        else:
+            assert abs(scaled - exact) <= Decimal("0.5e-9")
+
+
+def test_codes_in_words(macros: DuckDBPyConnection) -> None:
+    assert one(macros, "select ton_exit_words(-14)") == "out of gas"
+    assert one(macros, "select ton_exit_words(0)") == "success"
+    assert one(macros, "select ton_exit_words(1234)") == "thrown by the contract"
+    assert one(macros, "select ton_action_words(37)") == "not enough TON"
+
+
 @examples(max_examples=20, deadline=None)
 @given(HASHES)
 def test_hash_forms(macros: DuckDBPyConnection, value: bytes) -> None:
@@ -257,6 +297,10 @@ def test_time_form(macros: DuckDBPyConnection) -> None:
         "ton_base64(null)",
         "ton_base64url(null)",
         "ton_coins(null)",
+        "ton_scaled(null, 9)",
+        "ton_scaled(1, null)",
+        "ton_exit_words(null)",
+        "ton_action_words(null)",
         "ton_shard(null)",
         "ton_opcode(null)",
         "ton_time(null)",
