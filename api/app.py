@@ -95,9 +95,7 @@ def create_app(
     meter = Meter(log_requests=settings.log.requests, spans=spans)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
     tvm = TvmPool(settings.tvm)
-    sql = SqlPool(
-        settings.sql, most_bytes=settings.http.response_bytes, threads=settings.lake.duckdb_threads
-    )
+    sql = SqlPool(settings.sql, settings.lake, most_bytes=settings.http.response_bytes)
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)
     hub.watch(pending.settle)

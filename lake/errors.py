@@ -45,6 +45,14 @@ class SettingsError(LakeError):
     """A setting has an unknown name or a bad value; the message names the nearest valid one."""
 
 
+class LabelsInvalid(SettingsError):
+    """Labels or stablecoins that the settings name cannot be read; the message shows where."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        """Take the file and row, or the setting, and what is wrong there."""
+        super().__init__(f"{place}: {reason}")
+
+
 class LakeMisplaced(LakeError):
     """DuckDB cannot take the path of the lake's folder; the message has advice."""
 

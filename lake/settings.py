@@ -75,6 +75,20 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         1024
     )
     duckdb_threads: Annotated[int, Meta(description="Threads of DuckDB", ge=1)] = 2
+    labels: Annotated[
+        str,
+        Meta(
+            description="CSV or Parquet file with the columns address, label, category and source,"
+            " whose labels the views show beside those that ship; empty: none"
+        ),
+    ] = ""
+    stablecoins: Annotated[
+        str,
+        Meta(
+            description="Jetton masters worth one US dollar, separated by commas, whose swaps give"
+            " TON a price in dollars"
+        ),
+    ] = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 
 
 class PullSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,12 +17,14 @@ from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
 from tonlake.api.sql.sandbox import Bounds
 from tonlake.api.sql.worker import READY, Damaged, Head, Job
 from tonlake.lake.duck.database import list_tables
+from tonlake.lake.duck.labels import render_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonlake.api.settings import SqlSettings
     from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.settings import LakeSettings
 
 QUEUE = 8
 """Statements that may wait for a process."""
@@ -69,14 +72,16 @@ class Answer(msgspec.Struct, frozen=True):
 class SqlPool:
     """For all threads; keeps one process ready, which saves the next statement its start."""
 
-    def __init__(self, settings: SqlSettings, *, most_bytes: int, threads: int) -> None:
+    def __init__(self, settings: SqlSettings, lake: LakeSettings, *, most_bytes: int) -> None:
         """Make the pool; nothing is started before the first statement.
 
-        ``most_bytes`` bounds an answer; each process has ``threads`` threads of DuckDB.
+        ``most_bytes`` bounds an answer; ``lake`` has the threads and the labels of each process.
         """
+        render_labels(lake)  # raises LabelsInvalid now, and not at the first statement
+        labels = str(Path(lake.labels).absolute()) if lake.labels else ""
         self._settings = settings
+        self._lake = msgspec.structs.replace(lake, labels=labels)  # they work in another folder
         self._most_bytes = most_bytes
-        self._threads = threads
         self._places = threading.Semaphore(settings.workers)
         self._lock = threading.Lock()
         self._waiting = 0
@@ -134,11 +139,11 @@ class SqlPool:
             most_rows=most_rows,
             most_bytes=self._most_bytes,
             memory_mib=settings.memory_mib,
-            threads=self._threads,
+            lake=self._lake,
             bounds=Bounds(
                 memory_bytes=settings.memory_mib << 20,
                 # Counted from the start of the process, whose own start takes some as well.
-                cpu_s=(seconds + CPU_SPARE_S) * self._threads + int(START_S),
+                cpu_s=(seconds + CPU_SPARE_S) * self._lake.duckdb_threads + int(START_S),
                 user=settings.user,
             ),
         )

@@ -31,6 +31,8 @@ from tonlake.api.sql.chart import draw_chart
 from tonlake.api.sql.origin import check_origin
 from tonlake.lake.duck.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
 from tonlake.lake.schema import TABLES
+from tonlake.lake.schema.view import REFERENCE_TABLES
+from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
     from tonlake.api.settings import HttpSettings, SqlSettings
@@ -118,6 +120,14 @@ def list_views() -> tuple[View, ...]:
         for table in TABLES.values()
     ]
     views += [View(name, _read_doc(name), ()) for name in DERIVED_VIEWS]
+    views += [
+        View(
+            view.title,
+            view.doc,
+            tuple(Column(each.name, each.type, each.doc) for each in view.columns),
+        )
+        for view in (*REFERENCE_TABLES, *VIEWS.values())
+    ]
     return tuple(sorted(views, key=lambda view: view.name))
 
 

@@ -48,7 +48,7 @@ class Job(msgspec.Struct, frozen=True):
     most_rows: int
     most_bytes: int
     memory_mib: int
-    threads: int
+    lake: LakeSettings
     bounds: Bounds
 
 
@@ -88,10 +88,9 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     lake_dir = LAKE_DIR
     damage = [LakeCorrupt(each.file, each.reason, each.advice) for each in job.damaged]
     snapshot = Snapshot(lake_dir, read_state(lake_dir, job.snapshot), damage)
-    settings = LakeSettings(
-        duckdb_threads=job.threads, duckdb_memory_mib=max(64, int(job.memory_mib * _MEMORY_SHARE))
-    )
-    connection = connect(snapshot, settings)
+    memory_mib = max(64, int(job.memory_mib * _MEMORY_SHARE))
+    settings = msgspec.structs.replace(job.lake, duckdb_memory_mib=memory_mib)
+    connection = connect(snapshot, settings, statement=job.query)
     _warm_up(connection)
     paths = (files[0].path for files in snapshot.files.values() if files)
     # DuckDB opens a file by its real path, which the other user may not reach.

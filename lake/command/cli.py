@@ -162,7 +162,7 @@ def sql_command(
     with failing_cleanly():
         settings = read_settings(LakeSections).lake
         with (
-            open_to_ask(place, snapshot, settings) as (opened, connection),
+            open_to_ask(place, snapshot, settings, query) as (opened, connection),
             unfinished(output) if output else nullcontext() as path,
         ):
             write_answer(opened, ask(connection, opened, query), output_format, path)
@@ -197,7 +197,8 @@ def write_answer(
 def views_command(*, lake_dir: Path, root: str | None) -> None:
     """Write views.sql and catalog.duckdb of the newest snapshot, for DuckDB and other tools."""
     with failing_cleanly():
-        for path in write_views(lake_dir, root):
+        settings = read_settings(LakeSections).lake
+        for path in write_views(lake_dir, root, settings):
             click.echo(str(path))
 
 

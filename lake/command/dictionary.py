@@ -13,11 +13,12 @@ import msgspec
 
 from tonlake.lake.duck.connection import PARTITION, VIEWED_TABLES
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+from tonlake.lake.schema.column import Column
+from tonlake.lake.schema.view import REFERENCE_TABLES
+from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.lake.schema import Table
+    from collections.abc import Iterable, Iterator
 
 
 def render_markdown() -> str:
@@ -39,12 +40,28 @@ def render_markdown() -> str:
             for column in table.columns
         ]
         lines.append("")
+    lines += [
+        "# Views for people",
+        "",
+        "Over the tables above, in DuckDB: readable names, times, amounts and words. An address is",
+        "raw text with its workchain and account id beside it. Any column may be NULL.",
+        "",
+    ]
+    for view in (*VIEWS.values(), *REFERENCE_TABLES):
+        lines += [f"## {view.title}", "", view.doc, ""]
+        lines += ["| column | type | description |", "|---|---|---|"]
+        lines += [f"| `{column.name}` | {column.type} | {column.doc} |" for column in view.columns]
+        lines.append("")
     return "\n".join(lines)
 
 
 def render_json() -> str:
-    """Return the schema as JSON: version, and tables with key, order and columns."""
-    document = {"schema_version": SCHEMA_VERSION, "tables": list(TABLES.values())}
+    """Return the schema as JSON: version, tables with key, order and columns, and views."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "tables": list(TABLES.values()),
+        "views": [*VIEWS.values(), *REFERENCE_TABLES],
+    }
     return msgspec.json.format(msgspec.json.encode(document)).decode()
 
 
@@ -53,6 +70,8 @@ def _names(columns: tuple[str, ...]) -> str:
 
 
 SOURCE = "tonlake"
+
+_DAY = Column(PARTITION, "date", "UTC day of the masterchain block", nullable=True)
 
 
 def render_dbt() -> str:
@@ -67,18 +86,19 @@ def render_dbt() -> str:
         "    tables:",
     ]
     for view, table in VIEWED_TABLES.items():
-        lines += _render_table(view, table)
+        lines += _render_table(view, table.doc, (*table.columns, _DAY))
+    for shown in VIEWS.values():
+        if not shown.parameters:
+            lines += _render_table(shown.name, shown.doc, shown.columns)
     return "\n".join(lines)
 
 
-def _render_table(view: str, table: Table) -> Iterator[str]:
-    yield f"      - name: {view}"
-    yield f"        description: {json.dumps(table.doc)}"
+def _render_table(name: str, doc: str, columns: Iterable[Column]) -> Iterator[str]:
+    yield f"      - name: {name}"
+    yield f"        description: {json.dumps(doc)}"
     yield "        columns:"
-    for column in table.columns:
+    for column in columns:
         yield f"          - name: {column.name}"
         yield f"            description: {json.dumps(column.doc)}"
         if not column.nullable:
             yield "            data_tests: [not_null]"
-    yield f"          - name: {PARTITION}"
-    yield '            description: "UTC day of the masterchain block"'

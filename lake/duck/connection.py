@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.errors import LakeMisplaced
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
+from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -49,11 +51,14 @@ DERIVED_VIEWS = {
 """Views over views, and the views each is made of; their text is in ``sql/<name>.sql``, with
 comments on the columns that the first of these does not have."""
 
+VIEW_BASES = DERIVED_VIEWS | {view.name: view.bases for view in VIEWS.values()}
+"""The same with the views for people and the macros over them."""
+
 VIEWED_TABLES = {VIEW_NAMES.get(name, name): table for name, table in TABLES.items()}
 """Tables by the name of the view over their files."""
 
-ALL_VIEWS = (*VIEWED_TABLES, *DERIVED_VIEWS)
-"""Every view, those that others are made of first."""
+ALL_VIEWS = (*VIEWED_TABLES, *VIEW_BASES)
+"""Every view and macro over views, those that others are made of first."""
 
 
 _SQL_TYPES: dict[ColumnType, str] = {
@@ -67,6 +72,9 @@ _SQL_TYPES: dict[ColumnType, str] = {
     "json": "VARCHAR",
     "amount": "DECIMAL(38, 0)",
     "time": "TIMESTAMP",
+    "date": "DATE",
+    "double": "DOUBLE",
+    "scaled": "DECIMAL(38, 9)",
     "hashes": "BLOB[]",
     "ints": "INTEGER[]",
     "texts": "VARCHAR[]",
@@ -81,14 +89,26 @@ find one."""
 _SEPARATOR = "|"
 """Between paths in the lake, none of which has it."""
 
-_DEFAULTS = LakeSettings()
-_MISSING_VIEW = re.compile(r"Table with name (\w+) does not exist")
+DEFAULTS = LakeSettings()
+_MISSING_VIEW = re.compile(r"Table (?:Function )?with name (\w+) does not exist")
+_CATALOGUE = re.compile(
+    r"\b(show|duckdb_\w+|information_schema|pg_\w+|sqlite_master)\b", re.IGNORECASE
+)
+_WORD = re.compile(r"\w+")
+_STATEMENTS_KEPT = 1024
 _PATTERN_CHARACTERS = frozenset("*?[")
 
 
 def read_macros() -> str:
     """Return the statements that create every macro."""
     return join_scripts([read_sql("macros"), read_sql("query_macros")])
+
+
+@cache
+def list_bases(view: str) -> frozenset[str]:
+    """Return the views over files that a view reads at any depth; of such a view, itself."""
+    bases = VIEW_BASES.get(view, ())
+    return frozenset().union(*map(list_bases, bases)) if bases else frozenset({view})
 
 
 @cache
@@ -124,20 +144,26 @@ def check_root(root: str) -> str:
 
 
 def connect(
-    snapshot: Snapshot, settings: LakeSettings = _DEFAULTS, *, tables: Collection[str] | None = None
+    snapshot: Snapshot,
+    settings: LakeSettings = DEFAULTS,
+    *,
+    tables: Collection[str] | None = None,
+    statement: str | None = None,
 ) -> DuckDBPyConnection:
     """Return an in-memory database with a view per sound table; use a cursor per request.
 
     Its configuration is locked: only files in the folders of these tables can be opened. A damaged
     table has no view: ``find_damage_behind`` turns the error of a query into LakeCorrupt.
-    ``tables`` limits the views to these tables: creating a view takes time.
+    ``tables`` limits the views to these tables: creating a view takes time. So the views for people
+    may be limited to those that a ``statement`` needs.
     """
     sound = snapshot.sound_files()
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
     connection = begin_database(settings)
     root = name_root(snapshot.lake_dir)
     connection.execute(read_macros())
-    for script in render_views(root, chosen, ALL_VIEWS):
+    connection.execute(render_labels(settings))
+    for script in render_views(root, chosen, choose_views(statement)):
         connection.execute(script)
     # To list the files themselves takes DuckDB 14 microseconds each.
     folders = [f"{root}/{name}/" for name in chosen]
@@ -146,12 +172,33 @@ def connect(
     return connection
 
 
+def choose_views(statement: str | None) -> tuple[str, ...]:
+    """Return every view, but of those for people the ones that a statement needs, if there is one.
+
+    One that asks for the catalogue needs all.
+    """
+    if statement is None or _CATALOGUE.search(statement):
+        return ALL_VIEWS
+    needed = set(list_views(statement))
+    return tuple(view for view in ALL_VIEWS if view not in VIEWS or view in needed)
+
+
+@lru_cache(_STATEMENTS_KEPT)
+def list_views(statement: str) -> tuple[str, ...]:
+    """Return the views whose names stand in a statement, those that others are made of first."""
+    needed = set(_WORD.findall(statement.lower())).intersection(ALL_VIEWS)
+    for view in reversed(ALL_VIEWS):
+        if view in needed:
+            needed.update(VIEW_BASES.get(view, ()))
+    return tuple(view for view in ALL_VIEWS if view in needed)
+
+
 def find_damage_behind(snapshot: Snapshot, error: duckdb.Error) -> LakeCorrupt | None:
     """Return the damage that made a query fail with ``error``, if damage did."""
     missing = _MISSING_VIEW.search(str(error))
     if missing is None:
         return None
-    views = DERIVED_VIEWS.get(missing[1], (missing[1],))
+    views = list_bases(missing[1])
     tables = (name for name in snapshot.damaged if VIEW_NAMES.get(name, name) in views)
     return next((snapshot.damaged[name] for name in tables), None)
 
@@ -202,7 +249,7 @@ def render_views(
     for view in views:
         if view in known:
             texts.append(render_view(known[view], tables[known[view].name], keep_paths))
-        elif known.keys() >= set(DERIVED_VIEWS.get(view, (view,))):
+        elif known.keys() >= list_bases(view):
             texts.append(read_sql(view))
     short = [_render_files(root, name, listed[:1]) for name, listed in paths.items()]
     yield join_scripts([*short, *texts])

@@ -8,7 +8,6 @@ DuckDB remembers of the insides of a file serves every snapshot that has the fil
 
 from __future__ import annotations
 
-import re
 import threading
 import weakref
 from collections import deque
@@ -17,15 +16,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from tonlake.lake.duck.connection import (
-    ALL_VIEWS,
-    DERIVED_VIEWS,
     VIEWED_TABLES,
     begin_database,
+    list_views,
     lock_database,
     name_root,
     read_macros,
     render_views,
 )
+from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.statement import Name, fill_statement
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.settings import LakeSettings
 
-_WORD = re.compile(r"\w+")
 _STATEMENTS_KEPT = 1024
 
 FORGOTTEN_KEPT = 40
@@ -131,6 +129,7 @@ class Engine:
         if self._connection is None:
             connection = begin_database(self._settings)
             connection.execute(read_macros())
+            connection.execute(render_labels(self._settings))
             connection.execute("set allowed_directories = $paths", {"paths": [self._root]})
             lock_database(connection)
             self._connection = connection
@@ -189,11 +188,3 @@ def list_tables(statement: str) -> tuple[str, ...]:
     """Return the tables whose files a statement may read."""
     views = list_views(statement)
     return tuple(VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES)
-
-
-@lru_cache(_STATEMENTS_KEPT)
-def list_views(statement: str) -> tuple[str, ...]:
-    """Return the views whose names stand in a statement, those that others are made of first."""
-    named = set(_WORD.findall(statement)).intersection(ALL_VIEWS)
-    bases = {base for name in named for base in DERIVED_VIEWS.get(name, ())}
-    return tuple(view for view in ALL_VIEWS if view in named | bases)

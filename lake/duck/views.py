@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tonlake.lake.duck.connection import (
+    DEFAULTS,
     DERIVED_VIEWS,
     PARTITION,
     VIEWED_TABLES,
@@ -21,30 +22,39 @@ from tonlake.lake.duck.connection import (
     read_sql,
     render_view,
 )
+from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.seal import CATALOG_FILE, VIEWS_FILE, seal_script
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema.column import Column
+from tonlake.lake.schema.view import REFERENCE_TABLES
+from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.schema import Table
+    from tonlake.lake.schema.view import View
+    from tonlake.lake.settings import LakeSettings
 
 _STORAGE_VERSION = "v1.0.0"
 """The oldest one, so that the 1.5 command line opens the catalogue as well."""
 
-_PARTITION_DOC = "UTC day of the masterchain block, from the folder's name"
+_DAY = Column(PARTITION, "date", "UTC day of the masterchain block, from the folder's name")
 
 
-def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
+def write_views(
+    lake_dir: Path, root: str | None = None, settings: LakeSettings = DEFAULTS
+) -> list[Path]:
     """Write ``views.sql`` and ``catalog.duckdb`` of the newest snapshot into the lake's folder.
 
     ``root`` is the path by which readers reach the lake, by default its absolute path here.
 
     Raises:
         LakeError: there is no lake, a file of it is damaged, or DuckDB cannot take its path.
+        LabelsInvalid: the labels that the settings name cannot be read.
     """
     here = name_root(lake_dir)
     check_root(str(lake_dir.resolve()))  # where DuckDB writes
@@ -52,7 +62,7 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
     snapshot = open_snapshot(lake_dir)
     for damage in snapshot.damaged.values():
         raise damage
-    text = render_script(snapshot, root)
+    text = render_script(snapshot, root, settings)
     views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
     with (
         unfinished(catalog.absolute()) as path,  # DuckDB takes "~" and "s3:" for other places
@@ -70,7 +80,7 @@ def write_views(lake_dir: Path, root: str | None = None) -> list[Path]:
     return [views, catalog]
 
 
-def render_script(snapshot: Snapshot, root: str) -> str:
+def render_script(snapshot: Snapshot, root: str, settings: LakeSettings = DEFAULTS) -> str:
     """Return the SQL text that makes every view and macro of the snapshot."""
     head = (
         f"-- Commit {snapshot.number} of a tonlake: its tables as views, for DuckDB 1.5 and 2.x.\n"
@@ -83,13 +93,18 @@ def render_script(snapshot: Snapshot, root: str) -> str:
         f"        lambda path: coalesce(getvariable('lake'), {quote(root)}) || '/' || path\n"
         "    );\n"
     )
-    parts = [head, read_macros(), place]
+    parts = [head, read_macros(), place, render_labels(settings)]
+    parts += [
+        _render_comments(table.name, table.doc, table.columns, "table")
+        for table in REFERENCE_TABLES
+    ]
     parts += [
         render_view(table, snapshot.files[table.name], _show_paths)
-        + _render_comments(view, table.doc, table)
+        + _render_comments(view, table.doc, (*table.columns, _DAY))
         for view, table in VIEWED_TABLES.items()
     ]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
+    parts += [read_sql(view.name) + _render_view_comments(view) for view in VIEWS.values()]
     return join_scripts(parts)
 
 
@@ -103,14 +118,20 @@ def _render_derived(name: str) -> str:
     doc = " ".join(
         line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")
     )
-    return f"{text}{_render_comments(name, doc, VIEWED_TABLES[DERIVED_VIEWS[name][0]])}"
+    columns = (*VIEWED_TABLES[DERIVED_VIEWS[name][0]].columns, _DAY)
+    return f"{text}{_render_comments(name, doc, columns)}"
 
 
-def _render_comments(view: str, doc: str, table: Table) -> str:
-    docs = {column.name: column.doc for column in table.columns} | {PARTITION: _PARTITION_DOC}
-    lines = [f"comment on view {quote_name(view)} is {quote(doc)};"]
+def _render_view_comments(view: View) -> str:
+    if view.parameters:
+        return f"comment on macro table {quote_name(view.name)} is {quote(view.doc)};\n"
+    return _render_comments(view.name, view.doc, view.columns)
+
+
+def _render_comments(name: str, doc: str, columns: Iterable[Column], kind: str = "view") -> str:
+    lines = [f"comment on {kind} {quote_name(name)} is {quote(doc)};"]
     lines += [
-        f"comment on column {quote_name(view)}.{quote_name(name)} is {quote(text)};"
-        for name, text in docs.items()
+        f"comment on column {quote_name(name)}.{quote_name(column.name)} is {quote(column.doc)};"
+        for column in columns
     ]
     return "\n".join(lines) + "\n"

@@ -22,6 +22,9 @@ ColumnType = Literal[
     "json",
     "amount",
     "time",
+    "date",
+    "double",
+    "scaled",
 ]
 
 ARROW_TYPES: dict[str, pa.DataType] = {
@@ -35,6 +38,9 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "json": pa.string(),
     "amount": pa.decimal128(38, 0),
     "time": pa.timestamp("us"),
+    "date": pa.date32(),
+    "double": pa.float64(),
+    "scaled": pa.decimal128(38, 9),
     "hashes": pa.list_(pa.binary(32)),
     "ints": pa.list_(pa.int32()),
     "texts": pa.list_(pa.string()),

@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tonlake.lake.duck.connection import (
-    DERIVED_VIEWS,
     PARTITION,
+    VIEW_BASES,
     VIEWED_TABLES,
     begin_database,
+    choose_views,
     connect,
+    list_bases,
     lock_database,
     read_macros,
     read_sql,
 )
 from tonlake.lake.duck.database import Database
+from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.statement import join_scripts
 from tonlake.lake.errors import LakeNotFound, SnapshotNotFound
 from tonlake.lake.log.place import read_place
@@ -54,11 +57,12 @@ _ENTRY = re.compile(r"([1-9][0-9]*)(\.checkpoint)?\.json")
 
 @contextmanager
 def open_to_ask(
-    place: Path | str, number: int | None, settings: LakeSettings
+    place: Path | str, number: int | None, settings: LakeSettings, statement: str | None = None
 ) -> Iterator[tuple[Snapshot, DuckDBPyConnection]]:
     """Give a snapshot of a lake, by default the newest, and a connection on it.
 
-    ``place`` is the lake's folder, or the URL of a lake or an export in object storage.
+    ``place`` is the lake's folder, or the URL of a lake or an export in object storage. The views
+    for people are those that a ``statement`` needs, or all.
 
     Raises:
         LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot`` and ``open_remote``.
@@ -66,12 +70,12 @@ def open_to_ask(
     """
     if isinstance(place, Path):
         snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
-        yield snapshot, connect(snapshot, settings)
+        yield snapshot, connect(snapshot, settings, statement=statement)
         return
     storage = open_storage(place)
     snapshot = open_remote(storage, number)
     with storage.naming_faults():
-        yield snapshot, connect_remote(snapshot, storage, settings)
+        yield snapshot, connect_remote(snapshot, storage, settings, statement)
 
 
 @contextmanager
@@ -150,13 +154,13 @@ def _read_export(storage: Storage, number: int | None) -> LogState:
 
 
 def connect_remote(
-    snapshot: Snapshot, storage: Storage, settings: LakeSettings
+    snapshot: Snapshot, storage: Storage, settings: LakeSettings, statement: str | None = None
 ) -> DuckDBPyConnection:
     """Return an in-memory database with the views of ``connect``; it can open no file itself.
 
     Arrow reads the files: those of other days than a query asks for are not opened.
     """
-    return _connect(_describe_tables(snapshot, storage), settings)
+    return _connect(_describe_tables(snapshot, storage), settings, statement)
 
 
 class RemoteViews:
@@ -187,13 +191,17 @@ class RemoteViews:
         """Do nothing: every view is there."""
 
 
-def _connect(tables: Mapping[str, FileSystemDataset], settings: LakeSettings) -> DuckDBPyConnection:
+def _connect(
+    tables: Mapping[str, FileSystemDataset], settings: LakeSettings, statement: str | None = None
+) -> DuckDBPyConnection:
     connection = begin_database(settings)
     connection.execute(read_macros())
+    connection.execute(render_labels(settings))
     for view, files in tables.items():
         connection.register(view, files)
-    derived = [view for view, bases in DERIVED_VIEWS.items() if tables.keys() >= set(bases)]
-    connection.execute(join_scripts(map(read_sql, derived)))
+    derived = (view for view in choose_views(statement) if view in VIEW_BASES)
+    found = [read_sql(view) for view in derived if list_bases(view) <= tables.keys()]
+    connection.execute(join_scripts(found))
     lock_database(connection)
     return connection
 

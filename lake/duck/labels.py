@@ -1,0 +1,138 @@
+"""Labels of well-known accounts, and the stablecoins that give TON a price, as tables for views.
+
+The labels that ship are in ``labels.csv``; ``[lake] labels`` names a CSV or Parquet file with more,
+whose labels replace those of the same address.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tonlake.lake.duck.statement import fill_statement, join_scripts
+from tonlake.lake.errors import LabelsInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tonlake.lake.settings import LakeSettings
+
+COLUMNS = ("address", "label", "category", "source")
+
+_RAW = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{64})")
+_URL_SAFE = str.maketrans("-_", "+/")
+_FRIENDLY = re.compile(r"[-_+/0-9A-Za-z]{48}")
+
+_LABELS = """\
+create or replace table labels as
+select
+    item[1] as address,
+    ton_raw_workchain(item[1]) as workchain,
+    ton_raw_account(item[1]) as account,
+    item[2] as label,
+    item[3] as category,
+    item[4] as source
+from (select unnest(from_json({rows}, '[["VARCHAR"]]')) as item);
+"""
+_STABLECOINS = """\
+create or replace table stablecoins as
+select
+    address,
+    ton_raw_workchain(address) as workchain,
+    ton_raw_account(address) as account
+from (select unnest(from_json({rows}, '["VARCHAR"]')) as address);
+"""
+"""A list of texts is read sooner by DuckDB than a row of values for each."""
+
+
+class Label(NamedTuple):
+    """What is known of an account: a row of ``labels``, its address in raw form."""
+
+    address: str
+    label: str
+    category: str | None
+    source: str | None
+
+
+def render_labels(settings: LakeSettings) -> str:
+    """Return the script that makes the tables ``labels`` and ``stablecoins``; macros come before.
+
+    Raises:
+        LabelsInvalid: the file of labels or an address in it or in the settings cannot be read.
+    """
+    given = _read_given(Path(settings.labels)) if settings.labels else {}
+    rows = json.dumps([*(_read_shipped() | given).values()], ensure_ascii=False)
+    named = [text.strip() for text in settings.stablecoins.split(",") if text.strip()]
+    coins = json.dumps(sorted({_read_address(text, "[lake] stablecoins") for text in named}))
+    scripts = [fill_statement(_LABELS, rows=rows), fill_statement(_STABLECOINS, rows=coins)]
+    return join_scripts(scripts)
+
+
+@cache
+def _read_shipped() -> dict[str, Label]:
+    text = (files("tonlake.lake.duck") / "labels.csv").read_text(encoding="utf-8")
+    return _index(_read_csv(text, "labels.csv"), "labels.csv")
+
+
+def _read_given(path: Path) -> dict[str, Label]:
+    """Return the labels of a person's file by address.
+
+    Raises:
+        LabelsInvalid: it is missing, is neither CSV nor Parquet, or a row of it is wrong.
+    """
+    try:
+        if path.suffix == ".parquet":
+            rows = pq.read_table(path, columns=list(COLUMNS)).to_pylist()
+        else:
+            rows = _read_csv(path.read_text(encoding="utf-8-sig"), str(path))
+    except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
+        raise LabelsInvalid(str(path), f"cannot be read: {error}") from error
+    return _index(rows, str(path))
+
+
+def _read_csv(text: str, path: str) -> list[dict[str, str]]:
+    reader = csv.DictReader(text.splitlines(keepends=True))
+    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise LabelsInvalid(path, f"has no column {missing[0]}; it needs {', '.join(COLUMNS)}")
+    return list(reader)
+
+
+def _index(rows: Iterable[Mapping[str, str | None]], path: str) -> dict[str, Label]:
+    found: dict[str, Label] = {}
+    for number, row in enumerate(rows, 1):
+        if not row["label"]:
+            raise LabelsInvalid(path, f"row {number} has no label")
+        address = _read_address(row["address"] or "", f"{path}, row {number}")
+        if address in found:
+            raise LabelsInvalid(path, f"row {number} labels {row['address']} a second time")
+        found[address] = Label(
+            address, row["label"], row["category"] or None, row["source"] or None
+        )
+    return found
+
+
+def _read_address(text: str, place: str) -> str:
+    """Return an address in raw form, as the lake writes it.
+
+    Raises:
+        LabelsInvalid: it is none, or its checksum is wrong.
+    """
+    raw = _RAW.fullmatch(text)
+    if raw is not None:
+        return f"{int(raw[1])}:{raw[2].upper()}"
+    shaped = _FRIENDLY.fullmatch(text) is not None
+    data = base64.b64decode(text.translate(_URL_SAFE)) if shaped else b""
+    if not data or binascii.crc_hqx(data, 0):
+        raise LabelsInvalid(place, f"{text!r} is no address, or its checksum is wrong")
+    return f"{int.from_bytes(data[1:2], 'big', signed=True)}:{data[2:34].hex().upper()}"

@@ -1,0 +1,38 @@
+create or replace view v_accounts as
+select
+    ton_address(states.workchain, states.account) as address,
+    states.workchain,
+    states.account,
+    labels.label,
+    labels.category,
+    domains.name,
+    codes.interfaces,
+    states.account_status as status,
+    ton_coins(states.balance)::decimal(38, 9) as balance,
+    states.balance as balance_units,
+    states.code_hash,
+    states.last_trans_lt as last_lt,
+    states.last_trans_hash as last_tx_hash,
+    ton_time(states.utime) as time,
+    states.mc_seqno
+from latest_account_states as states
+left join labels
+    on states.account = labels.account and states.workchain = labels.workchain
+left join (
+    select
+        wallet_workchain,
+        wallet,
+        min(domain) as name
+    from latest_dns_records
+    where wallet is not null
+    group by wallet_workchain, wallet
+) as domains
+    on states.account = domains.wallet and states.workchain = domains.wallet_workchain
+left join (
+    select
+        code_hash,
+        any_value(names) as interfaces
+    from interfaces
+    group by code_hash
+) as codes
+    on states.code_hash = codes.code_hash;

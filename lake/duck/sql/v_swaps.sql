@@ -1,0 +1,61 @@
+create or replace view v_swaps as
+with named as (
+    select
+        swaps.*,
+        ton_time(end_utime) as time,
+        asset_in is null or labels_in.category is not distinct from 'wrapped_ton' as ton_in,
+        asset_out is null or labels_out.category is not distinct from 'wrapped_ton' as ton_out,
+        coalesce(jettons_in.symbol, case when ton_in then 'TON' end) as symbol_in,
+        coalesce(jettons_out.symbol, case when ton_out then 'TON' end) as symbol_out,
+        case when ton_in then 9 else jettons_in.decimals end as decimals_in,
+        case when ton_out then 9 else jettons_out.decimals end as decimals_out
+    from dex_swaps as swaps
+    left join v_jettons as jettons_in on asset_in = jettons_in.address
+    left join v_jettons as jettons_out on asset_out = jettons_out.address
+    left join labels as labels_in on asset_in = labels_in.address
+    left join labels as labels_out on asset_out = labels_out.address
+)
+select
+    named.time,
+    dex,
+    success,
+    pool,
+    ton_raw_workchain(pool) as pool_workchain,
+    ton_raw_account(pool) as pool_id,
+    pools.label as pool_label,
+    sender,
+    ton_raw_workchain(sender) as sender_workchain,
+    ton_raw_account(sender) as sender_id,
+    senders.label as sender_label,
+    asset_in,
+    ton_raw_workchain(asset_in) as asset_in_workchain,
+    ton_raw_account(asset_in) as asset_in_id,
+    symbol_in,
+    ton_scaled(amount_in, decimals_in) as amount_in,
+    amount_in as amount_in_units,
+    asset_out,
+    ton_raw_workchain(asset_out) as asset_out_workchain,
+    ton_raw_account(asset_out) as asset_out_id,
+    symbol_out,
+    ton_scaled(amount_out, decimals_out) as amount_out,
+    amount_out as amount_out_units,
+    case
+        when ton_in then ton_scaled(amount_in, 9)
+        when ton_out then ton_scaled(amount_out, 9)
+        when named.time < prices.time + interval 1 day
+            then
+                try_cast(
+                    ton_scaled(amount_in, decimals_in)::double * prices.close as decimal(38, 9)
+                )
+    end as value_ton,
+    hops,
+    trace_id,
+    action_id,
+    end_lt as lt,
+    mc_seqno,
+    day
+from named
+asof left join dex_prices as prices
+    on named.asset_in = prices.address and named.time >= prices.time
+left join labels as senders on sender = senders.address
+left join labels as pools on pool = pools.address;

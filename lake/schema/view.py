@@ -1,0 +1,283 @@
+"""Views for people: readable names, times, amounts and words over the tables of the lake.
+
+In all of them ``time`` is a UTC timestamp; an address is raw text, as ``actions`` has it, with its
+binary key beside it; amounts are scaled by the decimals of their asset, and exact in its smallest
+unit in the column ``…_units``. Their text is in ``lake/duck/sql/<name>.sql``.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tonlake.lake.schema.column import Column
+from tonlake.lake.schema.view_column import (
+    COMMENT,
+    DAY,
+    INTERFACES,
+    LABEL,
+    MC_SEQNO,
+    VALUE_TON,
+    account,
+    address,
+    amount,
+    hash_column,
+    labelled,
+    number,
+    text,
+    time,
+)
+
+
+class View(msgspec.Struct, frozen=True):
+    """A view or a table macro: its columns, and the views and tables that it reads directly.
+
+    ``parameters`` are those of a macro as people write them; a view has none.
+    """
+
+    name: str
+    doc: str
+    bases: tuple[str, ...]
+    columns: tuple[Column, ...]
+    parameters: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, with the parameters of a macro."""
+        return f"{self.name}({self.parameters})" if self.parameters else self.name
+
+
+_TRANSACTION = (
+    hash_column("tx_hash", "Hash of the transaction"),
+    number("lt", "Logical time of the transaction"),
+)
+_ACTION = (
+    hash_column("trace_id", "Hash of the root transaction of the trace"),
+    hash_column("action_id", "Id of the action in actions"),
+    number("lt", "Greatest logical time of its transactions"),
+    *(MC_SEQNO, DAY),
+)
+ASSET = address("asset", "Jetton master or NFT item; NULL: TON")
+
+LABELS = View(
+    name="labels",
+    doc="Labels of well-known accounts, and those of the file that [lake] labels names.",
+    bases=(),
+    columns=(
+        *account("Account"),
+        text("label", "What it is called"),
+        text("category", "Such as system, exchange, stablecoin; wrapped_ton counts as TON"),
+        text("source", "Where that is known from"),
+    ),
+)
+
+STABLECOINS = View(
+    name="stablecoins",
+    doc="Jettons worth one US dollar, from the setting [lake] stablecoins.",
+    bases=(),
+    columns=account("Jetton master"),
+)
+
+REFERENCE_TABLES = (LABELS, STABLECOINS)
+"""Tables that come from settings and not from the lake; every connection has them."""
+
+V_JETTONS = View(
+    name="v_jettons",
+    doc="Jetton masters as of their newest state, with their metadata.",
+    bases=("latest_jetton_masters", "offchain_metadata"),
+    columns=(
+        *account("Jetton master"),
+        text("symbol", "Symbol of its metadata"),
+        text("name", "Name of its metadata"),
+        Column(
+            "decimals",
+            "int32",
+            "Decimals; NULL if its off-chain metadata was not fetched and the chain has none",
+            nullable=True,
+        ),
+        *amount("supply", "Total supply"),
+        Column("mintable", "bool", "Whether more can be minted", nullable=True),
+        *address("admin", "Administrator"),
+        text("uri", "URI of its off-chain metadata"),
+        time("Time of the newest state"),
+        MC_SEQNO,
+    ),
+)
+
+V_ACCOUNTS = View(
+    name="v_accounts",
+    doc="The newest state of every account, with what it is.",
+    bases=("latest_account_states", "latest_dns_records", "interfaces"),
+    columns=(
+        *account("Account"),
+        *(LABEL, text("category", "Category of the label")),
+        text("name", "First domain in the alphabet whose wallet record is the account"),
+        INTERFACES,
+        text("status", "uninit, frozen, active, nonexist"),
+        *amount("balance", "Balance in TON", "nanoton", exact="int64"),
+        hash_column("code_hash", "active: hash of the code cell"),
+        number("last_lt", "Logical time of its last transaction"),
+        hash_column("last_tx_hash", "Hash of its last transaction"),
+        *(time("Time of the block"), MC_SEQNO),
+    ),
+)
+
+V_TRANSACTIONS = View(
+    name="v_transactions",
+    doc="Transactions, with the reason of a failure in words.",
+    bases=("transactions",),
+    columns=(
+        time("Time of the transaction"),
+        *_TRANSACTION,
+        *account("Account"),
+        LABEL,
+        text("kind", "ord, storage, tick_tock, split_prepare, ..., as transactions.descr"),
+        Column("success", "bool", "Whether it was not aborted", nullable=True),
+        text("failed_phase", "Phase that aborted it: compute or action"),
+        Column(
+            "exit_code",
+            "int32",
+            "TVM exit code, or the result code of the action phase if that failed",
+            nullable=True,
+        ),
+        text("exit_words", "The exit code in words, or why the compute phase did not run"),
+        number("gas_used", "Gas used"),
+        *amount("fee", "Fees in TON", "nanoton", exact="int64"),
+        text("status_before", "Account status before"),
+        text("status_after", "Account status after"),
+        Column("out_messages", "int32", "Number of out messages", nullable=True),
+        hash_column("in_msg_hash", "Hash of the in message"),
+        hash_column("prev_tx_hash", "Previous transaction of the account"),
+        *(MC_SEQNO, DAY),
+    ),
+)
+
+V_COMMENTS = View(
+    name="v_comments",
+    doc="Text comments by message body, also those in the forward payload of a token transfer.",
+    bases=("message_bodies",),
+    columns=(
+        hash_column("body_hash", "Hash of the body cell"),
+        text("opcode_name", "Name of the opcode, such as text_comment or jetton_transfer"),
+        text("comment", "The comment"),
+    ),
+)
+
+V_MESSAGES = View(
+    name="v_messages",
+    doc="Messages, one row each: at the transaction that consumed it, else at its sender.",
+    bases=("messages", "message_bodies", "v_comments"),
+    columns=(
+        time("Time of the transaction"),
+        text("kind", "int, ext_in or ext_out"),
+        hash_column("msg_hash", "Hash of the message"),
+        hash_column("tx_hash", "Transaction that consumed it, or that sent it if none is known"),
+        number("tx_lt", "Logical time of that transaction"),
+        *labelled("sender", "Sender; NULL: from outside"),
+        *labelled("recipient", "Recipient; NULL: to outside"),
+        *amount("amount", "TON that it carries", "nanoton", exact="int64"),
+        Column("extra_currencies", "json", "Extra currencies, id to amount", nullable=True),
+        Column("bounced", "bool", "Whether it is a bounced message", nullable=True),
+        Column("delivered", "bool", "Whether it was consumed, or left the chain", nullable=True),
+        Column("opcode", "int32", "First 32 bits of the body, signed", nullable=True),
+        text("opcode_name", "Name of the opcode; NULL if unknown"),
+        COMMENT,
+        Column("body", "json", "The decoded body; NULL if no layout matches", nullable=True),
+        hash_column("body_hash", "Hash of the body cell"),
+        number("created_lt", "Logical time of its creation"),
+        *(MC_SEQNO, DAY),
+    ),
+)
+
+V_JETTON_TRANSFERS = View(
+    name="v_jetton_transfers",
+    doc="Transfers of jettons (TEP-74), with those that failed.",
+    bases=("jetton_transfers", "messages", "v_comments", "v_jettons", "dex_prices"),
+    columns=(
+        time("Time of the transaction"),
+        Column("success", "bool", "Whether the jetton wallet did not abort", nullable=True),
+        *labelled("sender", "Owner that sent the jettons"),
+        *labelled("recipient", "New owner"),
+        *address("jetton", "Jetton master"),
+        text("symbol", "Symbol of the jetton"),
+        *amount("amount", "Jettons"),
+        VALUE_TON,
+        COMMENT,
+        Column("forward_amount", "scaled", "TON forwarded to the new owner", nullable=True),
+        *address("jetton_wallet", "Jetton wallet of the sender"),
+        Column("query_id", "amount", "Query id of the message", nullable=True),
+        *_TRANSACTION,
+        *(MC_SEQNO, DAY),
+    ),
+)
+
+V_TRANSFERS = View(
+    name="v_transfers",
+    doc=(
+        "Everything that moved, in one shape: TON and extra currencies by delivered messages "
+        "(bounced ones too), jettons and NFTs by transfers that were not aborted."
+    ),
+    bases=(
+        *("messages", "v_comments", "v_jetton_transfers"),
+        *("nft_transfers", "latest_nft_collections"),
+    ),
+    columns=(
+        time("Time of the transaction"),
+        text("kind", "ton, extra_currency, jetton or nft"),
+        *labelled("sender", "Sender"),
+        *labelled("recipient", "Recipient"),
+        text("asset", "Jetton master, NFT item, or id of the extra currency; NULL: TON"),
+        *ASSET[1:],
+        text("symbol", "TON, symbol of the jetton, or name of the NFT collection"),
+        *amount("amount", "Amount; 1 for an NFT, NULL for an extra currency"),
+        VALUE_TON,
+        COMMENT,
+        *_TRANSACTION,
+        *(MC_SEQNO, DAY),
+    ),
+)
+
+V_SWAPS = View(
+    name="v_swaps",
+    doc="Swaps on decentralised exchanges.",
+    bases=("dex_swaps", "v_jettons", "dex_prices"),
+    columns=(
+        time("Time of its last transaction"),
+        text("dex", "stonfi, stonfi_v2, dedust, dedust_v2, tonco, coffee"),
+        Column("success", "bool", "Whether the swap succeeded", nullable=True),
+        *labelled("pool", "First pool, router or vault on the route"),
+        *labelled("sender", "Account that swapped"),
+        *address("asset_in", "Jetton master given; NULL: TON"),
+        text("symbol_in", "Symbol of asset_in"),
+        *amount("amount_in", "Amount given"),
+        *address("asset_out", "Jetton master received; NULL: TON"),
+        text("symbol_out", "Symbol of asset_out"),
+        *amount("amount_out", "Amount received"),
+        Column(
+            "value_ton",
+            "scaled",
+            "The TON of the swap; without TON, asset_in at its last price within a day",
+            nullable=True,
+        ),
+        Column("hops", "int32", "Number of pools on the route", nullable=True),
+        *_ACTION,
+    ),
+)
+
+V_NFT_SALES = View(
+    name="v_nft_sales",
+    doc="Purchases of NFTs and domains, at a fixed price or by auction.",
+    bases=("nft_sales_events", "latest_nft_collections"),
+    columns=(
+        time("Time of its last transaction"),
+        text("event", "nft_purchase or dns_purchase"),
+        *address("item", "NFT item"),
+        *address("collection", "Collection of the item"),
+        text("collection_name", "Name of the collection, if it is on the chain"),
+        *labelled("seller", "Seller"),
+        *labelled("buyer", "New owner"),
+        *amount("price", "Price in TON", "nanoton"),
+        text("marketplace", "Name of the marketplace"),
+        *address("sale_contract", "Contract of the sale or auction"),
+        *_ACTION,
+    ),
+)

@@ -1,0 +1,240 @@
+"""Prices by hour equal those computed by hand, and one absurd trade changes nothing."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from tonlake.ingest.derive.recording.replay import replay_traces
+from tonlake.ingest.settings import IngestSections
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema import TABLES
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+HOUR = 1_700_000_000 // 3600 * 3600
+CAT = "0:" + "CA" * 32
+DOLLAR = "0:" + "D0" * 32
+WRAPPED = "0:8CDC1D7640AD5EE326527FC1AD0514F468B30DC84B0173F0E155F451B4E11F7C"
+POOL, OTHER_POOL, THIN_POOL = ("0:" + digit * 64 for digit in "123")
+SETTINGS = LakeSettings(stablecoins=DOLLAR)
+
+Row = dict[str, Any]
+
+
+def swap(number: int, second: int, nano: int | None, units: int, **changes: object) -> Row:
+    """Return a swap of TON for a jetton."""
+    swapped: Row = {
+        "trace_id": bytes(32),
+        "action_id": number.to_bytes(32, "big"),
+        "mc_seqno": 1,
+        "end_lt": 1000 + number,
+        "end_utime": HOUR + second,
+        "success": True,
+        "dex": "stonfi",
+        "sender": "0:" + "5E" * 32,
+        "pool": POOL,
+        "asset_in": None,
+        "amount_in": nano,
+        "asset_out": CAT,
+        "amount_out": units,
+        "hops": 1,
+    }
+    return swapped | changes
+
+
+def sell(number: int, second: int, nano: int, units: int, **changes: object) -> Row:
+    """Return a swap of a jetton for TON."""
+    turned = {"asset_in": CAT, "amount_in": units, "asset_out": None, "amount_out": nano}
+    return swap(number, second, nano, units, **(turned | changes))
+
+
+def master(address: str, decimals: int) -> Row:
+    """Return the state of a jetton master."""
+    return {
+        "workchain": 0,
+        "account": bytes.fromhex(address[2:]),
+        "mc_seqno": 1,
+        "lt": 1,
+        "utime": HOUR,
+        "total_supply": 10**15,
+        "mintable": True,
+        "content": json.dumps({"symbol": "CAT", "decimals": str(decimals)}),
+        "wallet_code_hash": bytes(32),
+    }
+
+
+def open_lake(
+    folder: Path, swaps: list[Row], jettons: Sequence[str] = (CAT, DOLLAR)
+) -> DuckDBPyConnection:
+    """Commit swaps of jettons with six decimals, and return a connection."""
+    rows = {"dex_swaps": swaps, "jetton_masters": [master(jetton, 6) for jetton in jettons]}
+    tables = {
+        name: pa.Table.from_pylist(each, schema=TABLES[name].arrow) for name, each in rows.items()
+    }
+    commit_range(folder, tables, first_mc_seqno=1, last_mc_seqno=2, day="2023-11-14", source={})
+    return connect(open_snapshot(folder), SETTINGS, tables=[*rows, "offchain_metadata"])
+
+
+def trade(prices: list[float], first: int = 0, **changes: object) -> list[Row]:
+    """Return swaps of 10 TON each, a minute apart, at prices in TON for one CAT."""
+    return [
+        swap(first + at, 60 * at, 10**10, round(10 / price * 1e6), **changes)
+        for at, price in enumerate(prices)
+    ]
+
+
+PRICES = [0.5, 0.52, 0.47, 0.51, 0.49]
+COLUMNS = "open, high, low, close, volume_ton, trades, pools"
+
+
+def test_an_hour_by_hand(tmp_path: Path) -> None:
+    lake = open_lake(tmp_path, trade(PRICES))
+    ((first, high, low, last, volume, trades, pools),) = lake.execute(
+        "select open, high, low, close, volume_ton, trades, pools from dex_prices"
+    ).fetchall()
+    assert (first, high, low, last) == pytest.approx((0.5, 0.52, 0.47, 0.49), rel=1e-6)
+    assert (volume, trades, pools) == (50, 5, 1)
+    bought = lake.execute("select volume from dex_prices").fetchall()[0][0]
+    assert bought == pytest.approx(sum(10 / price for price in PRICES), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "absurd",
+    [
+        pytest.param([swap(90, 120, 10**15, 1)], id="an established pool, a million TON for dust"),
+        pytest.param([sell(90, 120, 10**8, 10**15)], id="jettons thrown away"),
+        pytest.param([swap(90, 120, 10**15, 1, pool=THIN_POOL)], id="a pool of one trade"),
+        pytest.param([swap(90, 3599, 10**15, 1)], id="the last trade of the hour"),
+        pytest.param([swap(90, 10, 1, 10**9)], id="dust"),
+        pytest.param([swap(90, 10, 10**12, 1, success=False)], id="a failed swap"),
+        pytest.param([swap(90, 10, 10**12, 1, hops=2)], id="two pools"),
+        pytest.param([swap(90, 10, None, 1)], id="an unknown amount"),
+    ],
+)
+def test_an_absurd_trade_changes_nothing(tmp_path: Path, absurd: list[Row]) -> None:
+    sound = open_lake(tmp_path / "sound", trade(PRICES)).execute("from dex_prices").fetchall()
+    assert len(sound) == 1
+    shaken = open_lake(tmp_path / "shaken", [*trade(PRICES), *absurd])
+    assert shaken.execute("from dex_prices").fetchall() == sound
+
+
+def test_pools_directions_and_wrapped_ton_count_alike(tmp_path: Path) -> None:
+    bought = trade(PRICES)
+    sold = [sell(10 + at, 30, 10**10, 20_000_000, pool=OTHER_POOL) for at in range(3)]
+    wrapped = [swap(20, 40, 10**10, 20_000_000, asset_in=WRAPPED, pool=OTHER_POOL)]
+    lake = open_lake(tmp_path, bought + sold + wrapped)
+    assert lake.execute("select volume_ton, trades, pools from dex_prices").fetchall() == [
+        (90, 9, 2)
+    ]
+
+
+def test_a_true_move_is_followed(tmp_path: Path) -> None:
+    """A price that stays at three times the former one is one: the median moves with it."""
+    lake = open_lake(tmp_path, trade([0.5] * 30 + [1.5] * 30))
+    found = lake.execute("select open, close, trades from dex_prices").fetchall()
+    assert found == [(pytest.approx(0.5), pytest.approx(1.5, rel=1e-6), 60)]
+
+
+def test_values_in_ton_and_dollars(tmp_path: Path) -> None:
+    dollars = [
+        swap(50 + at, 60 * at, 10**10, units, asset_out=DOLLAR)
+        for at, units in enumerate([30_000_000, 31_000_000, 29_000_000])
+    ]
+    apart = swap(70, 1800, 4_000_000, 2_000_000, asset_in=CAT, asset_out=DOLLAR, pool=OTHER_POOL)
+    late = apart | {"action_id": b"x" * 32, "end_lt": 9000, "end_utime": HOUR + 26 * 3600}
+    lake = open_lake(tmp_path, [*trade(PRICES), *dollars, apart, late])
+    assert lake.execute("select usd from ton_prices").fetchall() == [(pytest.approx(2.9),)]
+    worth = "select close_usd from dex_prices where address = $1"
+    assert lake.execute(worth, [CAT]).fetchall() == [(pytest.approx(0.49 * 2.9, rel=1e-6),)]
+    values = lake.execute(
+        "select symbol_in, amount_in, value_ton from v_swaps where asset_in is not null order by lt"
+    ).fetchall()
+    assert values[0][:2] == ("CAT", 4)
+    assert float(values[0][2]) == pytest.approx(4 * 0.49, rel=1e-6)
+    assert values[1][2] is None
+    ton = "select sum(value_ton) from v_swaps where asset_in is null"
+    assert lake.execute(ton).fetchall() == [(80,)]
+
+
+def test_the_median_is_of_the_trades_around(tmp_path: Path) -> None:
+    """The documented method, written in Python, keeps the same trades of a wild market."""
+    prices = [0.1 * (1 + at * 7919 % 97) for at in range(60)]
+    kept = [
+        price
+        for at, price in enumerate(prices)
+        if (middle := median(prices[max(0, at - 10) : at + 11])) / 2 <= price <= middle * 2
+    ]
+    lake = open_lake(tmp_path, trade(prices))
+    found = lake.execute("select open, high, low, close, trades from dex_prices").fetchall()
+    expected = [kept[0], max(kept), min(kept), kept[-1], len(kept)]
+    assert 10 < len(kept) < 60
+    assert list(found[0]) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.fixture(scope="module")
+def recorded(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of traces that were recorded on the main network, with swaps and sales in them."""
+    lake = tmp_path_factory.mktemp("recorded")
+    replay_traces(shared / "data/classifier/traces.jsonl.zst", lake, IngestSections())
+    return lake
+
+
+def test_recorded_swaps_and_sales(recorded: Path) -> None:
+    lake = connect(open_snapshot(recorded))
+    swaps = lake.view("dex_swaps").to_arrow_table().to_pylist()
+    expected = {}
+    for row in swaps:
+        sides = ((row["asset_in"], row["amount_in"]), (row["asset_out"], row["amount_out"]))
+        nano = next((amount for asset, amount in sides if asset in {None, WRAPPED}), None)
+        expected[row["action_id"]] = None if nano is None else nano / 10**9
+    found = lake.execute("select action_id, value_ton from v_swaps").fetchall()
+    assert {key: None if value is None else float(value) for key, value in found} == {
+        key: None if value is None else pytest.approx(float(value))
+        for key, value in expected.items()
+    }
+    assert len(expected) > 10
+    sales = lake.execute("select price, marketplace from v_nft_sales order by time").fetchall()
+    assert sales == [(Decimal("1.35"), "getgems"), (103, "getgems")]
+
+
+def test_prices_of_recorded_swaps(recorded: Path, tmp_path: Path) -> None:
+    """Recorded trades, four of each so that no pool is thin, give the prices by hand."""
+    source = connect(open_snapshot(recorded), tables=["dex_swaps"])
+    rows = source.view("dex_swaps").to_arrow_table().drop_columns(["day"]).to_pylist()
+    expected, swaps = {}, []
+    for row in rows:
+        has_ton = (row["asset_in"] in {None, WRAPPED}, row["asset_out"] in {None, WRAPPED})
+        if not row["success"] or row["hops"] != 1 or has_ton not in {(True, False), (False, True)}:
+            continue
+        bought = has_ton[0]
+        nano, units = row["amount_in"], row["amount_out"]
+        jetton = row["asset_out" if bought else "asset_in"]
+        nano, units = (nano, units) if bought else (units, nano)
+        price = float(nano) / 1e9 / (float(units) / 1e6)
+        if nano * 4 < 10 * 10**9:
+            continue
+        expected[jetton, row["end_utime"] // 3600 * 3600] = price
+        for copy in range(4):
+            own = {"action_id": bytes([copy]) + row["action_id"][1:], "mc_seqno": 1}
+            swaps.append(row | own | {"end_lt": row["end_lt"] + copy})
+    lake = open_lake(tmp_path, swaps, sorted({jetton for jetton, _ in expected}))
+    found = lake.execute(
+        "select address, epoch(time)::bigint, open, high, low, close, trades from dex_prices"
+    ).fetchall()
+    assert {(row[0], row[1]): row[2:] for row in found} == {
+        key: (*[pytest.approx(price)] * 4, 4) for key, price in expected.items()
+    }
+    assert len(expected) > 1

@@ -1,0 +1,357 @@
+"""Everyday questions in two lines of SQL, compared with plain Python over the Parquet files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tonlake.lake.commit.commit import commit_range
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.views import write_views
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.schema import ARROW_TYPES, TABLES
+from tonlake.lake.schema.view_catalogue import MACROS, VIEWS
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from tonlake.lake.schema.view import View
+
+CLI = Path(sys.executable).parent / "duckdb"
+Rows = list[dict[str, Any]]
+NANO = Decimal(1_000_000_000)
+
+
+@pytest.fixture(scope="module")
+def snapshot(demo_lake: Path) -> Snapshot:
+    return open_snapshot(demo_lake)
+
+
+@pytest.fixture(scope="module")
+def lake(snapshot: Snapshot) -> DuckDBPyConnection:
+    return connect(snapshot)
+
+
+def read(snapshot: Snapshot, table: str) -> Rows:
+    """Return the rows of a table as its files have them."""
+    paths = [snapshot.lake_dir / file.path for file in snapshot.files[table]]
+    return [row for path in paths for row in pq.read_table(path, partitioning=None).to_pylist()]
+
+
+def ask(lake: DuckDBPyConnection, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement, which has at most two lines."""
+    assert statement.count("\n") <= 1
+    return lake.execute(statement, values).fetchall()
+
+
+def raw(workchain: int, account: bytes) -> str:
+    return f"{workchain}:{account.hex().upper()}"
+
+
+def at(unix_seconds: int) -> datetime:
+    return datetime.fromtimestamp(unix_seconds, UTC).replace(tzinfo=None)
+
+
+def newest(rows: Rows, *order: str) -> dict[str, dict[str, Any]]:
+    """Return the newest row of each account, by its address."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: [row[name] for name in order]):
+        found[raw(row["workchain"], row["account"])] = row
+    return found
+
+
+def read_jettons(snapshot: Snapshot) -> dict[str, tuple[str | None, int | None]]:
+    """Return symbol and decimals of each jetton; nothing of this lake was fetched from a URI."""
+    found = {}
+    for address, row in newest(read(snapshot, "jetton_masters"), "mc_seqno").items():
+        content = json.loads(row["content"] or "{}")
+        default = None if "uri" in content or row["content"] is None else 9
+        decimals = int(content["decimals"]) if "decimals" in content else default
+        found[address] = content.get("symbol"), decimals
+    return found
+
+
+def scale(units: int | Decimal, decimals: int | None) -> Decimal | None:
+    """Return an amount in whole units; None where 29 digits do not hold it."""
+    if decimals is None:
+        return None
+    scaled = Decimal(units).scaleb(-decimals)
+    return scaled.quantize(1 / NANO) if abs(scaled) < 10**29 else None
+
+
+def test_active_wallets(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    accounts, wallets = defaultdict(set), defaultdict(set)
+    for row in read(snapshot, "transactions"):
+        accounts[row["time"].date()].add((row["workchain"], row["account"]))
+    for row in read(snapshot, "messages"):
+        if row["kind"] == "ext_in" and row["direction"] == "in":
+            key = (row["destination_workchain"], row["destination"])
+            wallets[at(row["now"]).date()].add(key)
+    expected = [(day, len(wallets[day]), len(accounts[day])) for day in sorted(accounts)]
+    question = "select date, active_wallets, active_accounts from v_daily order by date"
+    assert ask(lake, question) == expected
+
+
+def test_totals_of_a_day(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    rows = read(snapshot, "transactions")
+    moved = [row for row in read(snapshot, "messages") if row["direction"] == "in"]
+    transfers = [row for row in read(snapshot, "jetton_transfers") if not row["aborted"]]
+    question = """select sum(transactions), sum(failed), sum(fees), sum(gas_used), sum(messages),
+        sum(ton_volume), sum(jetton_transfers), sum(swaps) from v_daily"""
+    assert ask(lake, question) == [
+        (
+            len(rows),
+            sum(row["aborted"] or False for row in rows),
+            sum(row["total_fees"] for row in rows) / NANO,
+            sum(row["compute_gas_used"] or 0 for row in rows),
+            len(moved),
+            sum(row["value"] or 0 for row in moved) / NANO,
+            len(transfers),
+            0,
+        )
+    ]
+
+
+def test_holders_at_a_date(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    jettons, rows = read_jettons(snapshot), read(snapshot, "jetton_wallets")
+    counts = Counter(raw(row["jetton_workchain"], row["jetton"]) for row in rows)
+    for master in [address for address, _ in counts.most_common(3)]:
+        own = [row for row in rows if raw(row["jetton_workchain"], row["jetton"]) == master]
+        times = sorted(row["utime"] for row in own)
+        decimals = jettons[master][1]
+        for until in (times[0] - 1, times[len(times) // 2], times[-1]):
+            wallets = newest([row for row in own if row["utime"] <= until], "mc_seqno").values()
+            expected = sorted(
+                (raw(row["owner_workchain"], row["owner"]), scale(row["balance"], decimals))
+                for row in wallets
+                if row["balance"]
+            )
+            question = "select address, balance from jetton_holders($1, at := $2) order by all"
+            assert ask(lake, question, master, at(until)) == expected
+        friendly = "select ton_friendly(ton_workchain($1), ton_account($1))"
+        question = "select address, balance from jetton_holders($1) order by all"
+        assert ask(lake, question, ask(lake, friendly, master)[0][0]) == expected
+
+
+def test_jetton_transfers_with_comment(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    jettons = read_jettons(snapshot)
+    bodies = {row["body_hash"]: row["decoded"] for row in read(snapshot, "message_bodies")}
+    received = {
+        row["tx_hash"]: json.loads(bodies[row["body_hash"]] or "{}")
+        for row in read(snapshot, "messages")
+        if row["direction"] == "in"
+    }
+    expected = []
+    for row in read(snapshot, "jetton_transfers"):
+        payload = received[row["tx_hash"]].get("forward_payload", {}).get("value", {})
+        if payload.get("@type") == "text_comment":
+            symbol, decimals = jettons[raw(row["jetton_workchain"], row["jetton"])]
+            sender = raw(row["source_workchain"], row["source"])
+            recipient = raw(row["destination_workchain"], row["destination"])
+            amount = scale(row["amount"], decimals)
+            line = (at(row["now"]), sender, recipient, symbol, amount, payload["text"])
+            expected.append(line)
+    question = """select time, sender, recipient, symbol, amount, comment
+        from v_jetton_transfers where comment is not null"""
+    assert sorted(ask(lake, question), key=repr) == sorted(expected, key=repr)
+    assert len(expected) > 10
+
+
+def test_gas_by_contract(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    gas: Counter[str] = Counter()
+    for row in read(snapshot, "transactions"):
+        gas[raw(row["workchain"], row["account"])] += row["compute_gas_used"] or 0
+    expected = sorted(gas.items(), key=lambda each: (-each[1], each[0]))[:10]
+    question = """select address, sum(gas_used) as gas from v_transactions group by address
+        order by gas desc nulls last, address limit 10"""
+    assert ask(lake, question) == expected
+
+
+def test_failures_by_code(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    codes: Counter[tuple[str, int | None]] = Counter()
+    for row in read(snapshot, "transactions"):
+        if row["aborted"]:
+            is_action = row["action_success"] is False
+            code = row["action_result_code"] if is_action else row["compute_exit_code"]
+            codes["action" if is_action else "compute", code] += 1
+    question = """select failed_phase, exit_code, count(*) from v_transactions
+        where not success group by all"""
+    found = ask(lake, question)
+    assert {(phase, code): count for phase, code, count in found} == codes
+    words = "select distinct exit_words from v_transactions where exit_code = 37 and not success"
+    assert ask(lake, words) == [("not enough TON",)]
+
+
+def test_new_contracts_by_code(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    states = {
+        (row["workchain"], row["account"], row["mc_seqno"], row["block_seqno"]): row["code_hash"]
+        for row in read(snapshot, "account_states")
+    }
+    codes = Counter(
+        states[row["workchain"], row["account"], row["mc_seqno"], row["block_seqno"]]
+        for row in read(snapshot, "transactions")
+        if row["orig_status"] in {"uninit", "nonexist"} and row["end_status"] == "active"
+    )
+    question = "select code_hash, count(*) from v_new_contracts group by code_hash"
+    assert dict(ask(lake, question)) == codes
+    by_day = [
+        json.loads(text) for (text,) in ask(lake, "select new_contracts_by_code from v_daily")
+    ]
+    assert sum(sum(day.values()) for day in by_day) == sum(codes.values()) > 10
+
+
+def test_whales(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    states = newest(read(snapshot, "account_states"), "mc_seqno", "block_seqno")
+    expected = sorted(
+        ((address, row["balance"] / NANO) for address, row in states.items()),
+        key=lambda each: (-each[1], each[0]),
+    )[:20]
+    question = "select address, balance from v_accounts order by balance desc, address limit 20"
+    assert ask(lake, question) == expected
+
+
+def test_balance_history(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    rows = read(snapshot, "account_states")
+    busiest = Counter((row["workchain"], row["account"]) for row in rows).most_common(1)[0][0]
+    expected = [
+        (at(row["utime"]), row["balance"] / NANO)
+        for row in sorted(rows, key=lambda row: (row["mc_seqno"], row["block_seqno"]))
+        if (row["workchain"], row["account"]) == busiest
+    ]
+    question = """select time, balance from v_balances where address = $1 and asset is null
+        order by mc_seqno, block_seqno"""
+    assert ask(lake, question, raw(*busiest)) == expected
+
+
+def test_balances_at_a_time(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    rows = read(snapshot, "account_states")
+    until = sorted(row["utime"] for row in rows)[len(rows) // 2]
+    past = newest([row for row in rows if row["utime"] <= until], "mc_seqno", "block_seqno")
+    question = "select address, balance_units from balances_at($1) where asset is null"
+    found = ask(lake, question, at(until))
+    assert dict(found) == {address: row["balance"] for address, row in past.items()}
+    assert len(found) == len(past)
+
+
+def test_every_transfer_in_one_shape(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    kinds: Counter[str] = Counter()
+    nano = 0
+    for row in read(snapshot, "messages"):
+        if row["direction"] == "in" and row["kind"] == "int":
+            kinds["ton"] += row["value"] > 0
+            nano += row["value"]
+            kinds["extra_currency"] += len(json.loads(row["value_extra_currencies"] or "{}"))
+    for kind, table in (("jetton", "jetton_transfers"), ("nft", "nft_transfers")):
+        kinds[kind] = sum(not row["aborted"] for row in read(snapshot, table))
+    question = "select kind, count(*) from v_transfers group by kind"
+    assert dict(ask(lake, question)) == {kind: count for kind, count in kinds.items() if count}
+    total = "select sum(amount) from v_transfers where kind = 'ton'"
+    assert ask(lake, total) == [(nano / NANO,)]
+
+
+def test_a_message_has_one_row(snapshot: Snapshot, lake: DuckDBPyConnection) -> None:
+    rows = read(snapshot, "messages")
+    consumed = {row["msg_hash"] for row in rows if row["direction"] == "in"}
+    sent = {row["msg_hash"] for row in rows if row["direction"] == "out"} - consumed
+    ends = sum(row["direction"] == "in" for row in rows) + len(sent)
+    assert ask(lake, "select count(*) from v_messages") == [(ends,)]
+    bodies = {row["body_hash"]: row for row in read(snapshot, "message_bodies")}
+    comments = Counter(
+        json.loads(bodies[row["body_hash"]]["decoded"] or "{}").get("comment")
+        for row in rows
+        if (row["direction"] == "in" or row["msg_hash"] in sent)
+        and row["kind"] != "ext_in"
+        and bodies.get(row["body_hash"], {}).get("decoded_opcode") == "text_comment"
+    )
+    comments.pop(None, None)
+    question = """select comment, count(*) from v_messages
+        where opcode_name = 'text_comment' and comment is not null group by comment"""
+    assert dict(ask(lake, question)) == comments
+
+
+SHOWN_TYPES = {
+    name: pa.binary() if kind == pa.binary(32) else kind for name, kind in ARROW_TYPES.items()
+}
+SALE = {
+    "trace_id": bytes(32),
+    "mc_seqno": 1,
+    "end_lt": 7,
+    "end_utime": 1_700_000_000,
+    "success": True,
+    "collection": "0:" + "AB" * 32,
+    "item": "0:" + "CD" * 32,
+    "seller": "-1:" + "3" * 64,
+    "buyer": "0:" + "EF" * 32,
+    "price": 1_350_000_000,
+}
+
+
+def test_nft_sales(tmp_path: Path) -> None:
+    events = [
+        SALE | {"action_id": bytes([number]) * 32, "event": event, "success": success}
+        for number, (event, success) in enumerate(
+            [("nft_purchase", True), ("auction_bid", True), ("nft_purchase", False)]
+        )
+    ]
+    table = pa.Table.from_pylist(events, schema=TABLES["nft_sales_events"].arrow)
+    tables = {"nft_sales_events": table}
+    commit_range(tmp_path, tables, first_mc_seqno=1, last_mc_seqno=2, day="2023-11-14", source={})
+    question = "select time, item_id, seller_label, buyer, price from v_nft_sales order by time"
+    assert ask(connect(open_snapshot(tmp_path)), question) == [
+        (at(1_700_000_000), b"\xcd" * 32, "Elector", SALE["buyer"], Decimal("1.35"))
+    ]
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=lambda view: view.name)
+def test_views_have_the_columns_of_their_description(lake: DuckDBPyConnection, view: View) -> None:
+    arguments = {"balances_at": "(now()::timestamp)", "jetton_holders": f"('{SALE['item']}')"}
+    found = lake.sql(f"from {view.name}{arguments.get(view.name, '')}")
+    assert found.columns == [column.name for column in view.columns]
+    schema = found.limit(1).to_arrow_table().schema
+    expected = pa.schema([(each.name, SHOWN_TYPES[each.type]) for each in view.columns])
+    assert schema.types == expected.types
+
+
+def test_a_statement_makes_the_views_that_it_needs(snapshot: Snapshot) -> None:
+    names = "select view_name from duckdb_views() where view_name in ('v_swaps', 'v_daily')"
+    for statement, expected in (
+        ("select 1", []),
+        ("FROM V_SWAPS", ["v_swaps"]),
+        ("show tables", ["v_daily", "v_swaps"]),
+    ):
+        made = connect(snapshot, statement=statement).execute(names).fetchall()
+        assert sorted(name for (name,) in made) == expected
+
+
+COUNTS = " union all ".join(
+    f"select '{name}' as name, count(*) as n from {name}"  # noqa: S608 - names of ours
+    for name in (*sorted(set(VIEWS) - MACROS), "balances_at(now()::timestamp)")
+).replace("'balances_at(now()::timestamp)'", "'balances_at'")
+
+
+@pytest.mark.parametrize("arguments", [("-init", "views.sql"), ("-readonly", "catalog.duckdb")])
+def test_the_command_line_has_the_same_rows(
+    lake: DuckDBPyConnection, demo_lake: Path, tmp_path: Path, arguments: tuple[str, str]
+) -> None:
+    """The DuckDB of the command line is older than the one that writes the catalogue."""
+    place = tmp_path / "lake"
+    place.symlink_to(demo_lake, target_is_directory=True)
+    paths = {path.name: path for path in write_views(place)}
+    done = subprocess.run(
+        [CLI, "-json", arguments[0], paths[arguments[1]], "-c", COUNTS],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout[done.stdout.rindex("[{") :])
+    assert [tuple(row.values()) for row in found] == lake.execute(COUNTS).fetchall()
