@@ -14,6 +14,7 @@ LakeError
 │   ├── RangeOverlap      the lake has some of these masterchain blocks already
 │   ├── CommitConflict    another writer took the next place in the log
 │   ├── UndoRefused       blocks of another chain cannot be taken out of the lake
+│   ├── PruneRefused      no block would stay
 │   └── LakeFull          the file system has no room for a file
 ├── PieceRefused          a folder is no export, or one that this version cannot take
 ├── StorageError          object storage, or a web server, cannot be reached or refuses
@@ -127,6 +128,10 @@ class CommitConflict(CommitError):
 
 class UndoRefused(CommitError):
     """Blocks that are no part of the chain any more cannot be taken out of the lake."""
+
+
+class PruneRefused(CommitError):
+    """Nothing was pruned, as no block would stay."""
 
 
 class LakeFull(CommitError):

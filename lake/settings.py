@@ -49,6 +49,15 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ge=0,
         ),
     ] = 16
+    keep_days: Annotated[
+        int,
+        Meta(
+            description="While following, days before the newest this many UTC days are pruned;"
+            " 0: all stay",
+            ge=0,
+            le=36_500,
+        ),
+    ] = 0
     orphan_grace_s: Annotated[
         int,
         Meta(description="Seconds before a file that no commit names may be removed", ge=0),

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.blocks import BlockSource
     from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import LogState, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import LogState
 
 
 _LINK = ("root_hash", "prev_root_hash")
@@ -81,6 +82,8 @@ def read_chain(
     state = (log or LogReader(lake_dir)).read()
     borders = {} if borders is None else borders
     covered = [Span(first, last) for first, last in state.ranges]
+    if state.last_pruned:  # nothing comes back from before the border
+        covered.insert(0, Span(1, state.last_pruned))
     lacking = missing_spans(requested, covered)
     around = {seqno for span in lacking for seqno in (span.first - 1, span.last + 1)}
     links: dict[int, Link] = {}

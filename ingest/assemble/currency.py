@@ -23,7 +23,8 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
-from tonlake.lake.log.state import overlaps, read_state
+from tonlake.lake.log.ranges import overlaps
+from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import ACCOUNT_STATES, STATE_CELLS
 
 if TYPE_CHECKING:

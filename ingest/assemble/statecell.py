@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.log.ranges import merge_ranges
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import merge_ranges
 from tonlake.lake.schema import STATE_CELLS
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.state import Commit, DataFile, LogState, Range, Undoing
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
     from tonlake.lake.settings import LakeSettings
 
 

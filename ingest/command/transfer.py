@@ -20,7 +20,7 @@ from tonlake.lake.transfer.manifest import Days, parse_days
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tonlake.lake.log.state import Range
+    from tonlake.lake.log.ranges import Range
 
 EXPORT_HELP = """
 Examples:

@@ -10,8 +10,9 @@ from rich.table import Table
 
 from tonlake.lake.index.builder.place import is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
+from tonlake.lake.log.ranges import Range, subtract_ranges
 from tonlake.lake.log.selection import WHOLE, Selection, read_selection
-from tonlake.lake.log.state import Commit, Network, Range, Undoing, subtract_ranges
+from tonlake.lake.log.state import Commit, Network, Undoing
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class IndexStatus(msgspec.Struct, frozen=True):
 class Status(msgspec.Struct, frozen=True):
     """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges.
 
+    ``pruned`` are blocks that it had, of which it keeps what later ones build on.
     ``undoings`` are commits that took blocks out which are no part of the chain any more,
     ``lag`` how far the lake is behind the node that a follower reads, as of now, and ``selection``
     which days and tables a copy has of its source; None: it has all, or is no copy.
@@ -59,6 +61,7 @@ class Status(msgspec.Struct, frozen=True):
     last_mc_seqno: int
     ranges: tuple[Range, ...]
     holes: tuple[Range, ...]
+    pruned: tuple[Range, ...]
     tables: dict[str, TableStatus]
     bytes: int
     lookups: IndexStatus
@@ -80,6 +83,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         last_mc_seqno=snapshot.last_mc_seqno,
         ranges=snapshot.ranges,
         holes=tuple((left[1] + 1, right[0] - 1) for left, right in pairwise(snapshot.ranges)),
+        pruned=snapshot.state.pruned_ranges,
         tables=tables,
         bytes=sum(table.bytes for table in tables.values()),
         lookups=_index_status(snapshot, tables["transactions"].rows),
@@ -97,7 +101,7 @@ def _index_status(snapshot: Snapshot, transactions: int) -> IndexStatus:
         segments=len(readable),
         rows=rows,
         bytes=sum(segment.bytes for segment in readable),
-        missing=subtract_ranges(snapshot.ranges, map(range_of, readable)),
+        missing=subtract_ranges(snapshot.known_ranges, map(range_of, readable)),
         rows_missing=transactions - rows,
         unreadable=len(snapshot.segments) - len(readable),
     )
@@ -120,6 +124,8 @@ def render_status(status: Status, console: Console) -> None:
     console.print(f"Holes {_spans(status.holes) or 'none'}")
     if status.selection is not None:
         console.print(_describe_selection(status.selection))
+    if status.pruned:
+        console.print(f"Pruned {_spans(status.pruned)}")
     console.print(
         f"Last commit: masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} "
         f"of {commit.day}"

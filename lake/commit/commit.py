@@ -33,6 +33,7 @@ from tonlake.lake.log.disk import (
 )
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing
+from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import (
     LOG_FOLDER,
@@ -44,7 +45,6 @@ from tonlake.lake.log.state import (
     entry_name,
     join_networks,
     list_log,
-    overlaps,
 )
 from tonlake.lake.settings import LakeSettings
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.lake.file.datafile import Changes
-    from tonlake.lake.log.state import Range
+    from tonlake.lake.log.ranges import Range
 
 CHECKPOINT_COMMITS = 100
 """The list of live files is written out after this many commits."""
@@ -173,7 +173,22 @@ def _check_fit(state: LogState, place: Place, network: Network | None) -> None:
             f"masterchain blocks {place.first}..{place.last} cannot be committed: "
             f"the lake has {first}..{last} already"
         )
+    check_not_pruned(state, (place.first, place.last))
     join_networks(state.network, network)
+
+
+def check_not_pruned(state: LogState, mc_range: Range) -> None:
+    """Refuse blocks from before the border of a pruned lake.
+
+    Raises:
+        RangeOverlap: some of them are.
+    """
+    first, last = mc_range
+    if first <= state.last_pruned:
+        raise RangeOverlap(
+            f"masterchain blocks {first}..{last} cannot be added: the lake is pruned up to "
+            f"{state.last_pruned}; bring older blocks into another lake"
+        )
 
 
 def _shard_ranges(blocks: pa.Table | None) -> dict[str, Range]:

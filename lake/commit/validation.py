@@ -14,7 +14,7 @@ from tonlake.lake.schema import TABLES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tonlake.lake.log.state import Range
+    from tonlake.lake.log.ranges import Range
     from tonlake.lake.schema import Table
 
 MC_SEQNO = "mc_seqno"

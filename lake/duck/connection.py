@@ -149,17 +149,19 @@ def connect(
     *,
     tables: Collection[str] | None = None,
     statement: str | None = None,
+    spill: Path | None = None,
 ) -> DuckDBPyConnection:
     """Return an in-memory database with a view per sound table; use a cursor per request.
 
     Its configuration is locked: only files in the folders of these tables can be opened. A damaged
     table has no view: ``find_damage_behind`` turns the error of a query into LakeCorrupt.
     ``tables`` limits the views to these tables: creating a view takes time. So the views for people
-    may be limited to those that a ``statement`` needs.
+    may be limited to those that a ``statement`` needs. What exceeds the memory limit waits in the
+    folder ``spill``; without it, a query that needs more fails.
     """
     sound = snapshot.sound_files()
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
-    connection = begin_database(settings)
+    connection = begin_database(settings, spill)
     root = name_root(snapshot.lake_dir)
     connection.execute(read_macros())
     connection.execute(render_labels(settings))
@@ -203,12 +205,15 @@ def find_damage_behind(snapshot: Snapshot, error: duckdb.Error) -> LakeCorrupt |
     return next((snapshot.damaged[name] for name in tables), None)
 
 
-def begin_database(settings: LakeSettings) -> DuckDBPyConnection:
-    """Return an empty in-memory database, which reaches every file until it is locked."""
+def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBPyConnection:
+    """Return an empty in-memory database, which reaches every file until it is locked.
+
+    ``spill`` is a folder for what exceeds the memory limit.
+    """
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": settings.duckdb_threads,
         "memory_limit": f"{settings.duckdb_memory_mib}MiB",
-        "temp_directory": "",
+        "temp_directory": "" if spill is None else str(spill),
         "autoload_known_extensions": False,
         "autoinstall_known_extensions": False,
         "python_enable_replacements": False,

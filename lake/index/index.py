@@ -28,9 +28,10 @@ from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.index.segments import Segments
-from tonlake.lake.log.state import subtract_ranges
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.schema.block import BLOCKS
-from tonlake.lake.schema.transaction import TRANSACTIONS
+from tonlake.lake.schema.transaction import ACCOUNT_STATES, TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.lake.index.rowgroup.predicate import Bounds
+    from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.log.state import DataFile, Range
+    from tonlake.lake.log.state import DataFile
     from tonlake.lake.settings import LakeSettings
 
     _Columns = Sequence[str] | None
@@ -125,9 +127,9 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
     """
     made = [segment for segment in snapshot.segments if is_readable(segment)]
     covered = [range_of(segment) for segment in made]
-    pieces = subtract_ranges(snapshot.ranges, covered)
+    pieces = subtract_ranges(snapshot.known_ranges, covered)
     loose = [(piece, list_within(snapshot.state, piece)) for piece in pieces]
-    if sum(count_rows(found) for _, found in loose) > settings.index_memory_rows:
+    if sum(_count_loose(found) for _, found in loose) > settings.index_memory_rows:
         return None
     try:
         segments = [_open_segment(snapshot.lake_dir, segment) for segment in made]
@@ -142,6 +144,15 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
         for segment, mc_range in ranges
     )
     return Segments(segments, stale=stale)
+
+
+def _count_loose(files: Sequence[DataFile]) -> int:
+    """Return how many rows are to be indexed in memory.
+
+    A zero state, and what stays of pruned blocks, has states without transactions.
+    """
+    states = sum(file.rows for file in files if file.table == ACCOUNT_STATES.name)
+    return max(count_rows(files), states)
 
 
 def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:
@@ -244,8 +255,13 @@ class Index:
 
     @cached_property
     def has_blocks(self) -> bool:
-        """Whether the blocks of all transactions are there: those of recorded traces are not."""
+        """Whether the blocks of all transactions are there: those of recorded traces are not.
+
+        Transactions that stay of pruned blocks do not count.
+        """
         for files in self.snapshot.state.by_place.values():
+            if read_place(files[0].path).last <= self.snapshot.state.last_pruned:
+                continue
             tables = {file.table for file in files}
             if TRANSACTIONS.name in tables and BLOCKS.name not in tables:
                 return False

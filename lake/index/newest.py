@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.lake.account import AccountId
-    from tonlake.lake.log.state import LogState, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import LogState
 
 
 class Newest(NamedTuple):

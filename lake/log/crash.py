@@ -39,6 +39,8 @@ POINTS = (
     "merge.renamed",
     "compact.renamed",
     "compact.folders_synced",
+    "prune.written",
+    "prune.indexed",
     "sweep.removed",
     "pull.staged",
     "pull.copied",

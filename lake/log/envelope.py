@@ -18,8 +18,15 @@ from tonlake.lake.schema import SCHEMA_VERSION
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOG_FORMAT = 1
-"""Raised when earlier versions of this program could not read entries, or would get them wrong."""
+LOG_FORMAT = 2
+"""Raised when earlier versions of this program could not read entries, or would get them wrong.
+
+An entry has the lowest format that it needs: earlier versions read a lake as long as nothing in it
+is new to them.
+"""
+
+_PRUNED_FORMAT = 2
+"""The first format whose bodies may have ``pruned``."""
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -45,7 +52,9 @@ def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
     """Return the bytes of an entry or a checkpoint, and the digest of its body."""
     raw = msgspec.json.encode(body, order="deterministic")
     digest = hashlib.sha256(raw).hexdigest()
-    return msgspec.json.encode(Envelope(digest, msgspec.Raw(raw), LOG_FORMAT)) + b"\n", digest
+    is_pruned = getattr(body, "pruned", msgspec.UNSET) is not msgspec.UNSET
+    envelope = Envelope(digest, msgspec.Raw(raw), _PRUNED_FORMAT if is_pruned else 1)
+    return msgspec.json.encode(envelope) + b"\n", digest
 
 
 def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]:
@@ -67,7 +76,7 @@ def parse_body(file: str, data: bytes, kind: type[_Body]) -> tuple[_Body, str]:
     try:
         envelope = msgspec.json.decode(data, type=Envelope)
         raw = envelope.body
-        if envelope.format == LOG_FORMAT and hashlib.sha256(raw).hexdigest() != envelope.sha256:
+        if envelope.format <= LOG_FORMAT and hashlib.sha256(raw).hexdigest() != envelope.sha256:
             raise LakeCorrupt(file, "its bytes do not give its digest")
         body = _decode(file, envelope.format, raw, kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -104,7 +104,10 @@ def _read_name(name: str) -> Place:
 
 
 def list_places(state: LogState) -> list[Place]:
-    """Return the places of the commits that brought the lake's ranges, in order."""
+    """Return the places of the commits that brought the lake's ranges, in order.
+
+    In a pruned lake the first one is that of the baseline, which ends at ``last_pruned``.
+    """
     return sorted(place for place in map(_read_name, state.by_place) if not place.is_open)
 
 

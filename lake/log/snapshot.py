@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.lake.errors import LakeCorrupt
+    from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.reader import LogReader
-    from tonlake.lake.log.state import Commit, DataFile, LogState, Network, Range, Undoing
+    from tonlake.lake.log.state import Commit, DataFile, LogState, Network, Undoing
 
 
 class Snapshot:
@@ -37,6 +38,8 @@ class Snapshot:
         self.state = state
         self.number: int = state.number
         self.ranges: tuple[Range, ...] = state.ranges
+        self.known_ranges: tuple[Range, ...] = state.known_ranges
+        """Ranges whose changes the states of accounts have: pruned ones as well."""
         self.network: Network | None = state.network
         self.undoings: tuple[Undoing, ...] = state.undoings
         self.files: dict[str, tuple[DataFile, ...]] = {

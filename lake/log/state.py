@@ -17,6 +17,7 @@ import msgspec
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 from tonlake.lake.log import groups
 from tonlake.lake.log.envelope import read_body
+from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
 from tonlake.lake.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 LOG_FOLDER = "_log"
 SEGMENT_FOLDER = "lookups"
 """Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.run``."""
-
-
-Range = tuple[int, int]
-"""First and last seqno, both included."""
 
 
 class DataFile(
@@ -65,7 +62,8 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
     rows the lake has anyway; its range is that of the lake, or, where it is ``undone``, that
     of the blocks which are no part of the chain any more and are gone from here on. ``segments``
-    are all index segments from this commit on, or None where they stay as they are.
+    are all index segments from this commit on, or None where they stay as they are. ``pruned`` are
+    all ranges that are pruned from this commit on; it is written by a commit that changes them.
     """
 
     number: int
@@ -83,6 +81,7 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     has_blocks: bool = True
     segments: tuple[DataFile, ...] | None = msgspec.field(default=None, name="runs")
     undone: bool = False
+    pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +93,11 @@ class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """The sum of the commits 1..``number``; ``digest`` is that of the last entry."""
+    """The sum of the commits 1..``number``; ``digest`` is that of the last entry.
+
+    ``pruned`` are ranges that the lake had before ``tonlake prune``: of their rows it has those
+    that later blocks build on, the baseline.
+    """
 
     number: int = 0
     digest: str = ""
@@ -103,6 +106,22 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     network: Network | None = None
     segments: tuple[DataFile, ...] = msgspec.field(default=(), name="runs")
     undoings: tuple[Undoing, ...] = ()
+    pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def pruned_ranges(self) -> tuple[Range, ...]:
+        """Ranges that the lake had before they were pruned, in order."""
+        return () if self.pruned is msgspec.UNSET else self.pruned
+
+    @property
+    def last_pruned(self) -> int:
+        """The last masterchain block that was pruned; 0 without one."""
+        return self.pruned_ranges[-1][1] if self.pruned_ranges else 0
+
+    @property
+    def known_ranges(self) -> tuple[Range, ...]:
+        """Ranges whose changes the states of accounts have: pruned ones, and those of the lake."""
+        return merge_ranges((*self.pruned_ranges, *self.ranges))
 
     @cached_property
     def by_table(self) -> groups.Groups:
@@ -123,7 +142,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             return self
         removed, added = groups.sum_changes(commit for commit, _digest in entries)
         ranges, undoings, network = self.ranges, self.undoings, self.network
-        segments = self.segments
+        segments, pruned = self.segments, self.pruned
         for commit, _digest in entries:
             span = commit.first_mc_seqno, commit.last_mc_seqno
             if commit.has_blocks:
@@ -131,6 +150,9 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             elif commit.undone:
                 ranges = subtract_ranges(ranges, [span])
                 undoings = (*undoings, Undoing(commit.number, *span))
+            if commit.pruned is not msgspec.UNSET:
+                pruned = commit.pruned
+                ranges = subtract_ranges(ranges, pruned)
             network = join_networks(network, commit.network)
             segments = segments if commit.segments is None else commit.segments
         state = LogState(
@@ -141,41 +163,13 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             network=network,
             segments=segments,
             undoings=undoings,
+            pruned=pruned,
         )
         names = {"by_table": groups.name_table, "by_place": groups.name_place}
         for name in names.keys() & self.__dict__:
             changed = groups.change_groups(self.__dict__[name], removed, added, names[name])
             state.__dict__[name] = changed
         return state
-
-
-def merge_ranges(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
-    """Return the same seqnos as sorted ranges, joined where they touch."""
-    merged: list[Range] = []
-    for first, last in sorted(ranges):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-        else:
-            merged.append((first, last))
-    return tuple(merged)
-
-
-def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> tuple[Range, ...]:
-    """Return what of ``ranges`` no range of ``covered`` has, in order."""
-    left = sorted(ranges)
-    for first, last in covered:
-        left = [
-            part
-            for start, end in left
-            for part in ((start, min(end, first - 1)), (max(start, last + 1), end))
-            if part[0] <= part[1]
-        ]
-    return tuple(left)
-
-
-def overlaps(ranges: tuple[Range, ...], mc_range: Range) -> list[Range]:
-    """Return those of ``ranges`` that share a seqno with ``mc_range``."""
-    return [known for known in ranges if mc_range[0] <= known[1] and known[0] <= mc_range[1]]
 
 
 def join_networks(known: Network | None, new: Network | None) -> Network | None:

@@ -36,8 +36,9 @@ from tonlake.lake.log.disk import (
 )
 from tonlake.lake.log.groups import find_paths
 from tonlake.lake.log.place import path_at, read_place
+from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import DataFile, overlaps, read_state
+from tonlake.lake.log.state import DataFile, read_state
 from tonlake.lake.maintenance.plan import Merge, plan_merges
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -112,7 +113,7 @@ def _write_merge(lake_dir: Path, merge: Merge, settings: LakeSettings) -> list[D
             files = [file for file in merge.files if file.table == name]
             added.append(_merge_files(lake_dir, merge, files, settings))
     except BaseException:
-        _remove_unless_live(lake_dir, added)
+        remove_unless_live(lake_dir, added)
         raise
     reach("compact.renamed")
     sync_folders((lake_dir / file.path).parent for file in added)
@@ -131,7 +132,7 @@ def _merge_files(
     folder = make_table_folder(lake_dir, table, merge.place)
     merged = merge_rows(pieces, table, MEMORY_ROWS, folder)
     if table.name in _ONCE:
-        merged = _keep_first(merged, _ONCE[table.name])
+        merged = keep_first(merged, _ONCE[table.name])
     most_rows = sum(file.rows for file in files)
     return write_stream(lake_dir, table, merge.place, merged, most_rows, settings)
 
@@ -167,7 +168,7 @@ def write_stream(
     return DataFile(path, table.name, rows, size, sha256, SCHEMA_VERSION)
 
 
-def _keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
+def keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
     """Yield rows sorted by a column without those whose value the row before has."""
     last: bytes | None = None
     for piece in pieces:
@@ -227,9 +228,10 @@ def _carry_segment(
     return msgspec.structs.replace(segment, traces=digest_derived([*kept, *added], mc_range))
 
 
-def _remove_unless_live(lake_dir: Path, files: list[DataFile]) -> None:
+def remove_unless_live(lake_dir: Path, files: Iterable[DataFile]) -> None:
+    """Remove files that were written for a commit which did not come about."""
     with hold_lock(lake_dir / LOCK_FILE):
-        _remove_dead(lake_dir, read_state(lake_dir), files)
+        _remove_dead(lake_dir, read_state(lake_dir), list(files))
 
 
 def _remove_dead(lake_dir: Path, state: LogState, files: list[DataFile]) -> None:

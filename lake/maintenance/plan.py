@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.place import Place, is_open, read_place
-from tonlake.lake.log.state import subtract_ranges
+from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
     """Return all places, those that may be merged with each other in one list each."""
     by_place: dict[Place, list[DataFile]] = {}
     for file in state.files:
-        if not is_open(file.path):
+        # The baseline of a pruned lake, the only place before its border, stays alone.
+        if not is_open(file.path) and read_place(file.path).last > state.last_pruned:
             by_place.setdefault(read_place(file.path), []).append(file)
     bare = subtract_ranges(state.ranges, map(range_of, state.segments))
     queues: list[list[_Unit]] = []

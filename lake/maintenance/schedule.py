@@ -1,4 +1,4 @@
-"""Maintenance of a growing lake: index segments built, small files merged.
+"""Maintenance of a growing lake: index segments built, small files merged, old days pruned.
 
 Beside a writer it runs in a process of its own, ``python -m tonlake.lake.maintenance.schedule
 LAKE``, which ends with its work or after a minute: merging takes the memory of many rows, and no
@@ -22,6 +22,7 @@ from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.prune import prune_old_days
 from tonlake.lake.process.child import run_child
 from tonlake.lake.settings import LakeSettings
 
@@ -37,15 +38,16 @@ NICENESS = 10
 
 
 def maintain_once(lake_dir: Path, settings: LakeSettings) -> int:
-    """Build missing index segments, then merge small files, as settings allow; return the commits.
+    """Build index segments, merge small files, prune old days as settings allow; count the commits.
 
     Files of blocks without an index are not merged, so that these stay cheap to read.
 
     Raises:
         LakeError: the lake is damaged or full; what was done before stays.
     """
-    made = settings.build_index and rebuild_index(lake_dir) is not None
-    return made + compact_lake(lake_dir, settings, depth="tail").commits
+    made = int(settings.build_index and rebuild_index(lake_dir) is not None)
+    made += compact_lake(lake_dir, settings, depth="tail").commits
+    return made + (prune_old_days(lake_dir, settings) is not None)
 
 
 class Maintenance:

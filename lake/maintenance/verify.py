@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 from tonlake.lake.duck.seal import find_changed
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound
 from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     LogState,
     checkpoint_name,
     entry_name,
     list_log,
-    overlaps,
     read_checkpoint,
     read_commit,
 )

@@ -11,6 +11,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -47,6 +48,7 @@ def check_manifest(manifest: Manifest) -> None:
     """
     check_network(manifest.network)
     _check_ranges(manifest.ranges)
+    _check_pruned(manifest)
     files = (*manifest.files, *manifest.segments)
     for path, count in Counter(file.path for file in files).items():
         if count > 1:
@@ -95,6 +97,26 @@ def check_shards(shards: Mapping[str, Range]) -> None:
             raise PieceRefused(f"{shard!r}: {low}..{high} are no blocks of a shard")
 
 
+def _check_pruned(manifest: Manifest) -> None:
+    """Refuse pruned blocks that are none of a chain, or do not lie before the export's."""
+    if manifest.pruned is msgspec.UNSET:
+        return
+    before = 0
+    for first, last in manifest.pruned:
+        if not before < first <= last <= SEQNO_LIMIT:
+            raise PieceRefused(f"{first}..{last} are no pruned masterchain blocks")
+        before = last
+    begin = manifest.ranges[0].first_mc_seqno if manifest.ranges else 0
+    if not manifest.whole or not 0 < before < begin:
+        raise PieceRefused(f"the export begins with {begin}, and was pruned up to {before}")
+
+
+def _is_baseline(manifest: Manifest, place: Place) -> bool:
+    if manifest.pruned is msgspec.UNSET or not is_day(place.day):
+        return False
+    return (place.first, place.last) == (manifest.pruned[0][0], manifest.pruned[-1][1])
+
+
 def check_file(file: DataFile) -> None:
     """Refuse a file without digest, or of no possible size; raises as above."""
     if _SHA256.fullmatch(file.sha256) is None:
@@ -106,7 +128,8 @@ def check_file(file: DataFile) -> None:
 def _check_place(manifest: Manifest, file: DataFile, places: set[Place]) -> Place:
     """Return the place of a data file, which must be one of the export."""
     place = check_path(file)
-    if not (manifest.whole if place.is_open else place in places):
+    is_there = place in places or _is_baseline(manifest, place)
+    if not (manifest.whole if place.is_open else is_there):
         raise PieceRefused(f"{file.path!r} is of no blocks that the export has")
     return place
 

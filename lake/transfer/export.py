@@ -10,8 +10,9 @@ import msgspec
 
 from tonlake.lake.errors import PieceRefused
 from tonlake.lake.log.place import list_places, read_place
+from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.selection import read_selection
-from tonlake.lake.log.state import Range, overlaps, read_commit, read_state
+from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.transfer.manifest import (
@@ -107,7 +108,7 @@ def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
     Raises:
         PieceRefused: the lake has none of the days.
     """
-    every = list_places(state)
+    every = [place for place in list_places(state) if place.first > state.last_pruned]
     places = [place for place in every if days.has(place.day)]
     if not places:
         held = f"{every[0].day} to {every[-1].day}" if every else "no day at all"
@@ -125,9 +126,11 @@ def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
         files=tuple(
             file
             for file in state.files
-            if (place := read_place(file.path)) in chosen or (whole and place.is_open)
+            if (place := read_place(file.path)) in chosen
+            or (whole and (place.is_open or place.last <= state.last_pruned))
         ),
         segments=state.segments if whole else (),
+        pruned=state.pruned if whole else msgspec.UNSET,
     )
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tonlake.lake.commit.commit import append_commit
+from tonlake.lake.commit.commit import append_commit, check_not_pruned
 from tonlake.lake.errors import PieceRefused, RangeOverlap
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock, make_folder
 from tonlake.lake.log.place import list_files, read_place
+from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER, Commit, Range, join_networks, overlaps
+from tonlake.lake.log.state import LOG_FOLDER, Commit, join_networks
 from tonlake.lake.schema import (
     OPEN_EDGES,
     TRACES,
@@ -91,11 +92,15 @@ def import_piece(
 
 
 class _Step(NamedTuple):
-    """One commit of an import: its blocks and files, and the index segments of the last one."""
+    """One commit of an import: its blocks and files, and the index segments of the last one.
+
+    The first one brings the baseline of a pruned lake.
+    """
 
     blocks: BlockRange
     files: list[DataFile]
     segments: tuple[DataFile, ...] | None
+    pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 def _import_missing(
@@ -107,6 +112,10 @@ def _import_missing(
     is_same = manifest.whole and all(file.path in names for file in state.files)
     missing = _list_missing(state, manifest)
     steps = _plan_steps(manifest, missing, is_same=is_same)
+    if steps and not state.number and manifest.pruned is not msgspec.UNSET:
+        first = steps[0]
+        files = [*manifest.baseline, *first.files]
+        steps[0] = first._replace(files=files, pruned=manifest.pruned)
     copied = [file for step in steps for file in (*step.files, *(step.segments or ()))]
     check_files(source, copied)
     target = open_storage(log.lake_dir)
@@ -134,11 +143,12 @@ def _list_missing(state: LogState, manifest: Manifest) -> list[BlockRange]:
     """Return the ranges of which the lake has no block.
 
     Raises:
-        RangeOverlap: it has a part of one.
+        RangeOverlap: it has a part of one, or is pruned further.
     """
     missing = []
     for each in manifest.ranges:
         mine = (each.first_mc_seqno, each.last_mc_seqno)
+        check_not_pruned(state, mine)
         found = overlaps(state.ranges, mine)
         if not found:
             missing.append(each)
@@ -176,6 +186,7 @@ def _describe(state: LogState, step: _Step, manifest: Manifest, digest: str) -> 
         network=manifest.network,
         previous=state.digest,
         segments=step.segments,
+        pruned=step.pruned,
     )
 
 

@@ -17,7 +17,8 @@ import msgspec
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.log.envelope import Envelope, encode_entry
 from tonlake.lake.log.place import Place, is_open, read_place
-from tonlake.lake.log.state import DataFile, Network, Range
+from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.state import DataFile, Network
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.transfer.check import check_manifest
 
@@ -64,7 +65,10 @@ class BlockRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a folder holds: ranges in order, their files; of a ``whole`` lake its index segments."""
+    """What a folder holds: ranges in order, their files; of a ``whole`` lake its index segments.
+
+    A whole lake that is pruned brings its baseline, and the ranges that this stands for.
+    """
 
     format: int
     schema_version: int
@@ -74,6 +78,15 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranges: tuple[BlockRange, ...] = msgspec.field(name="stretches")
     files: tuple[DataFile, ...]
     segments: tuple[DataFile, ...] = msgspec.field(name="runs")
+    pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def baseline(self) -> list[DataFile]:
+        """Files of rows from before the first range, which stand at one place."""
+        if self.pruned is msgspec.UNSET:
+            return []
+        last = self.pruned[-1][1]
+        return [each for each in self.files if 0 < read_place(each.path).last <= last]
 
     def files_by_place(self) -> dict[Place, list[DataFile]]:
         """Return the files at each place."""

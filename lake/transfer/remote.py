@@ -34,9 +34,10 @@ from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.statement import join_scripts
 from tonlake.lake.errors import LakeNotFound, SnapshotNotFound
 from tonlake.lake.log.place import read_place
+from tonlake.lake.log.ranges import merge_ranges
 from tonlake.lake.log.selection import SELECTION_FILE, list_lacking
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import LOG_FOLDER, LogState, merge_ranges, read_state
+from tonlake.lake.log.state import LOG_FOLDER, LogState, read_state
 from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.transfer.manifest import check_version, read_manifest
 
@@ -150,6 +151,7 @@ def _read_export(storage: Storage, number: int | None) -> LogState:
         ),
         network=manifest.network,
         segments=manifest.segments,
+        pruned=manifest.pruned,
     )
 
 

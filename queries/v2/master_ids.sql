@@ -7,7 +7,7 @@ select
     seqno,
     root_hash,
     file_hash
-from blocks
+from shard_blocks
 where
     workchain = -1
     and in_list(mc_seqno, $seqnos::bigint[])

@@ -39,7 +39,7 @@ from tonlake.lake.log.snapshot import Snapshot
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.lake.log.state import Range
+    from tonlake.lake.log.ranges import Range
 
 AREA = "many files"
 OPEN_MS, COMMIT_MS, STATUS_MS = 300, 10, 2_000

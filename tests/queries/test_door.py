@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ from tonlake.lake.index.index import open_index
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import QueryNeeded
@@ -87,12 +89,19 @@ def make_held(lake: Path) -> Path:
     return lake
 
 
+def make_pruned(demo_lake: Path, lake: Path) -> Path:
+    """Prune a copy of the demo lake within a trace."""
+    prune_lake(shutil.copytree(demo_lake, lake), 137, SETTINGS)
+    return lake
+
+
 @pytest.fixture(scope="module")
 def doors(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Door]:
-    """Lakes whose index is in memory, in segments, in both, or in part out of date."""
+    """Lakes whose index is in memory, in segments, in both, or out of date; and a pruned one."""
     folder = tmp_path_factory.mktemp("door")
     makers = {"traced": make_traced, "stale": make_stale, "held": make_held}
     made = [make(folder / name) for name, make in makers.items()]
+    made.append(make_pruned(demo_lake, folder / "pruned"))
     return [open_door(lake) for lake in (demo_lake, *made)]
 
 

@@ -181,7 +181,9 @@ def rederive_actions(
         LakeCorrupt: a file that is needed is damaged.
     """
     mine = list_action_files(state)
-    places = [each for each in list_places(state) if scope.covers(each)]
+    places = [
+        each for each in list_places(state) if scope.covers(each) and each.first > state.last_pruned
+    ]
     if scope.within is not None:
         places = [each for each in places if each in mine]
     elif not scope.everything:

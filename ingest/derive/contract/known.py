@@ -15,7 +15,8 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.newest import NewestStates
 from tonlake.lake.log.place import list_files, list_files_between, read_place
-from tonlake.lake.log.state import LogState, subtract_ranges
+from tonlake.lake.log.ranges import subtract_ranges
+from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import ACCOUNT_STATES
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class _NewestCache(LakeCache[Address, AccountState]):
 
     def _leave_out_indexed(self, state: LogState) -> LogState:
         """Return a state with the files alone that have blocks without an index."""
-        pieces = subtract_ranges(state.ranges, self._indexed.open(state))
+        pieces = subtract_ranges(state.known_ranges, self._indexed.open(state))
         found = (list_files_between(state, *piece, ACCOUNT_STATES.name) for piece in pieces)
         files = tuple(dict.fromkeys(chain.from_iterable(found)))
         return LogState(number=state.number, files=files, ranges=state.ranges)

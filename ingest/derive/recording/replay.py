@@ -19,7 +19,8 @@ from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.ingest.errors import RecordingMalformed
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.errors import LakeNotFound
-from tonlake.lake.log.state import overlaps, read_state
+from tonlake.lake.log.ranges import overlaps
+from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TRANSACTIONS
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ def list_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     most = asked["offset"] + asked["limit"]
     utimes = _fill(asked["start_utime"], asked["end_utime"], _MOST_UTIME)
     lts = _fill(asked["start_lt"], asked["end_lt"], _MOST)
-    for window in _grow(index, asked, *(utimes if by_time else lts), by_time=by_time):
+    for window in _grow_past_pruned(index, asked, *(utimes if by_time else lts), by_time=by_time):
         own = window.low, window.high
         bounds = _cover(own, lts) if by_time else _cover(utimes, own)
         blocks = index.gather(BLOCKS.name, ("mc_seqno", "tx_count"), bounds)
@@ -69,7 +69,8 @@ def list_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 def list_messages(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[Any]:
     """Return the first messages of a span by creation, or by its time, either end of each."""
-    for window in _grow(index, asked, wanted.low, wanted.high, by_time=wanted.by_time):
+    windows = _grow_past_pruned(index, asked, wanted.low, wanted.high, by_time=wanted.by_time)
+    for window in windows:
         own = window.low, window.high
         lts = window.low - MOST_SENT, window.high
         bounds = {"gen_utime": own} if wanted.by_time else _cover((_LEAST, _MOST_UTIME), lts)
@@ -205,6 +206,23 @@ def _find_edge(index: Index, *, descending: bool, by_time: bool) -> int:
         edge: int = block[name]
         return edge
     raise Declined
+
+
+def _grow_past_pruned(
+    index: Index, asked: Mapping[str, Any], first: int, last: int, *, by_time: bool
+) -> Iterator[Window]:
+    """Yield windows like ``_grow``, as long as all transactions in them have their blocks.
+
+    Of pruned blocks some transactions are there alone.
+    """
+    border = 0
+    if index.snapshot.state.last_pruned:
+        border = _find_edge(index, descending=False, by_time=by_time) + 1
+        border += 0 if by_time else MOST_SENT  # messages are created after their transaction
+    for window in _grow(index, asked, first, last, by_time=by_time):
+        if window.low < border:
+            raise Declined
+        yield window
 
 
 _Found = tuple[tuple[int, int], Hit]

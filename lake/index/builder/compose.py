@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.lake.index.builder.gather import Source
-    from tonlake.lake.log.state import Range
+    from tonlake.lake.log.ranges import Range
 
 _OF_ROWS = ("record.at", "hash", "hash_after", "lt", "now", "mc_seqno")
 _OF_ACCOUNTS = ("account.id", "account.row", "state.at", "state", "balance", "richest")

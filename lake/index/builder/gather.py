@@ -22,7 +22,8 @@ from tonlake.lake.schema import TABLES, TRACES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tonlake.lake.log.state import DataFile, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import DataFile
 
 SOURCES: dict[str, tuple[str, ...]] = {
     "transactions": (

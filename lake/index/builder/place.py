@@ -16,7 +16,8 @@ from tonlake.lake.schema import TRACES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonlake.lake.log.state import DataFile, LogState, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import DataFile, LogState
 
 SEGMENT_FORMAT = 11
 """Version of the layout of segments; others are rebuilt, not read."""

@@ -29,13 +29,15 @@ from tonlake.lake.log.disk import (
     seal_file,
     sync_folder,
 )
+from tonlake.lake.log.ranges import overlaps, subtract_ranges
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import SEGMENT_FOLDER, DataFile, subtract_ranges
+from tonlake.lake.log.state import SEGMENT_FOLDER, DataFile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tonlake.lake.log.state import Commit, LogState, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import Commit, LogState
 
 BLOCK_ROWS = 50_000
 """Transactions held in memory while a segment is built."""
@@ -59,22 +61,37 @@ def rebuild_index(lake_dir: Path, *, everything: bool = False) -> Commit | None:
         return None
     log = LogReader(lake_dir)
     state = log.find()
-    planned, kept = _plan(state, () if everything else _usable_segments(lake_dir, state))
-    if not planned and kept == state.segments:
+    made, kept = make_segments(lake_dir, state, everything=everything)
+    if not made and kept == state.segments:
         return None
+    with hold_lock(lake_dir / LOCK_FILE):
+        now = log.find()
+        if (now.undoings, now.pruned) != (state.undoings, state.pruned):
+            # Some of the blocks may be others by now, or gone; the next rebuild makes segments.
+            return None
+        # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
+        ranges = tuple(map(range_of, made))
+        others = [segment for segment in now.segments if not overlaps(ranges, range_of(segment))]
+        begin_grace(lake_dir, (segment.path for segment in made))
+        return commit_maintenance(lake_dir, now, segments=(*others, *made))
+
+
+def make_segments(
+    lake_dir: Path, state: LogState, *, everything: bool = False
+) -> tuple[list[DataFile], tuple[DataFile, ...]]:
+    """Write the segments that a state lacks, and return them and those of the state that stay.
+
+    Without the extension there are none. Errors as ``rebuild_index``.
+    """
+    if NATIVE is None:
+        return [], ()
+    planned, kept = _plan(state, () if everything else _usable_segments(lake_dir, state))
+    if not planned:
+        return [], kept
     make_folder(lake_dir / SEGMENT_FOLDER)
     made = [_make_segment(lake_dir, state, mc_range) for mc_range in planned]
     sync_folder(lake_dir / SEGMENT_FOLDER)
-    with hold_lock(lake_dir / LOCK_FILE):
-        now = log.find()
-        if now.undoings != state.undoings:
-            return None  # Some of the blocks may be others by now; the next rebuild makes segments.
-        # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
-        others = [
-            segment for segment in now.segments if not any(_meets(segment, at) for at in planned)
-        ]
-        begin_grace(lake_dir, (segment.path for segment in made))
-        return commit_maintenance(lake_dir, now, segments=(*others, *made))
+    return made, kept
 
 
 def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
@@ -83,14 +100,14 @@ def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
     return tuple(
         segment
         for segment in state.segments
-        if is_readable(segment)
-        and segment.path not in damaged
-        and segment.traces == _digest_now(state, range_of(segment))
+        if is_readable(segment) and segment.path not in damaged and is_current(state, segment)
     )
 
 
-def _digest_now(state: LogState, mc_range: Range) -> str:
-    return digest_derived(list_within(state, mc_range), mc_range)
+def is_current(state: LogState, segment: DataFile) -> bool:
+    """Whether a segment is right about the traces and contracts of a state."""
+    mc_range = range_of(segment)
+    return segment.traces == digest_derived(list_within(state, mc_range), mc_range)
 
 
 def _meets(segment: DataFile, mc_range: Range) -> bool:
@@ -108,7 +125,7 @@ def _plan(
     """
     kept = segments
     planned = []
-    for first, last in subtract_ranges(state.ranges, map(range_of, segments)):
+    for first, last in subtract_ranges(state.known_ranges, map(range_of, segments)):
         piece = (first, last)
         rows = 1 + count_rows(list_within(state, piece))
         while joined := [

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from array import array
     from pathlib import Path
 
-    from tonlake.lake.log.state import Range
+    from tonlake.lake.log.ranges import Range
 
     Words = array[int] | memoryview
     Bytes = bytes | bytearray | memoryview

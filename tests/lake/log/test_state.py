@@ -15,6 +15,7 @@ from tests.lake.rows import commit_rows
 from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.ranges import merge_ranges, overlaps
 from tonlake.lake.log.state import (
     Commit,
     DataFile,
@@ -22,8 +23,6 @@ from tonlake.lake.log.state import (
     Network,
     join_networks,
     list_log,
-    merge_ranges,
-    overlaps,
     read_checkpoint,
     read_commit,
     read_state,

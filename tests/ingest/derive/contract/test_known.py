@@ -17,8 +17,9 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.newest import NewestStates
 from tonlake.lake.log.place import Place
+from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_state, subtract_ranges
+from tonlake.lake.log.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,267 @@
+"""The baseline of a pruned lake: rows from before its border that the blocks after it build on.
+
+==========================  ===================================================================
+tables                      rows from before the border that stay
+==========================  ===================================================================
+account_states              the newest of each account; the zero state
+state_cells                 those that a state which stays, a newer cell or a library reaches
+contracts, such as wallets  the newest of each account; the first, by which lists are in order
+interfaces                  the newest of each code
+config_params               those of the newest key block, and of the zero state
+libraries                   the newest change of each library
+shard_blocks                ids of the masterchain blocks that get-methods may ask for
+transactions, messages,     those of traces that are unfinished or end after the border, with the
+transaction_traces,         account states before and after these transactions
+message_bodies
+offchain_metadata           all
+others                      none
+==========================  ===================================================================
+
+They keep their columns and stand in one file a table, at a place from the first pruned block to the
+last, in the folder of the last one's day: found by queries as if all other rows were still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.file.merge import merge_rows
+from tonlake.lake.file.rows import read_rows, stream_rows
+from tonlake.lake.log.disk import sync_folders
+from tonlake.lake.log.place import is_open, read_place
+from tonlake.lake.maintenance.cells import find_used_cells
+from tonlake.lake.maintenance.compact import (
+    MEMORY_ROWS,
+    keep_first,
+    make_table_folder,
+    remove_unless_live,
+    write_stream,
+)
+from tonlake.lake.maintenance.newest import keep_ends, keep_newest
+from tonlake.lake.maintenance.unfinished import find_unfinished
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
+    CONFIG_PARAMS,
+    LIBRARIES,
+    MESSAGE_BODIES,
+    MESSAGES,
+    OFFCHAIN_METADATA,
+    SHARD_BLOCKS,
+    STATE_CELLS,
+    TRANSACTION_TRACES,
+    TRANSACTIONS,
+)
+from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.schema import Table
+    from tonlake.lake.settings import LakeSettings
+
+_PREVIOUS, _STEP = 16, 100
+"""A get-method may ask for the last 16 masterchain blocks, for the last 16 whose seqno is a
+multiple of 100, and for the last key block (c7: prev_blocks_info, since global version 9)."""
+
+_HASH = pa.binary(32)
+_ACCOUNT = ("workchain", "account")
+_STATES_OF = ("account", "account_state_hash_before", "account_state_hash_after")
+
+Keep = Callable[[pa.Table], pa.Table]
+Thin = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
+
+
+class Baseline:
+    """Writes the baseline of a lake that begins at a border, table by table."""
+
+    def __init__(
+        self, lake_dir: Path, state: LogState, border: int, place: Place, settings: LakeSettings
+    ) -> None:
+        """Take the lake as it is, the first masterchain block that stays, and the files' place."""
+        self._lake_dir, self._state, self._settings = lake_dir, state, settings
+        self._border, self._place = border, place
+        closed = [file for file in state.files if not is_open(file.path)]
+        self._old = [file for file in closed if read_place(file.path).first < border]
+        self._later = [file for file in closed if read_place(file.path).last >= border]
+        self._files: list[DataFile] = []
+
+    def write(
+        self, cut: Sequence[DataFile], on_table: Callable[[int, int], None]
+    ) -> list[DataFile]:
+        """Write all files and return them; ``cut`` are those of the blocks that stay of a place.
+
+        ``on_table`` is called with the number of tables done and of all.
+
+        Raises:
+            LakeCorrupt: a file is damaged.
+            LakeFull: no room.
+        """
+        histories = [partial(self._write_history, table) for table in HISTORY_TABLES]
+        steps: list[Callable[[], object]] = [
+            lambda: self._write_states(self._write_traces(cut)),
+            *histories,
+            lambda: self._write(INTERFACES, thin=lambda rows: keep_newest(rows, ("code_hash",))),
+            lambda: self._write(OFFCHAIN_METADATA),
+            lambda: self._write_masters(self._write_config()),
+            self._write_libraries,
+            partial(self._write_cells, cut),
+        ]
+        try:
+            for done, step in enumerate(steps, 1):
+                step()
+                on_table(done, len(steps))
+        except BaseException:
+            remove_unless_live(self._lake_dir, self._files)
+            raise
+        sync_folders((self._lake_dir / file.path).parent for file in self._files)
+        return self._files
+
+    def _write_history(self, table: Table) -> None:
+        self._write(table, thin=lambda rows: keep_ends(rows, _ACCOUNT))
+
+    def _write_traces(self, cut: Sequence[DataFile]) -> pa.Table:
+        """Write what belongs to unfinished traces; return account and states of transactions."""
+        ids = find_unfinished(self._lake_dir, self._state, self._border)
+        traced = self._write(TRANSACTION_TRACES, _among("trace_id", ids))
+        hashes = self._read(traced, TRANSACTION_TRACES, "hash")["hash"]
+        written = self._write(TRANSACTIONS, _among("hash", hashes))
+        messages = self._write(MESSAGES, _among("tx_hash", hashes))
+        mine = self._read(messages, MESSAGES, "body_hash", "mc_seqno")
+        # Files of older versions have a body once, with the first block that has it.
+        others = self._read(_of(MESSAGES, cut), MESSAGES, "body_hash")["body_hash"]
+        known = self._read(_of(MESSAGE_BODIES, cut), MESSAGE_BODIES, "body_hash")["body_hash"]
+        lacking = others.filter(pc.invert(_is_in(others, known)))
+        bodies = pa.chunked_array([*mine["body_hash"].chunks, *lacking.chunks], _HASH)
+        self._write(
+            MESSAGE_BODIES,
+            _among("body_hash", bodies),
+            lambda rows: keep_newest(
+                rows,
+                ("body_hash", "external_in"),
+                lambda row: _is_in(row["mc_seqno"], mine["mc_seqno"]),
+            ),
+        )
+        return self._read(written, TRANSACTIONS, *_STATES_OF)
+
+    def _write_states(self, transactions: pa.Table) -> None:
+        """Write the newest states, and those of some transactions."""
+        account, *columns = _STATES_OF
+        chunks = [chunk for name in columns for chunk in transactions[name].chunks]
+        hashes = pa.chunked_array(chunks, _HASH)
+
+        def is_other(rows: pa.Table) -> pa.ChunkedArray:
+            is_named = pc.and_(
+                _is_in(rows["hash"], hashes), _is_in(rows["account"], transactions[account])
+            )
+            return pc.or_(pc.equal(rows["mc_seqno"], 0), is_named)
+
+        self._write(ACCOUNT_STATES, thin=lambda rows: keep_newest(rows, _ACCOUNT, is_other))
+
+    def _write_config(self) -> int:
+        """Write the newest configuration, and return its key block; 0 without one."""
+        seqnos = [
+            pc.max(rows["mc_seqno"]).as_py()
+            for rows in self._stream(CONFIG_PARAMS)
+            if rows.num_rows
+        ]
+        newest = max(seqnos, default=0)
+        self._write(CONFIG_PARAMS, _among("mc_seqno", pa.chunked_array([[0, newest]])))
+        return newest
+
+    def _write_libraries(self) -> None:
+        changes = pa.concat_tables([LIBRARIES.empty, *self._stream(LIBRARIES)])
+        newest = changes.group_by("hash").aggregate([("mc_seqno", "max")])
+        last = newest["mc_seqno_max"].take(pc.index_in(changes["hash"], newest["hash"]))
+        kept = changes.filter(pc.equal(changes["mc_seqno"], last))
+        self._put(LIBRARIES, [kept], kept.num_rows)
+
+    def _write_masters(self, key_block: int) -> None:
+        """Write ids of masterchain blocks that may be asked for from a block after the border."""
+        hundredth = self._border // _STEP * _STEP
+        seqnos = {
+            key_block,
+            *range(self._border - _PREVIOUS, self._border),
+            *range(hundredth - (_PREVIOUS - 1) * _STEP, self._border, _STEP),
+        }
+        is_named = _among("mc_seqno", pa.chunked_array([sorted(seqnos)], pa.int64()))
+        self._write(
+            SHARD_BLOCKS,
+            lambda rows: is_named(rows.filter(pc.equal(rows["workchain"], MASTERCHAIN))),
+        )
+
+    def _write_cells(self, cut: Sequence[DataFile]) -> None:
+        used = (ACCOUNT_STATES.name, LIBRARIES.name)
+        whole = [file for file in self._later if read_place(file.path).first >= self._border]
+        files = [file for file in (*whole, *cut, *self._files) if file.table in used]
+        cells = {file.path: file for file in _of(STATE_CELLS, (*self._old, *whole))}
+        found = find_used_cells(
+            self._lake_dir, [*files, *cells.values()], self._border, self._settings
+        )
+        most = sum(file.rows for file in _of(STATE_CELLS, self._old))
+        if most:
+            self._put(STATE_CELLS, found, most, lambda rows: keep_first(rows, "hash"))
+
+    def _write(
+        self, table: Table, keep: Keep = lambda rows: rows, thin: Thin = iter
+    ) -> list[DataFile]:
+        """Write the rows of a table that ``keep`` leaves of some, and ``thin`` of all in order."""
+        most = sum(file.rows for file in _of(table, self._old))
+        return self._put(table, map(keep, self._stream(table)), most, thin)
+
+    def _put(
+        self, table: Table, pieces: Iterable[pa.Table], most_rows: int, thin: Thin = iter
+    ) -> list[DataFile]:
+        """Write rows, sorted, as the file of a table; no file without rows."""
+        if not most_rows:
+            return []
+        folder = make_table_folder(self._lake_dir, table, self._place)
+        filled = (rows for rows in pieces if rows.num_rows)
+        merged = thin(merge_rows(filled, table, MEMORY_ROWS, folder))
+        first = next(merged, None)
+        if first is None:
+            return []
+        file = write_stream(
+            self._lake_dir,
+            table,
+            self._place,
+            chain((first,), merged),
+            most_rows,
+            self._settings,
+        )
+        self._files.append(file)
+        return [file]
+
+    def _stream(self, table: Table) -> Iterator[pa.Table]:
+        """Yield the rows of a table before the border."""
+        for file in _of(table, self._old):
+            for rows in stream_rows(self._lake_dir, file, self._settings.row_group_rows):
+                yield rows.filter(pc.less(rows["mc_seqno"], self._border))
+
+    def _read(self, files: Sequence[DataFile], table: Table, *columns: str) -> pa.Table:
+        rows = [read_rows(self._lake_dir, file, columns) for file in files]
+        return pa.concat_tables([table.empty.select(columns), *rows])
+
+
+def _of(table: Table, files: Iterable[DataFile]) -> list[DataFile]:
+    """Return the files of a table, by their places."""
+    mine = (file for file in files if file.table == table.name)
+    return sorted(mine, key=lambda file: read_place(file.path))
+
+
+def _among(column: str, values: pa.ChunkedArray) -> Keep:
+    """Return what keeps the rows whose value is one of some."""
+    return lambda rows: rows.filter(_is_in(rows[column], values))
+
+
+def _is_in(values: pa.ChunkedArray, known: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.is_in(values, known.combine_chunks())

@@ -1,0 +1,72 @@
+"""Where a lake is to begin, and what that takes out of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.lake.errors import PruneRefused
+from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.log.place import Place, find_newest_day, is_open, list_places, read_place
+from tonlake.lake.log.ranges import Range, merge_ranges
+
+if TYPE_CHECKING:
+    from tonlake.lake.log.state import DataFile, LogState
+
+
+class Plan(NamedTuple):
+    """What is to be pruned of a state: the first block that stays, and the ranges that go."""
+
+    state: LogState
+    border: int
+    gone: tuple[Range, ...]
+
+    @property
+    def old(self) -> list[DataFile]:
+        """The files with rows of pruned blocks; the baseline before this one among them."""
+        return [
+            file
+            for file in self.state.files
+            if not is_open(file.path) and read_place(file.path).first < self.border
+        ]
+
+    @property
+    def segments(self) -> list[DataFile]:
+        """The index segments that go."""
+        return [each for each in self.state.segments if range_of(each)[0] < self.border]
+
+    @property
+    def pruned(self) -> tuple[Range, ...]:
+        """All ranges that are pruned after this."""
+        return merge_ranges((*self.state.pruned_ranges, *self.gone))
+
+    @property
+    def place(self) -> Place:
+        """Where the baseline stands."""
+        last = self.pruned[-1][1]
+        day = max(place.day for place in list_places(self.state) if place.first <= last)
+        return Place(self.pruned[0][0], last, day)
+
+
+def plan_prune(state: LogState, before: int | str) -> Plan:
+    """Return what is to be pruned.
+
+    Raises:
+        PruneRefused: no block would stay.
+    """
+    if isinstance(before, str):
+        starts = [
+            place.first
+            for place in list_places(state)
+            if place.first > state.last_pruned and place.day >= before
+        ]
+        newest = find_newest_day(state)
+    else:
+        starts = [max(first, before) for first, last in state.ranges if last >= before]
+        newest = f"masterchain block {state.ranges[-1][1]}"
+    if not starts:
+        raise PruneRefused(
+            f"no block would stay: the lake ends with {newest}; choose a border up to there"
+        )
+    border = min(starts)
+    gone = tuple((first, min(last, border - 1)) for first, last in state.ranges if first < border)
+    return Plan(state, border, gone)

@@ -1,0 +1,246 @@
+"""Old blocks out of a lake, by a commit of its own: it then begins at a later block.
+
+What later blocks build on stays (``lake.maintenance.baseline``). Files are written without the
+lock, index segments included, and then committed if the lake still has all that they were made of.
+The files they replace stay for the grace time, for readers at work.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up
+from tonlake.lake.file.datafile import remove_files, write_changes
+from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.index.builder.rebuild import is_current, make_segments
+from tonlake.lake.log.crash import reach
+from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock
+from tonlake.lake.log.place import (
+    Derivation,
+    find_newest_day,
+    is_open,
+    read_place,
+)
+from tonlake.lake.log.ranges import Range, overlaps
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import Commit
+from tonlake.lake.maintenance.baseline import Baseline
+from tonlake.lake.maintenance.border import Plan, plan_prune
+from tonlake.lake.maintenance.compact import remove_unless_live
+from tonlake.lake.maintenance.cut import cut_files
+from tonlake.lake.maintenance.unfinished import drop_dead_traces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.settings import LakeSettings
+
+
+class PruneReport(msgspec.Struct, frozen=True):
+    """What was pruned: masterchain blocks, and files and bytes before and after, index included.
+
+    ``before`` is the first masterchain block that stays, and ``commit`` the number of the commit;
+    None where nothing was committed. A dry run does not write what stays of the old files, so it
+    counts those that go, and none after.
+    """
+
+    before: int
+    ranges: tuple[Range, ...] = ()
+    commit: int | None = None
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    @property
+    def bytes_freed(self) -> int:
+        """Bytes that the lake is smaller by, once the old files are swept."""
+        return self.bytes_before - self.bytes_after
+
+
+def prune_lake(
+    lake_dir: Path,
+    before: int | str,
+    settings: LakeSettings,
+    *,
+    dry_run: bool = False,
+    on_table: Callable[[int, int], None] = lambda _done, _all: None,
+) -> PruneReport:
+    """Prune the blocks before a masterchain seqno or a UTC day (``YYYY-MM-DD``).
+
+    Readers and writers go on meanwhile. With ``dry_run`` nothing is written. ``on_table`` is
+    called with the number of tables done and of all.
+
+    Raises:
+        LakeNotFound: the folder holds no lake.
+        PruneRefused: no block would stay.
+        LakeCorrupt: a file is damaged; nothing was pruned.
+        LakeFull: no room; the same is true.
+        CommitConflict: other commits changed these files each time.
+    """
+    log = LogReader(lake_dir)
+    for _attempt in range(ATTEMPTS):
+        plan = plan_prune(log.find(), before)
+        if not plan.gone or dry_run:
+            return _report(plan, None)
+        with ExitStack() as undo:
+            added = _write_files(lake_dir, plan, settings, on_table)
+            undo.callback(remove_unless_live, lake_dir, added)
+            segments = _make_segments(lake_dir, plan, added, settings)
+            undo.callback(_remove_segments, lake_dir, segments)
+            commit = _commit(lake_dir, log, plan, added, segments, settings)
+            if commit is not None:
+                undo.pop_all()
+                return _report(plan, commit)
+    raise give_up(lake_dir)
+
+
+def prune_old_days(lake_dir: Path, settings: LakeSettings) -> PruneReport | None:
+    """Prune the days before the newest ``keep_days``, counted from the lake's newest block.
+
+    None where nothing is to be pruned.
+
+    Raises:
+        LakeError: as ``prune_lake``.
+    """
+    if not settings.keep_days:
+        return None
+    newest = date.fromisoformat(find_newest_day(LogReader(lake_dir).find()))
+    first = newest - timedelta(days=settings.keep_days - 1)
+    report = prune_lake(lake_dir, first.isoformat(), settings)
+    return None if report.commit is None else report
+
+
+def _report(plan: Plan, commit: Commit | None) -> PruneReport:
+    before = [*plan.old, *plan.segments] if plan.gone else []
+    after: list[DataFile] = []
+    if commit is not None:
+        live = {file.path for file in before} - {*commit.removed}
+        known = {each.path for each in plan.state.segments}
+        after = [*commit.added, *(file for file in plan.old if file.path in live)]
+        after += [each for each in commit.segments or () if each.path not in known]
+    return PruneReport(
+        before=plan.border,
+        ranges=plan.gone,
+        commit=None if commit is None else commit.number,
+        files_before=len(before),
+        files_after=len(after),
+        bytes_before=sum(file.bytes for file in before),
+        bytes_after=sum(file.bytes for file in after),
+    )
+
+
+def _write_files(
+    lake_dir: Path, plan: Plan, settings: LakeSettings, on_table: Callable[[int, int], None]
+) -> list[DataFile]:
+    """Write the files of the blocks that stay of a place, and the baseline."""
+    spanning = [file for file in plan.old if read_place(file.path).last >= plan.border]
+    made: list[DataFile] = []
+    try:
+        made += cut_files(lake_dir, spanning, (plan.border, plan.state.ranges[-1][1]), settings)
+        baseline = Baseline(lake_dir, plan.state, plan.border, plan.place, settings)
+        made += baseline.write(made[:], on_table)
+    except BaseException:
+        remove_unless_live(lake_dir, made)
+        raise
+    reach("prune.written")
+    return made
+
+
+def _make_segments(
+    lake_dir: Path, plan: Plan, added: list[DataFile], settings: LakeSettings
+) -> list[DataFile]:
+    """Write the index segments that the lake lacks once it is pruned."""
+    if not settings.build_index:
+        return []
+    pruned = plan.state.add((_describe(plan, plan.state, added), ""))
+    made, _kept = make_segments(lake_dir, pruned)
+    reach("prune.indexed")
+    return made
+
+
+def _remove_segments(lake_dir: Path, made: list[DataFile]) -> None:
+    """Remove segments that were made for a commit which did not come about."""
+    with hold_lock(lake_dir / LOCK_FILE):
+        live = {each.path for each in LogReader(lake_dir).find().segments}
+        remove_files(lake_dir, (each for each in made if each.path not in live))
+
+
+def _commit(
+    lake_dir: Path,
+    log: LogReader,
+    plan: Plan,
+    added: list[DataFile],
+    made: list[DataFile],
+    settings: LakeSettings,
+) -> Commit | None:
+    """Commit what was written; None if the lake has changed where it comes from."""
+    with hold_lock(lake_dir / LOCK_FILE):
+        now = log.find()
+        if not _still_holds(plan, now) or not all(
+            (lake_dir / file.path).exists() for file in (*added, *made)
+        ):
+            return None
+        files, replaced = drop_dead_traces(lake_dir, now, plan.border)
+        opened = write_changes(lake_dir, now, Derivation(files, replaced), settings)
+        commit = _describe(plan, now, [*added, *opened.added], opened.removed)
+        segments = _choose_segments(now, commit, made)
+        commit = msgspec.structs.replace(commit, segments=segments)
+        dropped = {each.path for each in now.segments} - {each.path for each in segments}
+        begin_grace(lake_dir, (*commit.removed, *dropped))
+        append_commit(lake_dir, now, commit)
+        return commit
+
+
+def _still_holds(plan: Plan, now: LogState) -> bool:
+    """Whether the files that go are all those of their blocks, as when they were read."""
+    here = {
+        file.path
+        for file in now.files
+        if not is_open(file.path) and read_place(file.path).first < plan.border
+    }
+    unchanged = (now.undoings, now.pruned) == (plan.state.undoings, plan.state.pruned)
+    return unchanged and here == {file.path for file in plan.old}
+
+
+def _describe(
+    plan: Plan, state: LogState, written: Sequence[DataFile], removed: Sequence[str] = ()
+) -> Commit:
+    """Return the commit that prunes a state; a file that is written again is no change.
+
+    Of the index segments those of later blocks stay.
+    """
+    live = {file.path for file in plan.old}
+    paths = {file.path for file in written}
+    return Commit(
+        number=state.number + 1,
+        first_mc_seqno=plan.gone[0][0],
+        last_mc_seqno=plan.gone[-1][1],
+        day=find_newest_day(state),
+        added=tuple(file for file in written if file.path not in live),
+        removed=tuple(sorted({*removed, *live} - paths)),
+        network=state.network,
+        previous=state.digest,
+        has_blocks=False,
+        segments=tuple(each for each in state.segments if range_of(each)[0] >= plan.border),
+        pruned=plan.pruned,
+    )
+
+
+def _choose_segments(
+    state: LogState, commit: Commit, made: Sequence[DataFile]
+) -> tuple[DataFile, ...]:
+    """Return the segments of a commit: those made for it, and others of blocks that lack one.
+
+    One that was made of files that were merged meanwhile is left to the next rebuild.
+    """
+    after = state.add((commit, ""))
+    fresh = [each for each in made if is_current(after, each)]
+    ranges = tuple(map(range_of, fresh))
+    return (*(each for each in after.segments if not overlaps(ranges, range_of(each))), *fresh)

@@ -1,0 +1,445 @@
+"""A pruned lake: what goes, what stays, and a lake before or after it wherever it is killed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from tests.lake.killed import run_killed
+from tests.lake.rows import commit_rows, file_bytes
+from tonlake.api.command.main import main
+from tonlake.ingest.derive.stages import rebuild
+from tonlake.ingest.settings import IngestSections
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.errors import LakeCorrupt, PieceRefused, PruneRefused, RangeOverlap, UndoRefused
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.index import open_index
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.maintenance import prune
+from tonlake.lake.maintenance.newest import keep_ends, keep_newest
+from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
+from tonlake.lake.maintenance.prune import PruneReport, prune_lake
+from tonlake.lake.maintenance.schedule import maintain_once
+from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.schema import TABLES
+from tonlake.lake.schema.contract import HISTORY_TABLES
+from tonlake.lake.settings import LakeSettings
+from tonlake.lake.transfer.export import export_lake
+from tonlake.lake.transfer.importing import import_piece
+from tonlake.lake.transfer.manifest import MANIFEST, parse_days
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from tonlake.lake.log.state import LogState
+
+SETTINGS = LakeSettings()
+BORDERS = (12, 111, 137)
+"""Each lies within a trace of the demo network."""
+
+LAST = 238
+Rows = list[tuple[Any, ...]]
+_OTHERWISE = {"traces": "mc_seqno_end", "action_ranges": "first_mc_seqno"}
+
+
+@pytest.fixture(scope="module")
+def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo lake with its index; only for reading."""
+    copy = shutil.copytree(demo_lake, tmp_path_factory.mktemp("indexed") / "lake")
+    rebuild_index(copy)
+    return copy
+
+
+@pytest.fixture
+def lake(indexed: Path, tmp_path: Path) -> Path:
+    """A copy of that."""
+    return shutil.copytree(indexed, tmp_path / "lake")
+
+
+Ask = Callable[..., Rows]
+
+
+@contextmanager
+def opened(lake: Path) -> Iterator[Ask]:
+    """Give what answers SQL about a lake."""
+    with closing(connect(open_snapshot(lake))) as connection:
+        yield lambda text, **parameters: connection.execute(text, parameters).fetchall()
+
+
+def list_later(ask: Ask, table: str, border: int) -> Rows:
+    """Return the rows of blocks from a border on."""
+    column = _OTHERWISE.get(table, "mc_seqno")
+    return ask(
+        f"select * exclude (day) from {table} where {column} >= $border order by all",  # noqa: S608
+        border=border,
+    )
+
+
+def read_all(lake: Path) -> dict[str, Rows]:
+    with opened(lake) as ask:
+        found = {
+            name: ask(f"select * exclude (day) from {name} order by all")  # noqa: S608
+            for name in TABLES.keys() - {"interfaces"}
+        }
+        # Their first block depends on how commits were cut.
+        codes = "select distinct code_hash, methods, names from interfaces order by all"
+        return found | {"interfaces": ask(codes)}
+
+
+_TREES = """
+with recursive reached as (
+    select distinct unnest([code_hash, data_hash, library_hash]) as hash
+    from account_states
+    where mc_seqno >= $border or (workchain, account, mc_seqno) in (
+        select workchain, account, max(mc_seqno)
+        from account_states
+        where mc_seqno < $border
+        group by all
+    )
+    union
+    select unnest(cells.refs) from reached join state_cells as cells on reached.hash = cells.hash
+)
+select reached.hash, cell, refs
+from reached left join state_cells as cells on reached.hash = cells.hash
+order by all
+"""
+"""Cells of all states from a border on."""
+
+_SPANNING = """
+select * exclude (mc_seqno, day)
+from {table}
+where {column} in (
+    select hash
+    from transaction_traces as t
+    where trace_id in (select trace_id from traces where mc_seqno_end >= $border)
+)
+order by all
+"""
+
+
+@pytest.mark.parametrize("border", BORDERS)
+def test_what_later_blocks_build_on_stays(demo_lake: Path, lake: Path, border: int) -> None:
+    report = prune_lake(lake, border, SETTINGS)
+    assert report.ranges == ((1, border - 1),)
+    assert report.bytes_freed > 0
+    assert not verify_lake(lake).damage
+    assert open_snapshot(lake).ranges == ((border, LAST),)
+    with opened(lake) as now, opened(demo_lake) as before:
+        for name in TABLES.keys() - {"interfaces", "action_ranges", "state_cells"}:
+            assert list_later(now, name, border) == list_later(before, name, border), name
+        for table in ("account_states", *(table.name for table in HISTORY_TABLES)):
+            text = f"select * exclude (day) from latest_{table} order by all"  # noqa: S608
+            assert now(text) == before(text), table
+        cells = now(_TREES, border=border)
+        assert cells == before(_TREES, border=border)
+        assert all(cell is not None for key, cell, _refs in cells if key is not None)
+        for table, column in (("transactions", "hash"), ("messages", "tx_hash")):
+            text = _SPANNING.format(table=table, column=column)
+            assert now(text, border=border) == before(text, border=border)
+
+
+def test_rows_of_pruned_blocks_go(lake: Path) -> None:
+    border = BORDERS[-1]
+    prune_lake(lake, border, SETTINGS)
+    with opened(lake) as ask:
+        for name in ("blocks", "block_proofs", "queue_sizes", "actions", "action_accounts"):
+            text = f"select count(*) from {name} where mc_seqno < $border"  # noqa: S608
+            assert ask(text, border=border) == [(0,)]
+        once = "select count(*) from transaction_traces where mc_seqno < $border"
+        crossing = (
+            "select count(*) from transaction_traces join traces using (trace_id)"
+            " where mc_seqno < $border and mc_seqno_end >= $border"
+        )
+        assert ask(once, border=border) == ask(crossing, border=border) != [(0,)]
+
+
+def test_one_commit_and_files_that_go_with_the_sweep(lake: Path) -> None:
+    before = read_state(lake)
+    report = prune_lake(lake, 120, SETTINGS)
+    after = read_state(lake)
+    assert report.commit == after.number == before.number + 1
+    assert after.pruned == ((1, 119),)
+    old = {file.path for file in before.files} - {file.path for file in after.files}
+    assert all((lake / path).exists() for path in old)
+    assert open_snapshot(lake, before.number).first_mc_seqno == 1
+    size = sum(file.bytes for file in (*before.files, *before.segments))
+    assert report.bytes_before - report.bytes_after == size - sum(
+        file.bytes for file in (*after.files, *after.segments)
+    )
+    sweep_orphans(lake, 0)
+    assert not any((lake / path).exists() for path in old)
+    assert not list_orphans(lake, after)
+    assert not verify_lake(lake).damage
+
+
+def test_pruned_twice_is_pruned_once(demo_lake: Path, lake: Path, tmp_path: Path) -> None:
+    once = shutil.copytree(demo_lake, tmp_path / "once")
+    prune_lake(once, 137, SETTINGS)
+    for border in (12, 111, 137):
+        prune_lake(lake, border, SETTINGS)
+    assert read_state(lake).pruned == ((1, 136),)
+    assert read_all(lake) == read_all(once)
+    report = prune_lake(lake, 100, SETTINGS)
+    assert (report.commit, report.ranges) == (None, ())
+
+
+def test_what_is_derived_again_is_the_same(lake: Path) -> None:
+    prune_lake(lake, 137, SETTINGS)
+    before = read_all(lake)
+    for stage in ("traces", "contracts", "actions", "bodies"):
+        rebuild(stage, lake, IngestSections())
+        assert read_all(lake) == before, stage
+    assert not verify_lake(lake).damage
+
+
+def test_the_index_covers_what_stays(lake: Path) -> None:
+    prune_lake(lake, 111, SETTINGS)
+    snapshot = open_snapshot(lake)
+    index = open_index(snapshot, SETTINGS)
+    assert index is not None
+    assert not index.segments.stale_traces
+    prune_lake(lake, 137, msgspec.structs.replace(SETTINGS, build_index=False))
+    assert read_state(lake).segments == ()
+    assert open_index(open_snapshot(lake), SETTINGS) is not None
+    few = msgspec.structs.replace(SETTINGS, index_memory_rows=10)
+    left_to_sql = open_index(open_snapshot(lake), few)
+    assert left_to_sql is not None
+    assert left_to_sql._segments is None
+
+
+def test_older_blocks_do_not_come_back(demo_lake: Path, lake: Path, tmp_path: Path) -> None:
+    prune_lake(lake, 120, SETTINGS)
+    with pytest.raises(RangeOverlap, match="pruned up to 119"):
+        commit_rows(lake, 1, 5, network=None)
+    export_lake(demo_lake, tmp_path / "piece")
+    with pytest.raises(RangeOverlap, match="pruned up to 119"):
+        import_piece(tmp_path / "piece", lake)
+
+
+def test_an_undo_stops_at_the_border(lake: Path) -> None:
+    prune_lake(lake, 120, SETTINGS)
+    with pytest.raises(UndoRefused, match="begins after that"):
+        undo_after(
+            lake, 119, SETTINGS, most_mc_blocks=500, source={}, reopen=lambda _state, _first: ()
+        )
+
+
+def test_some_block_has_to_stay(lake: Path) -> None:
+    for border in (LAST + 1, "2999-01-01"):
+        with pytest.raises(PruneRefused, match="no block would stay"):
+            prune_lake(lake, border, SETTINGS)
+    assert prune_lake(lake, "2001-01-01", SETTINGS).commit is None
+    assert prune_lake(lake, LAST, SETTINGS).ranges == ((1, LAST - 1),)
+    assert open_snapshot(lake).ranges == ((LAST, LAST),)
+
+
+def make_days(lake: Path) -> None:
+    """Commit random rows of nine days, with a hole, without traces."""
+    names = tuple(TABLES.keys() - {"traces", "open_edges", "transaction_traces", "action_ranges"})
+    for day, first in enumerate((1, 6, 11, 21, 26, 31, 36, 41, 46), 1):
+        commit_rows(lake, first, first + 4, tables=names, day=f"2024-01-{day:02}")
+
+
+def test_days_are_kept_beside_a_writer(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    make_days(lake)
+    settings = LakeSettings(keep_days=3, build_index=False, compact_commits=0)
+    assert maintain_once(lake, settings) == 1
+    state = read_state(lake)
+    assert state.ranges == ((36, 50),)
+    assert state.pruned == ((1, 15), (21, 35))
+    assert state.known_ranges == ((1, 15), (21, 50))
+    assert maintain_once(lake, settings) == 0
+    commit_rows(lake, 51, 55, tables=("blocks",), day="2024-01-10")
+    assert maintain_once(lake, settings) == 1
+    assert read_state(lake).ranges == ((41, 55),)
+    assert not verify_lake(lake).damage
+    days = {file.path.split("/")[1] for file in read_state(lake).files}
+    assert days == {"day=2024-01-07", *(f"day=2024-01-{day:02}" for day in (8, 9, 10))}
+
+
+def test_a_day_is_a_border_between_commits(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    make_days(lake)
+    assert prune_lake(lake, "2024-01-04", SETTINGS).before == 21
+    assert prune_lake(lake, 23, SETTINGS).before == 23
+    assert read_state(lake).pruned == ((1, 15), (21, 22))
+
+
+def test_commits_meanwhile_are_kept(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrote = prune._write_files
+
+    def write_slowly(lake_dir: Path, *rest: Any) -> list[Any]:
+        made = wrote(lake_dir, *rest)
+        commit_rows(lake_dir, LAST + 1, LAST + 3, tables=("blocks",), network=None)
+        return made
+
+    monkeypatch.setattr(prune, "_write_files", write_slowly)
+    prune_lake(lake, 120, SETTINGS)
+    assert read_state(lake).ranges == ((120, LAST + 3),)
+    assert not verify_lake(lake).damage
+
+
+def test_another_change_of_these_files_wins(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrote, others = prune._write_files, iter([111])
+
+    def write_slowly(lake_dir: Path, *rest: Any) -> list[Any]:
+        made = wrote(lake_dir, *rest)
+        for border in others:
+            prune_lake(lake_dir, border, SETTINGS)
+        return made
+
+    monkeypatch.setattr(prune, "_write_files", write_slowly)
+    report = prune_lake(lake, 137, SETTINGS)
+    assert report.ranges == ((111, 136),)
+    assert read_state(lake).ranges == ((137, LAST),)
+    assert not verify_lake(lake).damage
+    sweep_orphans(lake, 0)
+    assert not list_orphans(lake, read_state(lake))
+
+
+KILLED_AT = (
+    *("merge.created", "merge.written:5", "merge.synced", "merge.renamed:20", "prune.written"),
+    *("segment.created", "segment.renamed", "prune.indexed"),
+    *("log.created", "log.written", "log.synced", "log.linked", "log.unlinked"),
+    "log.folder_synced",
+)
+
+
+@pytest.mark.parametrize("point", KILLED_AT)
+def test_killed_while_pruning(lake: Path, point: str) -> None:
+    before = read_state(lake)
+    assert run_killed(lambda: prune_lake(lake, 120, SETTINGS), point)
+    after = read_state(lake)
+    is_done = point in {"log.linked", "log.unlinked", "log.folder_synced"}
+    assert after.ranges == (((120, LAST),) if is_done else ((1, LAST),))
+    assert is_done or after == before
+    assert not verify_lake(lake).damage
+    report = prune_lake(lake, 120, SETTINGS)
+    assert (report.commit is None) == is_done
+    sweep_orphans(lake, 0)
+    assert not list_orphans(lake, read_state(lake))
+    assert not verify_lake(lake).damage
+
+
+@pytest.mark.parametrize("table", ["transactions", "state_cells", "account_states", "traces"])
+def test_a_damaged_file_stops_it(lake: Path, table: str) -> None:
+    before = read_state(lake)
+    file = before.by_table[table][0]
+    data = bytearray((lake / file.path).read_bytes())
+    data[len(data) // 2] ^= 1
+    (lake / file.path).write_bytes(data)
+    with pytest.raises(LakeCorrupt, match=table):
+        prune_lake(lake, 120, SETTINGS)
+    assert read_state(lake) == before
+    assert not list_orphans(lake, before)
+
+
+def test_a_lake_that_was_never_pruned_is_written_as_before(lake: Path) -> None:
+    entries = {name: data for name, data in file_bytes(lake).items() if name.endswith(".json")}
+    assert entries
+    assert not any(b'"pruned"' in data or b'"format"' in data for data in entries.values())
+    prune_lake(lake, 120, SETTINGS)
+    number = read_state(lake).number
+    entry = msgspec.json.decode((lake / f"_log/{number}.json").read_bytes())
+    assert entry["format"] == 2
+    assert read_commit(lake, number)[0].pruned == ((1, 119),)
+
+
+def test_an_export_of_all_brings_the_baseline(lake: Path, tmp_path: Path) -> None:
+    prune_lake(lake, 120, SETTINGS)
+    export_lake(lake, tmp_path / "whole")
+    import_piece(tmp_path / "whole", tmp_path / "copy")
+    state, copy = read_state(lake), read_state(tmp_path / "copy")
+    assert set(copy.files) == set(state.files)
+    assert (copy.pruned, copy.ranges, copy.segments) == (state.pruned, state.ranges, state.segments)
+    assert import_piece(tmp_path / "whole", tmp_path / "copy").commits == 0
+
+
+def test_an_export_of_days_leaves_the_baseline(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    make_days(lake)
+    prune_lake(lake, "2024-01-04", SETTINGS)
+    export_lake(lake, tmp_path / "piece", parse_days("2024-01-05..2024-01-06"))
+    import_piece(tmp_path / "piece", tmp_path / "copy")
+    assert read_state(tmp_path / "copy").ranges == ((26, 35),)
+    assert read_state(tmp_path / "copy").pruned_ranges == ()
+
+
+def test_a_baseline_that_no_lake_has_is_refused(lake: Path, tmp_path: Path) -> None:
+    prune_lake(lake, 120, SETTINGS)
+    export_lake(lake, tmp_path / "whole")
+    from tonlake.lake.storage.storage import open_storage  # noqa: PLC0415
+    from tonlake.lake.transfer.manifest import encode_manifest, read_manifest  # noqa: PLC0415
+
+    manifest = read_manifest(open_storage(tmp_path / "whole"))
+    assert manifest is not None
+    for pruned in ((), ((1, 120),), ((0, 119),), ((5, 3),)):
+        changed = msgspec.structs.replace(manifest, pruned=pruned)
+        (tmp_path / "whole" / MANIFEST).write_bytes(encode_manifest(changed))
+        with pytest.raises(PieceRefused, match=r"pruned|begins with"):
+            read_manifest(open_storage(tmp_path / "whole"))
+
+
+def cut(rows: pa.Table, sizes: Iterable[int]) -> Iterator[pa.Table]:
+    at = 0
+    for size in sizes:
+        yield rows.slice(at, size)
+        at += size
+
+
+@pytest.mark.parametrize("sizes", [(9,), (1,) * 9, (2, 3, 4), (4, 1, 4), (8, 1)])
+def test_ends_of_keys_in_pieces(sizes: tuple[int, ...]) -> None:
+    rows = pa.table({"key": [1, 1, 1, 2, 3, 3, 4, 4, 4], "at": list(range(9))})
+    newest = pa.concat_tables(keep_newest(cut(rows, sizes), ("key",)))
+    assert newest["at"].to_pylist() == [2, 3, 5, 8]
+    ends = pa.concat_tables(keep_ends(cut(rows, sizes), ("key",)))
+    assert ends["at"].to_pylist() == [0, 2, 3, 4, 5, 6, 8]
+    others = keep_newest(cut(rows, sizes), ("key",), lambda some: pa.compute.equal(some["at"], 1))
+    assert pa.concat_tables(others)["at"].to_pylist() == [1, 2, 3, 5, 8]
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(main, ["prune", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_command(lake: Path) -> None:
+    state: LogState = read_state(lake)
+    place = ("--lake", str(lake), "--before")
+    assert "masterchain blocks 1..119 would be pruned" in run(*place, "120", "--dry-run")
+    dry = msgspec.json.decode(run(*place, "120", "--dry-run", "--json"))
+    assert (dry["before"], dry["ranges"], dry["commit"]) == (120, [[1, 119]], None)
+    assert read_state(lake) == state
+    found = msgspec.json.decode(run(*place, "120", "--json"))
+    assert found["bytes_freed"] == found["bytes_before"] - found["bytes_after"] > 0
+    report = msgspec.convert({k: v for k, v in found.items() if k != "bytes_freed"}, PruneReport)
+    assert report.commit == state.number + 1
+    assert "bytes freed" in run(*place, "130")
+    assert "nothing to prune" in run(*place, "2001-01-01")
+    status = CliRunner().invoke(main, ["status", "--lake", str(lake)])
+    assert "Pruned 1..129" in status.output
+
+
+@pytest.mark.parametrize("border", ["yesterday", "0", "-5", "2026-13-01", ""])
+def test_command_refuses_what_is_no_border(lake: Path, border: str) -> None:
+    result = CliRunner().invoke(main, ["prune", "--lake", str(lake), f"--before={border}"])
+    assert result.exit_code == 2
+    assert "neither a day" in result.output
+
+
+def test_command_fails_cleanly(lake: Path) -> None:
+    result = CliRunner().invoke(main, ["prune", "--lake", str(lake), "--before", "999"])
+    assert result.exit_code == 1
+    assert "no block would stay: the lake ends with masterchain block 238" in result.output
