@@ -13,8 +13,8 @@ from tonlake.api.chain.account import find_state, find_utime, read_cells
 from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.place import (
     STATE_UNKNOWN,
-    begins_at_zero_state,
     find_configuration_seqno,
+    knows_since_zero_state,
     name_ranges,
 )
 from tonlake.api.errors import LiteServerError, ResultDeep
@@ -169,7 +169,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
         raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
     missing = sorted(named - libraries.keys())
     seqno = state.master["seqno"]
-    if outcome.exit_code == CELL_UNDERFLOW and missing and not begins_at_zero_state(call, seqno):
+    if outcome.exit_code == CELL_UNDERFLOW and missing and not knows_since_zero_state(call, seqno):
         raise LiteServerError(
             f"{STATE_UNKNOWN}: {name_ranges(call)}, and library {missing[0].hex()}, "
             f"which {state.address} needs, was not published in that range up to {seqno}"

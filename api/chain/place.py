@@ -93,7 +93,12 @@ def find_configuration_seqno(master: Row) -> int:
 
 def begins_at_zero_state(call: Call, mc_seqno: int) -> bool:
     """Tell whether the lake has everything from the zero state to a masterchain block."""
-    first, last = call.reader.snapshot.ranges[0]
+    return _is_unbroken(call, call.reader.snapshot.ranges[0], mc_seqno)
+
+
+def _is_unbroken(call: Call, oldest: tuple[int, int], mc_seqno: int) -> bool:
+    """Tell whether a range, the oldest, reaches from the zero state to a masterchain block."""
+    first, last = oldest
     return (
         first <= 1
         and mc_seqno <= last
@@ -101,9 +106,18 @@ def begins_at_zero_state(call: Call, mc_seqno: int) -> bool:
     )
 
 
+def knows_since_zero_state(call: Call, mc_seqno: int) -> bool:
+    """Tell whether the lake has every account's state at a masterchain block.
+
+    That of a pruned lake may have, without all that led to it.
+    """
+    return _is_unbroken(call, call.reader.snapshot.known_ranges[0], mc_seqno)
+
+
 def find_range_start(call: Call, mc_seqno: int) -> int:
-    """Return the first seqno of the unbroken range that a masterchain block lies in."""
-    return max(first for first, _last in call.reader.snapshot.ranges if first <= mc_seqno)
+    """Return the first seqno from which on no change of a state is missing up to a block."""
+    known = call.reader.snapshot.known_ranges
+    return max(first for first, _last in known if first <= mc_seqno)
 
 
 def name_ranges(call: Call) -> str:

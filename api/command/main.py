@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MODULES = {
     "classify": "tonlake.ingest.command.action",
     "compact": "tonlake.lake.command.compact",
+    "prune": "tonlake.lake.command.prune",
     "config": "tonlake.api.command.loading",
     "decode": "tonlake.api.command.decode",
     "demo": "tonlake.api.command.demo",

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from tonlake.api.explorer.sentence import WrittenAction
     from tonlake.api.v3.layout.block import Block
     from tonlake.lake.command.status import Status
-    from tonlake.lake.log.state import DataFile, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import DataFile
     from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tonlake.lake.log.state import Commit, DataFile, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import Commit, DataFile
 
 Row = dict[str, Any]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tonlake.api.stream.event import Event
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.trace import Trace
-    from tonlake.lake.log.state import Range
+    from tonlake.lake.log.ranges import Range
 
 Row = dict[str, Any]
 

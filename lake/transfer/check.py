@@ -19,7 +19,8 @@ from tonlake.lake.commit.validation import is_day
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.index.builder.place import range_of, segment_path
 from tonlake.lake.log.place import path_at, read_place
-from tonlake.lake.log.state import SEGMENT_FOLDER, overlaps
+from tonlake.lake.log.ranges import overlaps
+from tonlake.lake.log.state import SEGMENT_FOLDER
 from tonlake.lake.schema import BLOCKS, TABLES
 from tonlake.lake.storage.storage import work_through
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.selection import Selection
-    from tonlake.lake.log.state import Commit, DataFile, Network, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import Commit, DataFile, Network
     from tonlake.lake.storage.storage import Storage
     from tonlake.lake.transfer.manifest import BlockRange, Manifest
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tonlake.lake.log.state import Network, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import Network
     from tonlake.lake.storage.storage import Source
 
 STAGING_FOLDER = "_pull"

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.lake.index.builder.place import range_of
-from tonlake.lake.log.state import merge_ranges, subtract_ranges
+from tonlake.lake.log.ranges import merge_ranges, subtract_ranges
 
 if TYPE_CHECKING:
     from tonlake.lake.log.selection import Selection
-    from tonlake.lake.log.state import Commit, DataFile, Range
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.state import Commit, DataFile
 
 ORIGIN = "pull"
 """Key of a commit's ``source``: the digest of the source's entry, of which it has a part."""

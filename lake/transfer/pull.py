@@ -21,7 +21,8 @@ from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection, read_selection
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, Range
+from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER
 from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.storage.web import WebFolder, is_web
 from tonlake.lake.transfer.check import check_files

@@ -77,7 +77,7 @@ def check_accounts_known(reader: Reader, unknown: Sequence[Address]) -> None:
     Raises:
         NotCovered: names the first account and what is covered.
     """
-    ranges = reader.snapshot.ranges
+    ranges = reader.snapshot.known_ranges
     complete = len(ranges) == 1 and ranges[0][0] <= 1
     if complete and any(row["is_there"] for row in reader.lasting_rows("v3/zero_state")):
         return
@@ -93,7 +93,7 @@ def is_current(reader: Reader, state: Mapping[str, Any], mc_seqno: int | None = 
 
     ``mc_seqno`` is a masterchain block that the lake covers; the newest without it.
     """
-    ranges = reader.snapshot.ranges
+    ranges = reader.snapshot.known_ranges
     at_block = ranges[-1][1] if mc_seqno is None else mc_seqno
     begin = max(first for first, _last in ranges if first <= at_block)
     return begin == ranges[0][0] or bool(state["mc_seqno"] >= begin)
@@ -126,6 +126,17 @@ def check_no_gap(
             if first is not None and first >= start and ends_inside:
                 return
     raise NotCovered(f"nothing found, and this lake covers masterchain {name_ranges(ranges)} alone")
+
+
+def check_states_known(reader: Reader) -> None:
+    """Refuse an empty list of what accounts are that may be due to a gap of the lake.
+
+    Raises:
+        NotCovered: changes of states are missing; names what is covered.
+    """
+    if describe_gaps(reader.snapshot.known_ranges) is not None:
+        covered = name_ranges(reader.snapshot.ranges)
+        raise NotCovered(f"nothing found, and this lake covers masterchain {covered} alone")
 
 
 def check_utime(reader: Reader, first: int | None, last: int | None) -> None:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_gap, name_ranges
+from tonlake.api.v3.page.coverage import check_mc_seqno, check_states_known, name_ranges
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import INTERFACES
 
@@ -55,7 +55,7 @@ def read_contracts(
     rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
     if not rows and not filters.get("offset") and not _are_known(call, addresses):
         _check_all_searched(call)
-        check_no_gap(call.reader)
+        check_states_known(call.reader)
     return rows
 
 
@@ -142,7 +142,7 @@ def _are_known(call: Call, addresses: Sequence[Address]) -> bool:
     """Return whether the lake has the newest states of all these accounts."""
     if not addresses:
         return False
-    newest = call.reader.snapshot.ranges[-1][0]
+    newest = call.reader.snapshot.known_ranges[-1][0]
     found = read_accounts(call, addresses)
     known = len(found) == len(set(addresses))
     return known and all(row["mc_seqno"] >= newest for row in found.values())

@@ -127,6 +127,17 @@ class SpanPage(SortedPage, frozen=True, kw_only=True):
         listed = {name: getattr(self, name) for name in names}
         return listed | {"limit": self.limit or 0, "offset": self.offset or 0}
 
+    def check_spans(self, reader: Reader) -> None:
+        """Refuse spans of time or logical time of which the lake covers nothing.
+
+        Raises:
+            NotCovered: names what is covered.
+        """
+        utime, lt = (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
+        if {*utime, *lt} != {None}:
+            check_utime(reader, *utime)
+            check_lt(reader, *lt)
+
     def check_covered(self, reader: Reader, *, may_lie_in_gap: bool = True) -> None:
         """Refuse an empty result that the lake may owe to missing blocks.
 
@@ -135,8 +146,7 @@ class SpanPage(SortedPage, frozen=True, kw_only=True):
                 ``may_lie_in_gap`` of it.
         """
         utime, lt = (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
-        check_utime(reader, *utime)
-        check_lt(reader, *lt)
+        self.check_spans(reader)
         if may_lie_in_gap and not self.offset:
             check_no_gap(reader, utime=utime, lt=lt)
 
@@ -175,6 +185,8 @@ def operation(
         call = open_call(request, arguments)
         if gaps := describe_gaps(call.reader.snapshot.ranges):
             call.warn(gaps)
+        if call.reader.snapshot.state.last_pruned and isinstance(query, SpanPage):
+            query.check_spans(call.reader)  # a few transactions from before are there
         answered = answer(call, query)
         if pages:
             _name_next_page(call, query, answered)

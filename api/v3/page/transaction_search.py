@@ -41,7 +41,16 @@ class TransactionsQuery(SpanPage, frozen=True, kw_only=True):
 
 
 def find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
-    """Return ``hash`` and ``lt`` of the page that was asked for, in its order."""
+    """Return ``hash`` and ``lt`` of the page that was asked for, in its order.
+
+    Raises:
+        NotCovered: the lake does not cover the block that was asked for.
+    """
+    if query.mc_seqno is not None:
+        check_mc_seqno(call.reader, query.mc_seqno)
+    if query.seqno is not None and call.reader.snapshot.state.last_pruned:
+        # Of pruned blocks a few transactions are there.
+        check_seqno(call.reader, query.workchain, query.shard, query.seqno)
     return _find_keys_by_hash(call, query) if query.hash else _find_keys(call, query)
 
 
@@ -125,8 +134,6 @@ def check_covered(call: Call, query: TransactionsQuery) -> None:
     Raises:
         NotCovered: the lake covers nothing of what was asked for.
     """
-    if query.mc_seqno is not None:
-        check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
     utime, lt = (query.start_utime, query.end_utime), (query.start_lt, query.end_lt)

@@ -173,8 +173,16 @@ def _find(call: Call, query: ActionsQuery) -> list[Row]:
     check_classified(call, is_empty=not rows)
     if not rows:
         is_open = query.mc_seqno is None and query.cursor is None
+        is_open = is_open and not _are_complete(reader, query.trace_id)
         query.check_covered(reader, may_lie_in_gap=is_open)
     return rows
+
+
+def _are_complete(reader: Reader, trace_ids: Sequence[bytes]) -> bool:
+    """Return whether the lake has all of some traces, at least one: they have no other actions."""
+    unique = list(dict.fromkeys(trace_ids))
+    found = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique)) if unique else []
+    return bool(found) and [row["state"] for row in found] == ["complete"] * len(unique)
 
 
 def _ask(call: Call, query: ActionsQuery) -> list[Row]:
