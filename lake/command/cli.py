@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -45,6 +44,7 @@ from tonlake.lake.transfer.remote import open_to_ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     import pyarrow as pa
 

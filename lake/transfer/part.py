@@ -10,8 +10,8 @@ from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.ranges import merge_ranges, subtract_ranges
 
 if TYPE_CHECKING:
-    from tonlake.lake.log.selection import Selection
     from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.selection import Selection
     from tonlake.lake.log.state import Commit, DataFile
 
 ORIGIN = "pull"

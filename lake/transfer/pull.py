@@ -18,10 +18,10 @@ from tonlake.lake.errors import CommitConflict, LakeCorrupt, PieceRefused, Sourc
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock, make_folder, write_file
 from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection, read_selection
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER
 from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.storage.web import WebFolder, is_web
