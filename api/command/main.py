@@ -25,6 +25,7 @@ MODULES = {
     "fetch-metadata": "tonlake.ingest.command.metadata",
     "import": "tonlake.ingest.command.transfer",
     "ingest": "tonlake.ingest.command.ingest",
+    "ingest-state": "tonlake.ingest.command.state",
     "key": "tonlake.api.access.cli",
     "query": "tonlake.queries.cli",
     "pull": "tonlake.lake.command.pull",

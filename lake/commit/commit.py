@@ -32,6 +32,7 @@ from tonlake.lake.log.disk import (
     write_temporary,
 )
 from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.network import Network, join_networks
 from tonlake.lake.log.place import Derivation, Derive, NewFile, Place, derive_nothing
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
@@ -40,10 +41,8 @@ from tonlake.lake.log.state import (
     Commit,
     DataFile,
     LogState,
-    Network,
     checkpoint_name,
     entry_name,
-    join_networks,
     list_log,
 )
 from tonlake.lake.settings import LakeSettings

@@ -6,6 +6,7 @@ import tempfile
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
 
 from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up, still_holds
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.log.state import Baseline, DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 
 
@@ -29,6 +30,7 @@ def commit_maintenance(
     added: Iterable[DataFile] = (),
     removed: Iterable[str] = (),
     segments: tuple[DataFile, ...] | None = None,
+    baseline: Baseline | msgspec.UnsetType = msgspec.UNSET,
 ) -> Commit:
     """Append a commit without blocks to the log; the caller holds the lock and wrote the files.
 
@@ -49,6 +51,7 @@ def commit_maintenance(
         previous=state.digest,
         has_blocks=False,
         segments=segments,
+        baseline=baseline,
     )
     kept = {segment.path for segment in (state.segments if segments is None else segments)}
     begin_grace(lake_dir, (segment.path for segment in state.segments if segment.path not in kept))
@@ -75,7 +78,10 @@ def commit_derived(
             derivation = derive(expected)
             if derivation is None:
                 return None
-            with _spool(lake_dir, derivation.files) as spooled, hold_lock(lake_dir / LOCK_FILE):
+            with (
+                spool_files(lake_dir, derivation.files) as spooled,
+                hold_lock(lake_dir / LOCK_FILE),
+            ):
                 state = read_state(lake_dir)
                 if not still_holds(expected, state):
                     continue
@@ -88,7 +94,7 @@ def commit_derived(
 
 
 @contextmanager
-def _spool(lake_dir: Path, files: Iterable[NewFile]) -> Iterator[Iterator[NewFile]]:
+def spool_files(lake_dir: Path, files: Iterable[NewFile]) -> Iterator[Iterator[NewFile]]:
     """Keep rows on disk until they are committed: those of a large lake need not fit into memory.
 
     Yields:

@@ -1,7 +1,8 @@
 """Where a data file stands: ``<table>/day=YYYY-MM-DD/<range>-<digest>.parquet``.
 
 The range is that of the masterchain blocks whose rows the file has, such as ``1-500``, or it is
-``open``: derived rows of any block that are not final, one file a table.
+``open``: derived rows of any block that are not final, one file a table. ``state-499`` has rows of
+the baseline, the whole state after a block: parts of it, several files a table.
 """
 
 from __future__ import annotations
@@ -18,19 +19,23 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
 
 _DIGEST_LETTERS = 16
-_PATH = re.compile(r"\w+/(day=\d{4}-\d\d-\d\d/(?:open|[1-9]\d*-[1-9]\d*))-[0-9a-f]+\.parquet")
+_NAME = r"day=\d{4}-\d\d-\d\d/(?:open|state-[1-9]\d*|[1-9]\d*-[1-9]\d*)"
+_PATH = re.compile(rf"\w+/({_NAME})-[0-9a-f]+\.parquet")
+_STATE = "state-"
 _DAY_AT, _RANGE_AT = len("day="), len("day=2026-11-23/")
 
 
 class Place(NamedTuple):
     """A commit's range of masterchain blocks, both ends included, and its UTC day.
 
-    The place of open rows has the range 0 to 0, and the day of the lake's last block.
+    The place of open rows has the range 0 to 0, and the day of the lake's last block. That of the
+    baseline has the one block after which the state stood, and the day of the lake's first block.
     """
 
     first: int
     last: int
     day: str
+    is_baseline: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -41,6 +46,8 @@ class Place(NamedTuple):
     def name(self) -> str:
         """What the paths of all files here have in common."""
         span = "open" if self.is_open else f"{self.first}-{self.last}"
+        if self.is_baseline:
+            span = f"{_STATE}{self.first}"
         return f"day={self.day}/{span}"
 
 
@@ -99,6 +106,9 @@ def read_place(path: str) -> Place:
 def _read_name(name: str) -> Place:
     """Return the place of a name; its files, a dozen or more, share it."""
     day, span = name[_DAY_AT : _RANGE_AT - 1], name[_RANGE_AT:]
+    if span.startswith(_STATE):
+        mc_seqno = int(span.removeprefix(_STATE))
+        return Place(mc_seqno, mc_seqno, day, is_baseline=True)
     first, _, last = span.partition("-")
     return Place(0, 0, day) if span == "open" else Place(int(first), int(last), day)
 
@@ -106,9 +116,10 @@ def _read_name(name: str) -> Place:
 def list_places(state: LogState) -> list[Place]:
     """Return the places of the commits that brought the lake's ranges, in order.
 
-    In a pruned lake the first one is that of the baseline, which ends at ``last_pruned``.
+    In a pruned lake the first one is that of what was kept, which ends at ``last_pruned``.
     """
-    return sorted(place for place in map(_read_name, state.by_place) if not place.is_open)
+    places = map(_read_name, state.by_place)
+    return sorted(place for place in places if not (place.is_open or place.is_baseline))
 
 
 def find_newest_day(state: LogState) -> str:
@@ -130,6 +141,13 @@ def list_open_files(state: LogState, *tables: str) -> list[DataFile]:
     """Return the live files of some tables whose rows are not final."""
     places = [name for name in state.by_place if name.endswith("/open")]
     return [file for name in places for file in state.by_place[name] if file.table in tables]
+
+
+def list_baseline_files(state: LogState, *tables: str) -> list[DataFile]:
+    """Return the live files of some tables of the baseline: part by part, table by table."""
+    places = [name for name in state.by_place if f"/{_STATE}" in name]
+    files = [file for name in places for file in state.by_place[name]]
+    return [file for table in tables for file in files if file.table == table]
 
 
 def list_files_between(state: LogState, first: int, last: int, *tables: str) -> list[DataFile]:

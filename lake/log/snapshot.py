@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.lake.errors import LakeCorrupt
+    from tonlake.lake.log.network import Network
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.reader import LogReader
-    from tonlake.lake.log.state import Commit, DataFile, LogState, Network, Undoing
+    from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 
 
 class Snapshot:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log import groups
 from tonlake.lake.log.envelope import read_body
+from tonlake.lake.log.network import Network, join_networks
 from tonlake.lake.log.ranges import Range, merge_ranges, subtract_ranges
 from tonlake.lake.schema import SCHEMA_VERSION
 
@@ -47,12 +48,17 @@ class DataFile(
     traces: str | None = None
 
 
-class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which network the rows come from; hashes are hex and unknown without its zero state."""
+class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole state that a lake begins with which does not begin at the zero state.
 
-    global_id: int
-    zero_state_root_hash: str | None = None
-    zero_state_file_hash: str | None = None
+    Its rows are of masterchain block ``mc_seqno``, the one before the lake's first. They were read
+    from the state after ``state_mc_seqno``, the same block or a later one, without the accounts
+    that blocks of the lake had touched by then. ``accounts`` is ``all`` or ``active``.
+    """
+
+    mc_seqno: int
+    state_mc_seqno: int
+    accounts: str
 
 
 class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,6 +70,7 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     of the blocks which are no part of the chain any more and are gone from here on. ``segments``
     are all index segments from this commit on, or None where they stay as they are. ``pruned`` are
     all ranges that are pruned from this commit on; it is written by a commit that changes them.
+    ``baseline`` is what the commit brought as that.
     """
 
     number: int
@@ -82,6 +89,7 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     segments: tuple[DataFile, ...] | None = msgspec.field(default=None, name="runs")
     undone: bool = False
     pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
+    baseline: Baseline | msgspec.UnsetType = msgspec.UNSET
 
 
 class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,6 +115,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     segments: tuple[DataFile, ...] = msgspec.field(default=(), name="runs")
     undoings: tuple[Undoing, ...] = ()
     pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
+    baseline: Baseline | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def pruned_ranges(self) -> tuple[Range, ...]:
@@ -120,8 +129,9 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
 
     @property
     def known_ranges(self) -> tuple[Range, ...]:
-        """Ranges whose changes the states of accounts have: pruned ones, and those of the lake."""
-        return merge_ranges((*self.pruned_ranges, *self.ranges))
+        """Ranges that the states of accounts rest on: pruned, the baseline's block, the lake's."""
+        at = () if self.baseline is msgspec.UNSET else ((self.baseline.mc_seqno,) * 2,)
+        return merge_ranges((*self.pruned_ranges, *at, *self.ranges))
 
     @cached_property
     def by_table(self) -> groups.Groups:
@@ -142,7 +152,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             return self
         removed, added = groups.sum_changes(commit for commit, _digest in entries)
         ranges, undoings, network = self.ranges, self.undoings, self.network
-        segments, pruned = self.segments, self.pruned
+        segments, pruned, baseline = self.segments, self.pruned, self.baseline
         for commit, _digest in entries:
             span = commit.first_mc_seqno, commit.last_mc_seqno
             if commit.has_blocks:
@@ -155,6 +165,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
                 ranges = subtract_ranges(ranges, pruned)
             network = join_networks(network, commit.network)
             segments = segments if commit.segments is None else commit.segments
+            baseline = baseline if commit.baseline is msgspec.UNSET else commit.baseline
         state = LogState(
             number=entries[-1][0].number,
             digest=entries[-1][1],
@@ -164,6 +175,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             segments=segments,
             undoings=undoings,
             pruned=pruned,
+            baseline=baseline,
         )
         names = {"by_table": groups.name_table, "by_place": groups.name_place}
         for name in names.keys() & self.__dict__:
@@ -172,24 +184,6 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         return state
 
 
-def join_networks(known: Network | None, new: Network | None) -> Network | None:
-    """Return what both know together.
-
-    Raises:
-        NetworkMismatch: they are two networks.
-    """
-    if known is None or new is None:
-        return known or new
-    joined = {}
-    for name in Network.__struct_fields__:
-        old_value, new_value = getattr(known, name), getattr(new, name)
-        if None not in (old_value, new_value) and old_value != new_value:
-            raise NetworkMismatch(
-                f"the lake has {name} {old_value} and the rows have {new_value}: "
-                "rows of another network need a lake of their own"
-            )
-        joined[name] = new_value if old_value is None else old_value
-    return Network(**joined)
 
 
 def entry_name(number: int) -> str:

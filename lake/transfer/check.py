@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
     from pyarrow.fs import FileInfo
 
+    from tonlake.lake.log.network import Network
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.selection import Selection
-    from tonlake.lake.log.state import Commit, DataFile, Network
+    from tonlake.lake.log.state import Commit, DataFile
     from tonlake.lake.storage.storage import Storage
     from tonlake.lake.transfer.manifest import BlockRange, Manifest
 

@@ -11,10 +11,11 @@ import msgspec
 from tonlake.lake.commit.commit import append_commit, check_not_pruned
 from tonlake.lake.errors import PieceRefused, RangeOverlap
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock, make_folder
+from tonlake.lake.log.network import join_networks
 from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.state import LOG_FOLDER, Commit, join_networks
+from tonlake.lake.log.state import LOG_FOLDER, Commit
 from tonlake.lake.schema import (
     OPEN_EDGES,
     TRACES,

@@ -16,9 +16,10 @@ import msgspec
 
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.log.envelope import Envelope, encode_entry
+from tonlake.lake.log.network import Network
 from tonlake.lake.log.place import Place, is_open, read_place
 from tonlake.lake.log.ranges import Range
-from tonlake.lake.log.state import DataFile, Network
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.transfer.check import check_manifest
 

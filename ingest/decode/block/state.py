@@ -87,8 +87,18 @@ def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
 def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:
     """Yield the entries of ShardAccounts by account; what a Merkle update prunes is left out."""
     for key, value in _iter_descriptions(tree, cell):
-        account_cell, last_hash = value.load_ref(), value.load_bytes(32)
-        yield ShardAccount(key.to_bytes(32, "big"), account_cell, value.load_uint(64), last_hash)
+        yield _load_account(key, value)
+
+
+def load_leaf(key: int, leaf: CellSlice) -> ShardAccount:
+    """Read a leaf of ShardAccounts behind its label: the augmentation, and account_descr$_."""
+    _skip_balance(leaf)
+    return _load_account(key, leaf)
+
+
+def _load_account(key: int, value: CellSlice) -> ShardAccount:
+    account_cell, last_hash = value.load_ref(), value.load_bytes(32)
+    return ShardAccount(key.to_bytes(32, "big"), account_cell, value.load_uint(64), last_hash)
 
 
 def find_accounts(tree: CellTree, cell: int) -> dict[int, int]:
@@ -104,9 +114,13 @@ def _iter_descriptions(tree: CellTree, cell: int) -> Iterator[tuple[int, CellSli
     if root is None:
         return
     for key, value in iter_hashmap(tree, root, ACCOUNT_BITS, skip_pruned=True):
-        value.load_uint(5)  # DepthBalanceInfo.split_depth:(#<= 30)
-        skip_currencies(value)
+        _skip_balance(value)
         yield key, value
+
+
+def _skip_balance(value: CellSlice) -> None:
+    value.load_uint(5)  # DepthBalanceInfo.split_depth:(#<= 30)
+    skip_currencies(value)
 
 
 def read_libraries(tree: CellTree, state: ShardState) -> int | None:

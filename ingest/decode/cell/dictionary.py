@@ -66,12 +66,12 @@ def iter_hashmap_slice(
 def load_label(node: CellSlice, key_left: int, key: int) -> tuple[int, int]:
     """Take HmLabel off ``node``; return the key with the label appended, and its bits left."""
     value, left = node.bits()
-    key, key_left, end = _read_label(value, left, key_left, key)
+    key, key_left, end = read_label(value, left, key_left, key)
     node.skip(left - end)
     return key, key_left
 
 
-def _read_label(value: int, left: int, key_left: int, key: int) -> tuple[int, int, int]:
+def read_label(value: int, left: int, key_left: int, key: int) -> tuple[int, int, int]:
     """Read HmLabel with ``left`` bits of the cell to go; return key, its bits left, and the place.
 
     hml_short$0 unary length, hml_long$10 and hml_same$11 with a length of bit_length(key_left)
@@ -123,7 +123,7 @@ def _walk(
         has_label = not head[1] or head[2] >= _LABEL_OF_NOTHING
         if has_label or is_exotic or not key_left:
             value, left = tree.bits(cell)
-            key, key_left, left = _read_label(value, left, key_left, key)
+            key, key_left, left = read_label(value, left, key_left, key)
             if not key_left:
                 yield key, CellSlice.at(tree, cell, value, left)
                 continue

@@ -26,7 +26,14 @@ from tonlake.ingest.derive.contract.world import CellCache, Network, World
 from tonlake.ingest.derive.spread import HERE
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.file.rows import read_rows
-from tonlake.lake.log.place import Derivation, NewFile, list_places, read_place
+from tonlake.lake.log.place import (
+    Derivation,
+    NewFile,
+    list_baseline_files,
+    list_files_between,
+    list_places,
+    read_place,
+)
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
@@ -99,7 +106,8 @@ class ContractFinder:
         Raises:
             LakeCorrupt: a file that is needed is damaged.
         """
-        found = self._derive(state, rows, place.first)
+        # Accounts of the baseline know each other from the lake, and its block is before the first.
+        found = self._derive(state, rows, place.first + place.is_baseline)
         files = [NewFile(name, place, table) for name, table in sorted(found.items())]
         return Derivation(files, frozenset())
 
@@ -219,20 +227,42 @@ def rederive_contracts(
         LakeCorrupt: a base file is damaged.
     """
     base = {place: files for place, files in _list_base(state).items() if scope.covers(place)}
+    baseline = _list_baseline(state, scope)
     old = frozenset(
         file.path
         for file in state.files
-        if file.table in _DERIVED and read_place(file.path) in base
+        if file.table in _DERIVED and ((at := read_place(file.path)) in base or at in baseline)
     )
-    return Derivation(_rederive_ranges(lake_dir, state, settings, base, scope.on_range), old)
+    parts = [(at, files) for at, several in baseline.items() for files in several]
+    parts += base.items()
+    return Derivation(_rederive_ranges(lake_dir, state, settings, parts, scope.on_range), old)
+
+
+def _list_baseline(state: LogState, scope: Scope) -> dict[Place, list[list[DataFile]]]:
+    """Return the parts of the baseline, each of one file of account states and one of cells.
+
+    Cells that stand in another part are found in the lake. The lake's first blocks show the global
+    version.
+    """
+    states, cells = (
+        list_baseline_files(state, table.name) for table in (ACCOUNT_STATES, STATE_CELLS)
+    )
+    places = [place for file in states[:1] if scope.covers(place := read_place(file.path))]
+    blocks = [
+        file
+        for place in places
+        for file in list_files_between(state, place.first + 1, place.first + 1, BLOCKS.name)[:1]
+    ]
+    parts = [[file, *cells[at : at + 1], *blocks] for at, file in enumerate(states)]
+    return dict.fromkeys(places, parts)
 
 
 def _list_base(state: LogState) -> dict[Place, list[DataFile]]:
     """Return the files of base rows of the ranges that have blocks."""
     found: dict[Place, list[DataFile]] = {place: [] for place in list_places(state)}
     for file in state.files:
-        if file.table in _BASE:
-            found[read_place(file.path)].append(file)
+        if file.table in _BASE and (place := read_place(file.path)) in found:
+            found[place].append(file)
     return {
         place: files
         for place, files in found.items()
@@ -244,14 +274,14 @@ def _rederive_ranges(
     lake_dir: Path,
     state: LogState,
     settings: IngestSections,
-    base: dict[Place, list[DataFile]],
+    parts: Sequence[tuple[Place, list[DataFile]]],
     on_range: Callable[[int, int], None],
 ) -> Iterator[NewFile]:
     with (
         closing(CellFinder(lake_dir, settings)) as cells,
         closing(ContractFinder(lake_dir, settings, cells)) as finder,
     ):
-        for done, (place, files) in enumerate(base.items(), 1):
+        for done, (place, files) in enumerate(parts, 1):
             rows = {file.table: read_rows(lake_dir, file) for file in files}
             yield from finder(state, rows, place).files
-            on_range(done, len(base))
+            on_range(done, len(parts))

@@ -43,7 +43,7 @@ from tonlake.ingest.source.node.tl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 
 class FrozenStore(Store):
@@ -166,6 +166,24 @@ class CellDb:
         """Return a cell, or None: then the state it belonged to was deleted, or is unknown."""
         value = self._store.get(cell_hash)
         return None if value is None else read_cell_record(cell_hash, value)
+
+    def fetch(self, hashes: Collection[bytes]) -> dict[bytes, tuple[bytes, list[bytes]]]:
+        """Return cells as ``state_cells`` has them: descriptors with data, and child hashes.
+
+        Raises:
+            SourceError: one is missing or damaged.
+        """
+        keys = sorted(hashes)
+        found = {}
+        for key, value in zip(keys, self._store.get_many(keys), strict=True):
+            if value is None:
+                raise SourceError(
+                    f"{NAME}: cell {key.hex()} is missing: the node has deleted the state it"
+                    " belonged to, or the store is damaged"
+                )
+            record = read_cell_record(key, value)
+            found[key] = record.body, record.children
+        return found
 
     def find_state(self, block_id: BlockId) -> StateEntry | None:
         """Return the state after a block; None if the node has deleted it or never had it."""

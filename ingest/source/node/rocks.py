@@ -69,6 +69,12 @@ class Store:
             value: bytes | None = self._opened().get(key)
         return value
 
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys, None for each that is not there."""
+        with self._named_errors():
+            values: list[bytes | None] = self._opened().get(keys)
+        return values
+
     def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield keys that begin with ``prefix`` and their values, in order of keys."""
         with self._named_errors():

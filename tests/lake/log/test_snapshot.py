@@ -15,9 +15,10 @@ from tests.lake.rows import commit_rows
 from tonlake.lake.duck.connection import connect, find_damage_behind
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log import digest
+from tonlake.lake.log.network import Network
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import Network, read_state
+from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:

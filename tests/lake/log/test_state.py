@@ -15,13 +15,12 @@ from tests.lake.rows import commit_rows
 from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, NetworkMismatch, SnapshotNotFound
 from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.network import Network, join_networks
 from tonlake.lake.log.ranges import merge_ranges, overlaps
 from tonlake.lake.log.state import (
     Commit,
     DataFile,
     LogState,
-    Network,
-    join_networks,
     list_log,
     read_checkpoint,
     read_commit,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
-from tonlake.lake.log.state import Network
+from tonlake.lake.log.network import Network
 from tonlake.lake.storage.storage import open_storage
 from tonlake.lake.transfer.export import export_lake
 from tonlake.lake.transfer.importing import import_piece

@@ -9,7 +9,8 @@ import pytest
 
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.lake.errors import LakeCorrupt, NetworkMismatch, PieceRefused, RangeOverlap
-from tonlake.lake.log.state import Network, read_state
+from tonlake.lake.log.network import Network
+from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.transfer.export import describe_piece, export_lake

@@ -1,0 +1,128 @@
+"""The command ``tonlake ingest-state``: all accounts as they were when a lake begins."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressBar
+
+from tonlake.ingest.errors import IngestError
+from tonlake.ingest.run.baseline import BaselineProgress, BaselineReport, ingest_state
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.node.celldb import open_celldb
+from tonlake.ingest.source.node.source import open_node
+from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
+from tonlake.lake.index.builder.rebuild import rebuild_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --range=-1000:
+  tonlake ingest-state --node /var/ton-work/db --lake mainnet.lake
+  tonlake ingest-state --node /var/ton-work/db --lake mainnet.lake --at 40000000
+  tonlake ingest-state --node /var/ton-work/db --lake mainnet.lake --accounts active
+
+The state is that after the block before the lake's first; where the node has deleted it, that of
+the newest block it still has: accounts that the lake's blocks had not touched by then were the
+same before. Every cell is checked by its hash, from the state hash that the block names. The same
+command again completes what was stopped.
+"""
+
+
+@click.command("ingest-state", epilog=EXAMPLES)
+@click.option(
+    "--node",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="Database folder of a TON node (read only).",
+)
+@click.option("--lake", type=LAKE_FOLDER, required=True, help="Folder of the lake.")
+@click.option(
+    "--at", type=click.IntRange(min=1), help="Masterchain block after which the state is read."
+)
+@click.option(
+    "--accounts",
+    type=click.Choice(["all", "active"]),
+    default="all",
+    show_default=True,
+    help="Which accounts: active leaves out those without code.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def ingest_state_command(
+    *, node: Path, lake: Path, at: int | None, accounts: str, as_json: bool
+) -> None:
+    """Bring the accounts into a lake that its blocks have not touched: its baseline.
+
+    A lake that begins in the middle of the chain knows no others. It must have blocks already.
+    """
+    with failing_cleanly():
+        try:
+            report = bring_baseline(node, lake, at=at, only_active=accounts == "active")
+        except IngestError as error:
+            raise click.ClickException(str(error)) from error
+    print_baseline(report, as_json=as_json)
+
+
+def bring_baseline(
+    node: Path, lake: Path, *, at: int | None = None, only_active: bool = False
+) -> BaselineReport:
+    """Bring the baseline of a lake out of a node's folder, with a bar on stderr, and index it."""
+    settings = read_settings(IngestSections)
+    with (
+        closing(open_node(node)) as source,
+        closing(open_celldb(node)) as celldb,
+        _progress_bar() as show,
+    ):
+        report = ingest_state(
+            source, celldb, lake, settings, at=at, only_active=only_active, on_progress=show
+        )
+    if settings.lake.build_index:
+        rebuild_index(lake)
+    return report
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[BaselineProgress], None]]:
+    """Show a bar on stderr when that is a terminal; otherwise nothing."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("state"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[accounts]:,} accounts"),
+        TimeRemainingColumn(),
+    )
+    with ProgressBar(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("state", total=1.0, accounts=0)
+
+        def show(progress: BaselineProgress) -> None:
+            bar.update(task, completed=progress.share, accounts=progress.accounts)
+
+        yield show
+
+
+def print_baseline(report: BaselineReport, *, as_json: bool) -> None:
+    """Print what was brought, for people or as JSON for machines."""
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+        return
+    rows = ", ".join(f"{count:,} {name}" for name, count in sorted(report.rows.items()))
+    verb = "baseline" if report.is_new else "the lake has the baseline already: it is"
+    click.echo(
+        f"{verb} of masterchain {report.mc_seqno}, out of the state after"
+        f" {report.state_mc_seqno} ({report.accounts} accounts)"
+    )
+    click.echo(f"rows: {rows}")
+
+
+commands: list[click.Command] = [ingest_state_command]

@@ -1,0 +1,242 @@
+"""The baseline: all accounts as they were when a lake begins that does not begin at the zero state.
+
+An account that no block of the lake had touched until a later block was the same all the time. So
+the state after any block of the lake will do, as long as the node has it.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.ingest.assemble.chain import check_origin, masterchain_links
+from tonlake.ingest.assemble.currency import complete_states
+from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.decode.wholestate import WholeState
+from tonlake.ingest.derive.stages import STAGES, rebuild
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.source.node.shardstate import find_states, list_kept
+from tonlake.ingest.span import Scope, Span
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.commit.baseline import commit_baseline
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import list_baseline_files, list_files_between
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import Baseline, read_state
+from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tonlake.ingest.blocks import BlockSource
+    from tonlake.ingest.decode.wholestate import Fetch, Node
+    from tonlake.ingest.settings import IngestSections
+    from tonlake.ingest.source.node.celldb import CellDb
+    from tonlake.ingest.source.node.shardstate import NamedStates
+    from tonlake.lake.log.state import LogState
+
+ACCOUNTS_TOGETHER = 20_000
+"""Accounts of one part, which is in memory with all its cells: about 300 MB."""
+
+
+class BaselineReport(msgspec.Struct, frozen=True):
+    """What a run did: the block of the rows, that of the state, and the rows by table.
+
+    Without ``is_new`` the lake had the baseline already.
+    """
+
+    mc_seqno: int
+    state_mc_seqno: int
+    accounts: str
+    is_new: bool
+    rows: dict[str, int]
+
+
+class BaselineProgress(msgspec.Struct, frozen=True):
+    """Accounts read so far, and the share of the whole state that this is."""
+
+    accounts: int
+    share: float
+
+
+def ingest_state(
+    source: BlockSource,
+    celldb: CellDb,
+    lake_dir: Path,
+    settings: IngestSections,
+    *,
+    at: int | None = None,
+    only_active: bool = False,
+    on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
+) -> BaselineReport:
+    """Bring the baseline of a lake out of celldb, and detect what its accounts are.
+
+    ``at`` is the masterchain block after which the state is read. By default that is the block
+    before the lake's first; else the newest one up to the lake's first hole whose state is there.
+    Where the baseline is there already, what a run that was killed left undone is done.
+
+    Raises:
+        SourceError: no such state, it is damaged or of another chain, or the lake needs none.
+        LakeError: the lake cannot be read or written.
+    """
+    state = read_state(lake_dir)
+    is_new = isinstance(state.baseline, msgspec.UnsetType)
+    if is_new:
+        named = choose_states(source, celldb, lake_dir, state, at)
+        accounts = "active" if only_active else "all"
+        baseline = Baseline(state.ranges[0][0] - 1, named.mc_seqno, accounts)
+        with closing(_Parts(celldb.fetch, lake_dir, state, settings, baseline)) as parts:
+            rows = parts.read(named, on_progress)
+            commit_baseline(lake_dir, state, baseline, rows, settings.lake)
+        state = read_state(lake_dir)
+    found = state.baseline
+    if isinstance(found, msgspec.UnsetType) or at not in {None, found.state_mc_seqno}:
+        raise SourceError(f"{lake_dir}: the lake has another baseline already: {found}")
+    _derive(lake_dir, state, found, settings)
+    return _report(read_state(lake_dir), found, is_new=is_new)
+
+
+def choose_states(
+    source: BlockSource, celldb: CellDb, lake_dir: Path, state: LogState, at: int | None
+) -> NamedStates:
+    """Return which states a lake's baseline is read from; see ``ingest_state``."""
+    first, last = state.ranges[0]
+    if first <= 1:
+        raise SourceError(f"{lake_dir}: the lake begins with block 1, so it needs no other state")
+    check_origin(source, lake_dir, state, Span(first, last))
+    if at is not None and not first - 1 <= at <= last:
+        raise SourceError(
+            f"{lake_dir}: the state after masterchain block {at} cannot be used: it must be that of"
+            f" {first - 1}, the block before the lake's first, up to {last}"
+        )
+    kept = list_kept(celldb, first - 1, last)
+    before = [seqno for seqno in kept if seqno == first - 1]
+    named = find_states(source, celldb, before + kept if at is None else [at])
+    if named is None:
+        raise SourceError(
+            f"the node has no whole state after masterchain block {at or f'{first - 1} to {last}'}"
+            " together with the blocks that name it"
+            + (f"; celldb has states of {kept[-1]} to {kept[0]}" if kept else "")
+        )
+    _check_chain(lake_dir, state, named)
+    return named
+
+
+def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
+    """Make sure that the block whose states are read is one of the lake's chain."""
+    first = state.ranges[0][0]
+    at = max(first, named.mc_seqno)
+    (file, *_) = list_files_between(state, at, at, BLOCKS.name)
+    link = masterchain_links(read_rows(lake_dir, file))[at]
+    ours = link.root_hash if at == named.mc_seqno else link.prev_root_hash
+    if ours != named.root_hash:
+        raise SourceError(
+            f"masterchain block {named.mc_seqno} of the node is {named.root_hash.hex()}, and that"
+            f" of the lake's chain {ours.hex()}: this node follows another chain"
+        )
+
+
+class _Parts:
+    """Reads the rows of a baseline part by part; close it when done."""
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        lake_dir: Path,
+        state: LogState,
+        settings: IngestSections,
+        baseline: Baseline,
+    ) -> None:
+        self._fetch = fetch
+        self._baseline = baseline
+        tables = [ACCOUNT_STATES.name, CONFIG_PARAMS.name, LIBRARIES.name]
+        self._lake = connect(Snapshot(lake_dir, state), settings.lake, tables=tables)
+
+    def close(self) -> None:
+        """Close the lake."""
+        self._lake.close()
+
+    def read(
+        self, named: NamedStates, on_progress: Callable[[BaselineProgress], None]
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the rows of all shards by table: accounts in their order, then the rest."""
+        count, shards = 0, len(named.state_hashes)
+        for number, root_hash in enumerate(named.state_hashes):
+            state = WholeState(self._fetch, root_hash)
+            leaves = state.iter_accounts()
+            while part := list(islice(leaves, ACCOUNTS_TOGETHER)):
+                yield from self._read_accounts(state, part)
+                count += len(part)
+                done = number + state.measure_share(part[-1])
+                on_progress(BaselineProgress(count, done / shards))
+            if state.workchain == MASTERCHAIN:
+                yield from self._read_network(state, named.key_seqno)
+
+    def _read_accounts(self, state: WholeState, part: list[Node]) -> Iterator[tuple[str, pa.Table]]:
+        touched = self._find_touched(state.workchain, part)
+        yield from state.decode_accounts(
+            part,
+            self._baseline.mc_seqno,
+            touched,
+            only_active=self._baseline.accounts == "active",
+        ).items()
+
+    def _find_touched(self, workchain: int, part: list[Node]) -> set[bytes]:
+        """Return the accounts of a part that blocks of the lake had touched by then."""
+        if self._baseline.state_mc_seqno == self._baseline.mc_seqno:
+            return set()
+        ends = (part[0].key << part[0].bits_left, (part[-1].key + 1 << part[-1].bits_left) - 1)
+        first, last = (end.to_bytes(32, "big") for end in ends)
+        return {
+            account
+            for (account,) in self._ask(
+                "select distinct account from account_states where workchain = $workchain "
+                "and account between $first and $last and mc_seqno <= $until",
+                workchain=workchain,
+                first=first,
+                last=last,
+            )
+        }
+
+    def _read_network(self, state: WholeState, key_seqno: int) -> Iterator[tuple[str, pa.Table]]:
+        """Yield configuration and libraries, as far as they were the same before the lake."""
+        if not self._ask("select 1 from config_params where mc_seqno <= $until limit 1"):
+            yield from state.decode_config(key_seqno).items()
+        known = {
+            library
+            for (library,) in self._ask("select hash from libraries where mc_seqno <= $until")
+        }
+        yield from state.decode_libraries(self._baseline.mc_seqno, known).items()
+
+    def _ask(self, sql: str, **values: object) -> list[tuple[bytes]]:
+        until = self._baseline.state_mc_seqno
+        return self._lake.execute(sql, {**values, "until": until}).fetchall()
+
+
+def _derive(lake_dir: Path, state: LogState, baseline: Baseline, settings: IngestSections) -> None:
+    """Derive what follows from the baseline: contracts of its accounts, and what came after.
+
+    A stage that has done so before commits nothing.
+    """
+    within = [Span(*held) for held in state.held if held[1] >= baseline.mc_seqno]
+    with closing(CellFinder(lake_dir, settings)) as cells:
+        complete_states(lake_dir, settings.lake, cells, within)
+    for stage in STAGES:
+        if stage.follows_earlier and stage.enabled(settings):
+            rebuild(stage.name, lake_dir, settings, Scope(within=within))
+
+
+def _report(state: LogState, baseline: Baseline, *, is_new: bool) -> BaselineReport:
+    rows: dict[str, int] = {}
+    for file in list_baseline_files(state, *TABLES):
+        rows[file.table] = rows.get(file.table, 0) + file.rows
+    return BaselineReport(
+        baseline.mc_seqno, baseline.state_mc_seqno, baseline.accounts, is_new, rows
+    )
