@@ -13,7 +13,7 @@ from tonlake.api.chain.place import (
     STATE_UNKNOWN,
     find_master,
     find_range_start,
-    knows_since_zero_state,
+    knows_every_account,
     list_ancestors,
     name_ranges,
 )
@@ -70,7 +70,7 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
     row = _read_state(call, address, seqno)
     # A row from before a hole may be out of date, and a missing one proves nothing.
     known = row is not None and row["mc_seqno"] >= find_range_start(call, seqno)
-    if not known and not knows_since_zero_state(call, seqno):
+    if not known and not knows_every_account(call, seqno):
         raise LiteServerError(
             f"{STATE_UNKNOWN}: {name_ranges(call)}, "
             f"and there is no transaction of {address} in that range up to {seqno}"

@@ -14,7 +14,7 @@ from tonlake.api.chain.cells import read_cell_trees
 from tonlake.api.chain.place import (
     STATE_UNKNOWN,
     find_configuration_seqno,
-    knows_since_zero_state,
+    knows_every_account,
     name_ranges,
 )
 from tonlake.api.errors import LiteServerError, ResultDeep
@@ -169,7 +169,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
         raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
     missing = sorted(named - libraries.keys())
     seqno = state.master["seqno"]
-    if outcome.exit_code == CELL_UNDERFLOW and missing and not knows_since_zero_state(call, seqno):
+    if outcome.exit_code == CELL_UNDERFLOW and missing and not knows_every_account(call, seqno):
         raise LiteServerError(
             f"{STATE_UNKNOWN}: {name_ranges(call)}, and library {missing[0].hex()}, "
             f"which {state.address} needs, was not published in that range up to {seqno}"

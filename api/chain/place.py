@@ -106,12 +106,15 @@ def _is_unbroken(call: Call, oldest: tuple[int, int], mc_seqno: int) -> bool:
     )
 
 
-def knows_since_zero_state(call: Call, mc_seqno: int) -> bool:
-    """Tell whether the lake has every account's state at a masterchain block.
+def knows_every_account(call: Call, mc_seqno: int) -> bool:
+    """Tell whether an account that the lake lacks does not exist after a masterchain block.
 
-    That of a pruned lake may have, without all that led to it.
+    A pruned lake may know so without all that led to it.
     """
-    return _is_unbroken(call, call.reader.snapshot.known_ranges[0], mc_seqno)
+    snapshot = call.reader.snapshot
+    return snapshot.has_every_account(mc_seqno) or _is_unbroken(
+        call, snapshot.known_ranges[0], mc_seqno
+    )
 
 
 def find_range_start(call: Call, mc_seqno: int) -> int:

@@ -126,7 +126,7 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> 
         values: dict[str, Any] = {"names": question.names, "notes": list(dict.fromkeys(call.notes))}
         call.notes.clear()
         values |= {"snapshot": snapshot.number, "covered": snapshot.ranges}
-        values |= {"kept": question.kept}
+        values |= {"kept": question.kept, "baseline": snapshot.baseline}
         rendered = render(request, shown, values)
         # A page also depends on the colours that the reader chose, and some on the clock.
         rendered.headers["ETag"] = tag if fragment else tag_body(rendered.content)
@@ -146,7 +146,7 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
     """Return a page as an answer."""
     text = fill_template(
         shown.template,
-        {"notes": [], "snapshot": None, "covered": None, "kept": {}}
+        {"notes": [], "snapshot": None, "covered": None, "kept": {}, "baseline": None}
         | values
         | shown.values
         | {

@@ -32,6 +32,8 @@ def answer_ready(request: ApiRequest) -> Response[bytes]:
     if late is not None:
         raise ServiceUnavailableException(late)
     body = {"snapshot": snapshot.number, "masterchain_ranges": snapshot.ranges, "lag": lag}
+    if snapshot.baseline is not None:
+        body["baseline"] = snapshot.baseline
     return answer_json(msgspec.json.encode(body), call.settings.http)
 
 

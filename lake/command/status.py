@@ -13,7 +13,7 @@ from tonlake.lake.log.following import Lag, measure_lag
 from tonlake.lake.log.network import Network
 from tonlake.lake.log.ranges import Range, subtract_ranges
 from tonlake.lake.log.selection import WHOLE, Selection, read_selection
-from tonlake.lake.log.state import Commit, Undoing
+from tonlake.lake.log.state import Baseline, Commit, Undoing
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ class Status(msgspec.Struct, frozen=True):
 
     ``pruned`` are blocks that it had, of which it keeps what later ones build on.
     ``undoings`` are commits that took blocks out which are no part of the chain any more,
-    ``lag`` how far the lake is behind the node that a follower reads, as of now, and ``selection``
-    which days and tables a copy has of its source; None: it has all, or is no copy.
+    ``lag`` how far the lake is behind the node that a follower reads, as of now, ``selection``
+    which days and tables a copy has of its source; None: it has all, or is no copy. ``baseline`` is
+    the state that a lake has instead of the zero state.
     """
 
     snapshot: int
@@ -70,6 +71,7 @@ class Status(msgspec.Struct, frozen=True):
     undoings: tuple[Undoing, ...]
     lag: Lag
     selection: Selection | None = None
+    baseline: Baseline | None = None
 
 
 def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
@@ -92,6 +94,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         undoings=snapshot.undoings,
         lag=measure_lag(snapshot.lake_dir, snapshot),
         selection=None if selection == WHOLE else selection,
+        baseline=snapshot.baseline,
     )
 
 
@@ -127,6 +130,8 @@ def render_status(status: Status, console: Console) -> None:
         console.print(_describe_selection(status.selection))
     if status.pruned:
         console.print(f"Pruned {_spans(status.pruned)}")
+    if status.baseline is not None:
+        console.print(_describe_baseline(status.baseline))
     console.print(
         f"Last commit: masterchain blocks {commit.first_mc_seqno}..{commit.last_mc_seqno} "
         f"of {commit.day}"
@@ -153,6 +158,17 @@ def _describe_selection(selection: Selection) -> str:
     text = f"Partial copy: days from {first} to {last}"
     lacking = ", ".join(selection.lacking)
     return f"{text}; without the tables {lacking}" if lacking else text
+
+
+def _describe_baseline(baseline: Baseline) -> str:
+    """Return a sentence about the accounts that the lake begins with."""
+    text = f"Baseline: {baseline.accounts} accounts as of masterchain block {baseline.mc_seqno}"
+    if baseline.state_mc_seqno > baseline.mc_seqno:
+        text += (
+            f", out of the state after {baseline.state_mc_seqno}; of accounts touched until then,"
+            " states before are unknown"
+        )
+    return text
 
 
 def _describe_lag(lag: Lag) -> str:

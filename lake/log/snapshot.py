@@ -9,6 +9,8 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from tonlake.lake.errors import TableLacking
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.selection import list_lacking
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.network import Network
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.reader import LogReader
-    from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
+    from tonlake.lake.log.state import Baseline, Commit, DataFile, LogState, Undoing
 
 
 class Snapshot:
@@ -43,6 +45,7 @@ class Snapshot:
         """Ranges whose changes the states of accounts have: pruned ones as well."""
         self.network: Network | None = state.network
         self.undoings: tuple[Undoing, ...] = state.undoings
+        self.baseline: Baseline | None = None if state.baseline is UNSET else state.baseline
         self.files: dict[str, tuple[DataFile, ...]] = {
             name: state.by_table.get(name, ()) for name in TABLES
         }
@@ -68,6 +71,19 @@ class Snapshot:
     def last_mc_seqno(self) -> int:
         """Last masterchain block that the snapshot has."""
         return self.ranges[-1][1]
+
+    def has_every_account(self, mc_seqno: int) -> bool:
+        """Whether the baseline and the blocks after it show all accounts as of a block.
+
+        Where the baseline was read from a later state than its own, it can be asked from that on.
+        """
+        baseline = self.baseline
+        if baseline is None or baseline.accounts != "all":
+            return False
+        is_read = baseline.state_mc_seqno <= mc_seqno
+        return is_read and any(
+            first <= baseline.mc_seqno + 1 <= mc_seqno <= last for first, last in self.known_ranges
+        )
 
     def is_sound_until(self, now_s: float) -> bool:
         """Whether no file was found damaged, and all of them were looked at not long ago."""

@@ -69,15 +69,19 @@ def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno:
         )
 
 
-def check_accounts_known(reader: Reader, unknown: Sequence[Address]) -> None:
-    """Refuse accounts that are unknown though they may exist.
+def check_accounts_known(
+    reader: Reader, unknown: Sequence[Address], mc_seqno: int | None = None
+) -> None:
+    """Refuse accounts that are unknown though they may exist after a block, the newest by default.
 
-    It can if it has everything from the zero state on.
+    What the lake lacks does not exist if it has everything from the zero state or the baseline on.
 
     Raises:
         NotCovered: names the first account and what is covered.
     """
     ranges = reader.snapshot.known_ranges
+    if reader.snapshot.has_every_account(ranges[-1][1] if mc_seqno is None else mc_seqno):
+        return
     complete = len(ranges) == 1 and ranges[0][0] <= 1
     if complete and any(row["is_there"] for row in reader.lasting_rows("v3/zero_state")):
         return

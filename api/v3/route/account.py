@@ -111,7 +111,7 @@ def find_accounts(
     }
     unknown = sorted(set(addresses) - found.keys())
     if unknown:
-        _warn_of_unknown(call, unknown)
+        _warn_of_unknown(call, unknown, mc_seqno)
     kept = [
         (address, row)
         for address, row in found.items()
@@ -122,10 +122,10 @@ def find_accounts(
     return dict(kept[:MOST_ACCOUNTS])
 
 
-def _warn_of_unknown(call: Call, unknown: Sequence[Address]) -> None:
+def _warn_of_unknown(call: Call, unknown: Sequence[Address], mc_seqno: int | None) -> None:
     """Warn of accounts that may exist outside of the lake."""
     try:
-        check_accounts_known(call.reader, unknown)
+        check_accounts_known(call.reader, unknown, mc_seqno)
     except NotCovered as error:
         call.warn(str(error))
 

@@ -119,7 +119,7 @@ def _read_account(call: Call, query: InformationQuery) -> Row:
         check_mc_seqno(call.reader, mc_seqno)
     row = read_accounts(call, [address], mc_seqno).get(address)
     if row is None or not is_current(call.reader, row, mc_seqno):
-        check_accounts_known(call.reader, [address])
+        check_accounts_known(call.reader, [address], mc_seqno)
     return row or UNKNOWN
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rocksdict import AccessType, DBPath, DBRecoveryMode, Options, Rdict
@@ -20,7 +20,7 @@ from tonlake.ingest.errors import SourceError
 from tonlake.lake.file.regular import check_regular, read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from tonlake.ingest.source.node.scratch import Scratch
@@ -69,11 +69,11 @@ class Store:
             value: bytes | None = self._opened().get(key)
         return value
 
-    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
+    def get_many(self, keys: Iterable[bytes]) -> list[bytes | None]:
         """Return the values of keys, None for each that is not there."""
         with self._named_errors():
-            values: list[bytes | None] = self._opened().get(keys)
-        return values
+            values: Any = self._opened().get(list(keys))
+        return list(values)
 
     def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield keys that begin with ``prefix`` and their values, in order of keys."""
