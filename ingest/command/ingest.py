@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
+from msgspec import UNSET
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.node import choose_node, node_option
+from tonlake.ingest.command.state import bring_baseline, print_baseline
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.derive.recording.replay import replay_traces
@@ -28,6 +30,7 @@ from tonlake.lake.command.argument import LAKE_FOLDER, LAKE_VARIABLE
 from tonlake.lake.command.cli import read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ Examples:
 
 \b
   tonlake ingest --node /var/ton-work/db --lake mainnet.lake
-  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --range=-1000:
+  tonlake ingest --node /var/ton-work/db --lake mainnet.lake --range=-1000: --state
   tonlake ingest --node /var/ton-work/db --lake mainnet.lake --from 40000000 --to 40100000
   tonlake ingest --node /var/ton-work/db --lake mainnet.lake --follow
   tonlake ingest --packs archive/packages/arch0000 --lake old.lake
@@ -98,6 +101,11 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
 @click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
 @click.option("--to", "last", type=click.IntRange(min=1), help="Last masterchain block.")
+@click.option(
+    "--state",
+    is_flag=True,
+    help="Then also the accounts that these blocks do not touch, as ingest-state does.",
+)
 @click.option("--follow", is_flag=True, help="Go on with what a running node writes.")
 @click.option(
     "--workers",
@@ -117,6 +125,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     last: int | None,
     workers: int | None,
     follow: bool,
+    state: bool,
     as_json: bool,
 ) -> None:
     """Decode a node's blocks into the lake; its folder is only read, never written.
@@ -130,6 +139,8 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         )
     if traces is not None and any((span, first, last, workers, follow)):
         raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
+    if state and node is None:
+        raise click.UsageError("--state reads the state of a node: name it with --node DIR")
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
     keep_freed_memory()
@@ -138,11 +149,13 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         if traces is not None:
             replay_recording(traces, lake, settings, as_json=as_json)
             return
-        if follow and range_text == ":":
+        if follow and range_text == ":" and not state:
             _follow(origin, lake, settings, as_json=as_json)
         with closing(origin.open(settings)) as source:
             report = _run(origin, source, lake, range_text, settings, workers)
         print_report(report, as_json=as_json)
+        if node is not None:
+            _complete(node, lake, bring=state, as_json=as_json)
         if follow:
             _follow(origin, lake, settings, as_json=as_json)
     except SpanError as error:
@@ -180,6 +193,21 @@ def _run(
     if settings.lake.build_index and report.commits:
         rebuild_index(lake)
     return report
+
+
+def _complete(node: Path, lake: Path, *, bring: bool, as_json: bool) -> None:
+    """Bring the baseline of a lake that begins after block 1, or say that it is missing."""
+    state = LogReader(lake).read()
+    if not state.ranges or state.ranges[0][0] == 1:
+        return
+    if bring:
+        print_baseline(bring_baseline(node, lake), as_json=as_json)
+    elif state.baseline is UNSET:
+        click.echo(
+            f"the lake begins with masterchain {state.ranges[0][0]}: accounts that its blocks do"
+            f" not touch are unknown; `tonlake ingest-state --node {node} --lake {lake}` adds them",
+            err=True,
+        )
 
 
 def _follow(origin: Origin, lake: Path, settings: IngestSections, *, as_json: bool) -> None:

@@ -15,13 +15,18 @@ from rich.progress import Progress as ProgressBar
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.baseline import BaselineProgress, BaselineReport, ingest_state
 from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.node.celldb import NAME as CELLDB
 from tonlake.ingest.source.node.celldb import open_celldb
+from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.lake.command.cli import LAKE_FOLDER, failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tonlake.ingest.source.node.shardstate import StateStore
 
 EXAMPLES = """
 Examples:
@@ -80,15 +85,26 @@ def bring_baseline(
     settings = read_settings(IngestSections)
     with (
         closing(open_node(node)) as source,
-        closing(open_celldb(node)) as celldb,
+        _open_stores(node) as stores,
         _progress_bar() as show,
     ):
         report = ingest_state(
-            source, celldb, lake, settings, at=at, only_active=only_active, on_progress=show
+            source, stores, lake, settings, at=at, only_active=only_active, on_progress=show
         )
     if settings.lake.build_index:
         rebuild_index(lake)
     return report
+
+
+@contextmanager
+def _open_stores(node: Path) -> Iterator[list[StateStore]]:
+    """Open what a node has of states: celldb, where it has one, and persistent states."""
+    files = StateFiles(node)
+    if not (node / CELLDB).is_dir():
+        yield [files]
+        return
+    with closing(open_celldb(node)) as celldb:
+        yield [CellDbStates(celldb), files]
 
 
 @contextmanager

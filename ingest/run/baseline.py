@@ -18,7 +18,7 @@ from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.wholestate import WholeState
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.shardstate import find_states, list_kept
+from tonlake.ingest.source.node.shardstate import find_states
 from tonlake.ingest.span import Scope, Span
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.baseline import commit_baseline
@@ -30,16 +30,15 @@ from tonlake.lake.log.state import Baseline, read_state
 from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
     from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.decode.wholestate import Fetch, Node
+    from tonlake.ingest.decode.wholestate import Node
     from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.source.node.celldb import CellDb
-    from tonlake.ingest.source.node.shardstate import NamedStates
+    from tonlake.ingest.source.node.shardstate import NamedStates, StateStore
     from tonlake.lake.log.state import LogState
 
 ACCOUNTS_TOGETHER = 20_000
@@ -68,7 +67,7 @@ class BaselineProgress(msgspec.Struct, frozen=True):
 
 def ingest_state(
     source: BlockSource,
-    celldb: CellDb,
+    stores: Sequence[StateStore],
     lake_dir: Path,
     settings: IngestSections,
     *,
@@ -76,7 +75,7 @@ def ingest_state(
     only_active: bool = False,
     on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
 ) -> BaselineReport:
-    """Bring the baseline of a lake out of celldb, and detect what its accounts are.
+    """Bring the baseline of a lake out of the first store that has it, and detect its contracts.
 
     ``at`` is the masterchain block after which the state is read. By default that is the block
     before the lake's first; else the newest one up to the lake's first hole whose state is there.
@@ -89,11 +88,11 @@ def ingest_state(
     state = read_state(lake_dir)
     is_new = isinstance(state.baseline, msgspec.UnsetType)
     if is_new:
-        named = choose_states(source, celldb, lake_dir, state, at)
+        store, named = choose_states(source, stores, lake_dir, state, at)
         accounts = "active" if only_active else "all"
         baseline = Baseline(state.ranges[0][0] - 1, named.mc_seqno, accounts)
-        with closing(_Parts(celldb.fetch, lake_dir, state, settings, baseline)) as parts:
-            rows = parts.read(named, on_progress)
+        with closing(_Parts(lake_dir, state, settings, baseline)) as parts:
+            rows = parts.read(store, named, on_progress)
             commit_baseline(lake_dir, state, baseline, rows, settings.lake)
         state = read_state(lake_dir)
     found = state.baseline
@@ -104,9 +103,13 @@ def ingest_state(
 
 
 def choose_states(
-    source: BlockSource, celldb: CellDb, lake_dir: Path, state: LogState, at: int | None
-) -> NamedStates:
-    """Return which states a lake's baseline is read from; see ``ingest_state``."""
+    source: BlockSource,
+    stores: Sequence[StateStore],
+    lake_dir: Path,
+    state: LogState,
+    at: int | None,
+) -> tuple[StateStore, NamedStates]:
+    """Return which states a lake's baseline is read from, and where; see ``ingest_state``."""
     first, last = state.ranges[0]
     if first <= 1:
         raise SourceError(f"{lake_dir}: the lake begins with block 1, so it needs no other state")
@@ -116,17 +119,21 @@ def choose_states(
             f"{lake_dir}: the state after masterchain block {at} cannot be used: it must be that of"
             f" {first - 1}, the block before the lake's first, up to {last}"
         )
-    kept = list_kept(celldb, first - 1, last)
-    before = [seqno for seqno in kept if seqno == first - 1]
-    named = find_states(source, celldb, before + kept if at is None else [at])
-    if named is None:
-        raise SourceError(
-            f"the node has no whole state after masterchain block {at or f'{first - 1} to {last}'}"
-            " together with the blocks that name it"
-            + (f"; celldb has states of {kept[-1]} to {kept[0]}" if kept else "")
-        )
-    _check_chain(lake_dir, state, named)
-    return named
+    kept = [store.list_kept(first - 1, last) for store in stores]
+    wanted = [first - 1] if at is None else [at]
+    tries = [(store, wanted) for store in stores]
+    tries += zip(stores, kept, strict=True) if at is None else ()
+    for store, seqnos in tries:
+        named = find_states(source, store, seqnos)
+        if named is not None:
+            _check_chain(lake_dir, state, named)
+            return store, named
+    found = [seqno for seqnos in kept for seqno in seqnos]
+    raise SourceError(
+        f"the node has no whole state after masterchain block"
+        f" {f'{first - 1} to {last}' if at is None else at}, together with the blocks that name it"
+        + (f"; it has some of the states after {min(found)} to {max(found)}" if found else "")
+    )
 
 
 def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
@@ -148,13 +155,11 @@ class _Parts:
 
     def __init__(
         self,
-        fetch: Fetch,
         lake_dir: Path,
         state: LogState,
         settings: IngestSections,
         baseline: Baseline,
     ) -> None:
-        self._fetch = fetch
         self._baseline = baseline
         tables = [ACCOUNT_STATES.name, CONFIG_PARAMS.name, LIBRARIES.name]
         self._lake = connect(Snapshot(lake_dir, state), settings.lake, tables=tables)
@@ -164,20 +169,24 @@ class _Parts:
         self._lake.close()
 
     def read(
-        self, named: NamedStates, on_progress: Callable[[BaselineProgress], None]
+        self,
+        store: StateStore,
+        named: NamedStates,
+        on_progress: Callable[[BaselineProgress], None],
     ) -> Iterator[tuple[str, pa.Table]]:
         """Yield the rows of all shards by table: accounts in their order, then the rest."""
-        count, shards = 0, len(named.state_hashes)
-        for number, root_hash in enumerate(named.state_hashes):
-            state = WholeState(self._fetch, root_hash)
-            leaves = state.iter_accounts()
-            while part := list(islice(leaves, ACCOUNTS_TOGETHER)):
-                yield from self._read_accounts(state, part)
-                count += len(part)
-                done = number + state.measure_share(part[-1])
-                on_progress(BaselineProgress(count, done / shards))
-            if state.workchain == MASTERCHAIN:
-                yield from self._read_network(state, named.key_seqno)
+        count, shards = 0, len(named.states)
+        for number, each in enumerate(named.states):
+            with store.open(named, each) as cells:
+                state = WholeState(cells.fetch, each.root_hash)
+                leaves = state.iter_accounts()
+                while part := list(islice(leaves, ACCOUNTS_TOGETHER)):
+                    yield from self._read_accounts(state, part)
+                    count += len(part)
+                    done = number + state.measure_share(part[-1])
+                    on_progress(BaselineProgress(count, done / shards))
+                if state.workchain == MASTERCHAIN:
+                    yield from self._read_network(state, named.key_seqno)
 
     def _read_accounts(self, state: WholeState, part: list[Node]) -> Iterator[tuple[str, pa.Table]]:
         touched = self._find_touched(state.workchain, part)

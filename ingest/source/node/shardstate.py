@@ -1,12 +1,13 @@
-"""Which shard states celldb has, and the hashes that blocks name for them.
+"""Which shard states a node has, and the hashes that blocks name for them.
 
 A masterchain block names the newest block of each shard (ShardHashes), and a block the root hash
-of the state after it (Merkle update), so what celldb says of a state need not be believed.
+of the state after it (Merkle update), so what is said of a state elsewhere need not be believed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.errors import BlockUnavailable, SourceError
@@ -14,7 +15,8 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.values import iter_tuples
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from tonlake.ingest.blocks import BlockSource
     from tonlake.ingest.source.node.celldb import CellDb
@@ -23,6 +25,14 @@ SHARDS_BEHIND = 1_000
 """Masterchain blocks before a state in which the newest blocks of its shards are searched."""
 
 _BLOCK = ("workchain", "shard", "seqno", "root_hash", "file_hash")
+
+
+class NamedState(NamedTuple):
+    """One shard's state: the shard (signed), and the hash of the root cell."""
+
+    workchain: int
+    shard: int
+    root_hash: bytes
 
 
 class NamedStates(NamedTuple):
@@ -35,7 +45,56 @@ class NamedStates(NamedTuple):
     root_hash: bytes
     prev_root_hash: bytes
     key_seqno: int
-    state_hashes: tuple[bytes, ...]
+    states: tuple[NamedState, ...]
+
+
+class StateStore(Protocol):
+    """Where whole states are; methods raise SourceError."""
+
+    def list_kept(self, first: int, last: int) -> list[int]:
+        """Return the masterchain blocks of a range with some state, the newest first."""
+
+    def has(self, named: NamedStates) -> bool:
+        """Whether the states of all shards after a masterchain block are there."""
+
+    def open(self, named: NamedStates, state: NamedState) -> AbstractContextManager[CellFetcher]:
+        """Open one of them."""
+
+
+class CellFetcher(Protocol):
+    """Gives the cells of a state by hash."""
+
+    def fetch(self, hashes: Collection[bytes]) -> dict[bytes, tuple[bytes, list[bytes]]]:
+        """Return descriptors with data, and child hashes, of all; raises SourceError."""
+
+
+class CellDbStates:
+    """The states that celldb has."""
+
+    def __init__(self, celldb: CellDb) -> None:
+        """Read nothing yet."""
+        self._celldb = celldb
+
+    def list_kept(self, first: int, last: int) -> list[int]:
+        """Return the masterchain blocks of a range with some state, the newest first.
+
+        States of blocks that never became part of the chain count, too.
+        """
+        found = {
+            entry.block_id.seqno
+            for entry in self._celldb.states()
+            if entry.block_id.workchain == MASTERCHAIN
+        }
+        return sorted((seqno for seqno in found if first <= seqno <= last), reverse=True)
+
+    def has(self, named: NamedStates) -> bool:
+        """Whether the root cells of all shards are there."""
+        return all(self._celldb.get(state.root_hash) is not None for state in named.states)
+
+    @contextmanager
+    def open(self, _named: NamedStates, _state: NamedState) -> Iterator[CellDb]:
+        """Return the store itself, which has the cells of all states."""
+        yield self._celldb
 
 
 def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
@@ -80,34 +139,22 @@ def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
         )
     ordered = sorted(tops, key=lambda top: (top[0], top[1] & (1 << 64) - 1))
     # A zero state, of seqno 0, is named by its own hash.
-    hashes = tuple(found[tuple(top)] if top[2] else top[3] for top in ordered)
-    seqno, root_hash, before, is_key, key_before = master
-    return NamedStates(seqno, root_hash, before, seqno if is_key else key_before, hashes)
-
-
-def list_kept(celldb: CellDb, first: int, last: int) -> list[int]:
-    """Return the masterchain blocks of a range of which celldb has a state, the newest first.
-
-    States of blocks that never became part of the chain count, too.
-    """
-    ids = (entry.block_id for entry in celldb.states())
-    return sorted(
-        {
-            each.seqno
-            for each in ids
-            if each.workchain == MASTERCHAIN and first <= each.seqno <= last
-        },
-        reverse=True,
+    states = tuple(
+        NamedState(top[0], top[1], found[tuple(top)] if top[2] else top[3]) for top in ordered
     )
+    seqno, root_hash, before, is_key, key_before = master
+    return NamedStates(seqno, root_hash, before, seqno if is_key else key_before, states)
 
 
-def find_states(source: BlockSource, celldb: CellDb, seqnos: Sequence[int]) -> NamedStates | None:
-    """Return the first of some masterchain blocks whose states celldb has, of all shards."""
+def find_states(
+    source: BlockSource, store: StateStore, seqnos: Sequence[int]
+) -> NamedStates | None:
+    """Return the first of some masterchain blocks whose states a store has, of all shards."""
     for mc_seqno in seqnos:
         try:
             named = name_states(source, mc_seqno)
         except BlockUnavailable:
             continue
-        if all(celldb.get(each) is not None for each in named.state_hashes):
+        if store.has(named):
             return named
     return None
