@@ -133,14 +133,8 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     Without a node: blocks from the lite servers of a network, by the configuration file of it.
     """
     node = choose_node(node, elsewhere=any((packs, liteserver, traces)))
-    if [node, packs, liteserver, traces].count(None) != 3:  # noqa: PLR2004 - all but one
-        raise click.UsageError(
-            "name one source: --node DIR, --packs DIR, --liteserver FILE or --traces FILE"
-        )
-    if traces is not None and any((span, first, last, workers, follow)):
-        raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
-    if state and node is None:
-        raise click.UsageError("--state reads the state of a node: name it with --node DIR")
+    is_partial = any((span, first, last, workers, follow))
+    _check_source([node, packs, liteserver, traces], is_partial=is_partial, state=state)
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
     keep_freed_memory()
@@ -154,8 +148,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         with closing(origin.open(settings)) as source:
             report = _run(origin, source, lake, range_text, settings, workers)
         print_report(report, as_json=as_json)
-        if node is not None:
-            _complete(node, lake, bring=state, as_json=as_json)
+        _complete(node, lake, bring=state, as_json=as_json)
         if follow:
             _follow(origin, lake, settings, as_json=as_json)
     except SpanError as error:
@@ -167,6 +160,18 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         sys.exit(EXIT_DATA)
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)
+
+
+def _check_source(named: list[Path | None], *, is_partial: bool, state: bool) -> None:
+    node, *_, traces = named
+    if named.count(None) != len(named) - 1:
+        raise click.UsageError(
+            "name one source: --node DIR, --packs DIR, --liteserver FILE or --traces FILE"
+        )
+    if traces is not None and is_partial:
+        raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
+    if state and node is None:
+        raise click.UsageError("--state reads the state of a node: name it with --node DIR")
 
 
 def _join_range(span: str | None, first: int | None, last: int | None, *, follow: bool) -> str:
@@ -195,10 +200,10 @@ def _run(
     return report
 
 
-def _complete(node: Path, lake: Path, *, bring: bool, as_json: bool) -> None:
+def _complete(node: Path | None, lake: Path, *, bring: bool, as_json: bool) -> None:
     """Bring the baseline of a lake that begins after block 1, or say that it is missing."""
     state = LogReader(lake).read()
-    if not state.ranges or state.ranges[0][0] == 1:
+    if node is None or not state.ranges or state.ranges[0][0] == 1:
         return
     if bring:
         print_baseline(bring_baseline(node, lake), as_json=as_json)

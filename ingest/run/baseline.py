@@ -96,8 +96,13 @@ def ingest_state(
             commit_baseline(lake_dir, state, baseline, rows, settings.lake)
         state = read_state(lake_dir)
     found = state.baseline
-    if isinstance(found, msgspec.UnsetType) or at not in {None, found.state_mc_seqno}:
-        raise SourceError(f"{lake_dir}: the lake has another baseline already: {found}")
+    if isinstance(found, msgspec.UnsetType):
+        raise SourceError(f"{lake_dir}: another process has changed the lake: run this again")
+    if at not in {None, found.state_mc_seqno}:
+        raise SourceError(
+            f"{lake_dir}: the lake has a baseline already, out of the state after masterchain block"
+            f" {found.state_mc_seqno}: another one needs a lake of its own"
+        )
     _derive(lake_dir, state, found, settings)
     return _report(read_state(lake_dir), found, is_new=is_new)
 

@@ -177,10 +177,7 @@ class CellDb:
         found = {}
         for key, value in zip(keys, self._store.get_many(keys), strict=True):
             if value is None:
-                raise SourceError(
-                    f"{NAME}: cell {key.hex()} is missing: the node has deleted the state it"
-                    " belonged to, or the store is damaged"
-                )
+                raise SourceError(f"{NAME}: cell {key.hex()} is missing: deleted, or damaged")
             record = read_cell_record(key, value)
             found[key] = record.body, record.children
         return found

@@ -1,0 +1,327 @@
+"""The baseline: a lake that begins late knows every account as the lake of the whole chain does."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.ingest.statefiles import write_states
+from tests.patience import PATIENT
+from tonlake.ingest.decode.wholestate import WholeState
+from tonlake.ingest.errors import IngestError, SourceError
+from tonlake.ingest.run.baseline import BaselineReport, ingest_state
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.celldb import CellDb
+from tonlake.ingest.source.node.rocks import Store
+from tonlake.ingest.source.node.shardstate import CellDbStates, name_states
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.node.statefile import StateFiles
+from tonlake.ingest.span import Span
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.schema.contract import (
+    DNS_RECORDS,
+    JETTON_MASTERS,
+    JETTON_WALLETS,
+    NFT_COLLECTIONS,
+    NFT_ITEMS,
+    WALLETS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+    from tonlake.ingest.source.node.shardstate import NamedStates, StateStore
+
+ROOT = Path(__file__).resolve().parents[3]
+FIRST_BLOCKS = (60, 100, 180)
+LAST = 238
+CONTRACTS = (WALLETS, JETTON_MASTERS, JETTON_WALLETS, NFT_COLLECTIONS, NFT_ITEMS, DNS_RECORDS)
+FLIPS = 60
+KILLS = 12
+OF_THE_MOMENT = ("mc_seqno", "utime")
+"""Columns of a state in which a baseline differs: when the account was touched is not known."""
+
+
+def bring_blocks(node: Path, lake: Path, first: int) -> None:
+    with closing(open_node(node)) as source:
+        ingest(source, lake, Span(first, source.last_mc_seqno()), PATIENT)
+
+
+def bring_state(node: Path, lake: Path, at: int | None = None, **options: bool) -> BaselineReport:
+    with closing(open_node(node)) as source:
+        stores: list[StateStore] = [StateFiles(node)]
+        if not (node / "celldb").is_dir():
+            return ingest_state(source, stores, lake, PATIENT, at=at, **options)
+        with closing(CellDb(node / "celldb")) as celldb:
+            stores.insert(0, CellDbStates(celldb))
+            return ingest_state(source, stores, lake, PATIENT, at=at, **options)
+
+
+def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> dict[str, Any]:
+    """Return the newest state of every account that exists, and the newest contract rows of these.
+
+    Of a state that is all columns but those of the moment, and whether its cells are known.
+    """
+    found: dict[str, Any] = {}
+    newest = (
+        "qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1"
+    )
+    with connect(open_snapshot(lake)) as lake_sql:
+        found["account_states"] = lake_sql.execute(
+            f"select * exclude ({', '.join((*OF_THE_MOMENT, 'shard', 'block_seqno'))}), "
+            "account_states.hash in (select hash from state_cells) "
+            "and coalesce(code_hash in (select hash from state_cells), true) "
+            "and coalesce(data_hash in (select hash from state_cells), true) "
+            f"from (from account_states {newest}) as account_states where {status} order by all"
+        ).fetchall()
+        for table in CONTRACTS:
+            omitted = ", ".join(name for name in OF_THE_MOMENT if name in table.names)
+            found[table.name] = lake_sql.execute(
+                f"select * exclude ({omitted}) from (from {table.name} {newest}) "
+                "semi join (select workchain, account from "
+                f"(from account_states {newest}) where {status}) using (workchain, account) "
+                "order by all"
+            ).fetchall()
+        missing = "where child not in (select hash from state_cells)"
+        found["absent cells"] = lake_sql.execute(
+            f"select count(*) from (select unnest(refs) as child from state_cells) {missing}"
+        ).fetchall()
+    return found
+
+
+def digest_files(lake: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(lake)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(lake.rglob("*"))
+        if path.is_file() and path.suffix in {".parquet", ".json"}
+    }
+
+
+@pytest.fixture(scope="module")
+def late_lakes(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Lakes that begin in the middle, without a baseline."""
+    lakes = {first: tmp_path_factory.mktemp("late") / "lake" for first in FIRST_BLOCKS}
+    for first, lake in lakes.items():
+        bring_blocks(demo_node, lake, first)
+    return lakes
+
+
+@pytest.fixture
+def late_lake(late_lakes: dict[int, Path], tmp_path: Path) -> Path:
+    """A copy of one of them, which begins with block 100."""
+    return Path(shutil.copytree(late_lakes[100], tmp_path / "lake"))
+
+
+@pytest.mark.parametrize("first", FIRST_BLOCKS)
+def test_all_accounts_are_known_as_by_the_whole_chain(
+    demo_node: Path, demo_lake: Path, late_lakes: dict[int, Path], tmp_path: Path, first: int
+) -> None:
+    lake = Path(shutil.copytree(late_lakes[first], tmp_path / "lake"))
+    assert read_newest(lake) != read_newest(demo_lake)
+    report = bring_state(demo_node, lake)
+    assert (report.mc_seqno, report.state_mc_seqno, report.is_new) == (first - 1, first - 1, True)
+    assert read_newest(lake) == read_newest(demo_lake)
+    assert verify_lake(lake).damage == []
+
+
+def test_a_later_state_gives_the_accounts_untouched_until_then(
+    demo_node: Path, demo_lake: Path, late_lake: Path
+) -> None:
+    report = bring_state(demo_node, late_lake, at=130)
+    assert (report.mc_seqno, report.state_mc_seqno) == (99, 130)
+    ours, theirs = read_newest(late_lake), read_newest(demo_lake)
+    assert ours["account_states"] == theirs["account_states"]
+    with connect(open_snapshot(late_lake)) as lake_sql:
+        both = lake_sql.execute(
+            "select count(*) from account_states as old semi join (from account_states "
+            "where mc_seqno between 100 and 130) as new using (workchain, account) "
+            "where old.mc_seqno = 99"
+        ).fetchall()
+    assert both == [(0,)]
+
+
+def test_active_accounts_alone(demo_node: Path, demo_lake: Path, late_lake: Path) -> None:
+    bring_state(demo_node, late_lake, only_active=True)
+    active = "account_status = 'active'"
+    assert read_newest(late_lake, status=active) == read_newest(demo_lake, status=active)
+    with connect(open_snapshot(late_lake)) as lake_sql:
+        found = lake_sql.execute(
+            "select distinct account_status from account_states where mc_seqno = 99"
+        ).fetchall()
+    assert found == [("active",)]
+    assert not open_snapshot(late_lake).has_every_account(LAST)
+
+
+def test_a_second_run_changes_nothing(demo_node: Path, late_lake: Path) -> None:
+    bring_state(demo_node, late_lake)
+    before = digest_files(late_lake)
+    assert not bring_state(demo_node, late_lake).is_new
+    assert digest_files(late_lake) == before
+    with pytest.raises(SourceError, match="has a baseline already"):
+        bring_state(demo_node, late_lake, at=120)
+
+
+def test_a_lake_that_needs_none_and_a_state_that_is_not_there(
+    demo_node: Path, demo_lake: Path, late_lake: Path
+) -> None:
+    with pytest.raises(SourceError, match="begins with block 1"):
+        bring_state(demo_node, demo_lake)
+    for at in (98, LAST + 1):
+        with pytest.raises(SourceError, match=f"after masterchain block {at} cannot be used"):
+            bring_state(demo_node, late_lake, at=at)
+
+
+@pytest.fixture(scope="module")
+def file_node(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A node without celldb, with persistent states after block 99."""
+    target = tmp_path_factory.mktemp("file-node") / "db"
+    assert len(write_states(demo_node, target, 99)) > 1
+    return target
+
+
+def test_persistent_states_give_the_same_bytes(
+    demo_node: Path, file_node: Path, late_lakes: dict[int, Path], tmp_path: Path
+) -> None:
+    lakes = [Path(shutil.copytree(late_lakes[100], tmp_path / name)) for name in ("a", "b")]
+    for node, lake in zip((demo_node, file_node), lakes, strict=True):
+        assert bring_state(node, lake).is_new
+    assert digest_files(lakes[0]) == digest_files(lakes[1])
+
+
+def read_rows(store: StateStore, named: NamedStates) -> list[dict[str, pa.Table]]:
+    """Read all that a store has of some states."""
+    found = []
+    for each in named.states:
+        with store.open(named, each) as cells:
+            state = WholeState(cells.fetch, each.root_hash)
+            leaves = list(state.iter_accounts())
+            found.append(state.decode_accounts(leaves, 99, (), only_active=False))
+            if state.workchain == MASTERCHAIN:
+                found += [state.decode_libraries(99, ()), state.decode_config(named.key_seqno)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def named(demo_node: Path) -> NamedStates:
+    """The states after block 99."""
+    with closing(open_node(demo_node)) as source:
+        return name_states(source, 99)
+
+
+def test_damage_of_a_state_file_never_becomes_a_row(file_node: Path, named: NamedStates) -> None:
+    luck = random.Random(20261123)
+    files = sorted((file_node / "archive" / "states").glob("state_*"))
+    sound_rows = read_rows(StateFiles(file_node), named)
+    refused = 0
+    for _ in range(FLIPS):
+        path = luck.choice(files)
+        sound = path.read_bytes()
+        flipped = bytearray(sound)
+        flipped[luck.randrange(len(sound))] ^= 1 << luck.randrange(8)
+        path.write_bytes(flipped)
+        try:
+            # The checksum at the end is not needed: the hashes of all cells are computed.
+            assert read_rows(StateFiles(file_node), named) == sound_rows
+        except SourceError as error:
+            assert path.name in str(error)
+            refused += 1
+        finally:
+            path.write_bytes(sound)
+    assert refused > FLIPS * 0.9
+
+
+def test_damage_of_celldb_never_becomes_a_row(
+    demo_node: Path, named: NamedStates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    luck = random.Random(20261123)
+    read = Store.get_many
+
+    def read_flipped(store: Store, keys: Iterable[bytes]) -> list[bytes | None]:
+        values = read(store, keys)
+        at = luck.randrange(len(values))
+        if (value := values[at]) is not None and luck.random() < 0.1:
+            flipped = bytearray(value)
+            flipped[luck.randrange(len(value))] ^= 1 << luck.randrange(8)
+            values[at] = bytes(flipped)
+        return values
+
+    refused = 0
+    with closing(CellDb(demo_node / "celldb")) as celldb:
+        store = CellDbStates(celldb)
+        sound_rows = read_rows(store, named)
+        monkeypatch.setattr(Store, "get_many", read_flipped)
+        for _ in range(FLIPS):
+            try:
+                # Counts of references are no part of a cell.
+                assert read_rows(store, named) == sound_rows
+            except IngestError as error:
+                assert re.search("cell [0-9a-f]{64}", str(error))
+                refused += 1
+    assert refused > FLIPS / 2
+
+
+def test_a_cell_that_was_deleted_meanwhile_is_no_empty_account(
+    demo_node: Path, late_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Store.get_many
+    calls = iter(range(1_000_000))
+
+    def read_some(store: Store, keys: Iterable[bytes]) -> list[bytes | None]:
+        values = read(store, keys)
+        return values if next(calls) < 12 else [None] * len(values)
+
+    before = digest_files(late_lake)
+    monkeypatch.setattr(Store, "get_many", read_some)
+    with pytest.raises(SourceError, match="celldb: cell [0-9a-f]{64} is missing"):
+        bring_state(demo_node, late_lake)
+    assert digest_files(late_lake) == before
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.ingest.run.test_baseline import bring_state
+bring_state(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.long
+def test_after_a_kill_the_same_command_gives_the_same_bytes(
+    demo_node: Path, late_lake: Path, tmp_path: Path
+) -> None:
+    luck = random.Random(20261123)
+    whole = Path(shutil.copytree(late_lake, tmp_path / "whole"))
+    began = time.monotonic()
+    run = [sys.executable, "-c", KILLED, str(demo_node)]
+    subprocess.run([*run, str(whole)], check=True, cwd=ROOT)
+    took_s = time.monotonic() - began
+    expected = digest_files(whole)
+    for number in range(KILLS):
+        lake = Path(shutil.copytree(late_lake, tmp_path / f"killed-{number}"))
+        process = subprocess.Popen([*run, str(lake)], cwd=ROOT)
+        time.sleep(luck.uniform(0.3, 1) * took_s)
+        process.kill()
+        process.wait()
+        assert verify_lake(lake).damage == []
+        bring_state(demo_node, lake)
+        committed = digest_files(lake)
+        orphans = set(verify_lake(lake).orphans)
+        assert {path: each for path, each in committed.items() if path not in orphans} == {
+            path: each for path, each in expected.items() if path not in orphans
+        }
+        shutil.rmtree(lake)
