@@ -1,0 +1,121 @@
+"""A lake that begins late, with a baseline, answers about accounts as that of the whole chain."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from litestar.testing import TestClient
+
+from tests.patience import PATIENT
+from tonlake.api.app import create_app
+from tonlake.ingest.run.baseline import ingest_state
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.celldb import CellDb
+from tonlake.ingest.source.node.shardstate import CellDbStates
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.index.builder.rebuild import rebuild_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.conftest import Facts
+
+FIRST, LAST = 100, 238
+NEVER_SEEN = "0:" + "5e" * 32
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["by-sql", "by-index"])
+def late(
+    request: pytest.FixtureRequest, demo_node: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TestClient[Any]]:
+    """Ask the API over a lake from block 100 on, with a baseline."""
+    lake = tmp_path_factory.mktemp("late") / "lake"
+    with closing(open_node(demo_node)) as source, closing(CellDb(demo_node / "celldb")) as celldb:
+        ingest(source, lake, Span(FIRST, LAST), PATIENT)
+        ingest_state(source, [CellDbStates(celldb)], lake, PATIENT)
+    if request.param:
+        rebuild_index(lake)
+    with TestClient(create_app(lake, PATIENT)) as asker:
+        yield asker
+
+
+def test_states_and_balances_of_all_accounts(
+    client: TestClient[Any], late: TestClient[Any], facts: Facts
+) -> None:
+    # What a destroyed account was is not in the state.
+    addresses = [fact["address"] for fact in facts.accounts if fact["status"] != "nonexist"]
+    for path, moment in (
+        ("/api/v2/getAddressInformation", ("@extra",)),
+        ("/api/v2/getExtendedAddressInformation", ("@extra",)),
+        ("/api/v3/accountStates?include_boc=true", ()),
+        ("/api/v3/walletStates", ()),
+    ):
+        for address in addresses:
+            answers = [each.get(path, params={"address": address}) for each in (client, late)]
+            bodies = [
+                {name: value for name, value in answer.json().items() if name not in moment}
+                for answer in answers
+            ]
+            assert answers[0].status_code == answers[1].status_code
+            assert bodies[0] == bodies[1], address
+
+
+@pytest.mark.usefixtures("tvm")
+def test_get_methods(client: TestClient[Any], late: TestClient[Any], facts: Facts) -> None:
+    asked = 0
+    for contract in facts.summary["contracts"]:
+        for method in contract.get("get_methods", ()):
+            body = {"address": contract["address"], "method": method, "stack": []}
+            answers = [each.post("/api/v3/runGetMethod", json=body) for each in (client, late)]
+            assert answers[0].json() == answers[1].json()
+            asked += 1
+    assert asked > FIRST
+
+
+@pytest.mark.parametrize(
+    "path", ["jetton/masters", "jetton/wallets", "nft/collections", "nft/items"]
+)
+def test_contract_lists(client: TestClient[Any], late: TestClient[Any], path: str) -> None:
+    def read(asker: TestClient[Any]) -> list[str]:
+        rows = asker.get(f"/api/v3/{path}", params={"limit": 1000}).json()
+        return sorted(map(str, next(iter(rows.values()))))
+
+    assert read(late)
+    assert read(late) == read(client)
+
+
+def test_names(client: TestClient[Any], late: TestClient[Any]) -> None:
+    items = client.get("/api/v3/nft/items", params={"limit": 1000}).json()["nft_items"]
+    domains = {item["content"]["domain"] for item in items if "domain" in (item["content"] or {})}
+    assert domains
+    for domain in domains:
+        ours, theirs = (
+            each.get("/api/v3/dns/records", params={"domain": domain}) for each in (late, client)
+        )
+        assert ours.json() == theirs.json()
+
+
+def test_top_accounts(client: TestClient[Any], late: TestClient[Any]) -> None:
+    def read(asker: TestClient[Any]) -> list[tuple[str, str]]:
+        rows = asker.get("/api/v3/topAccountsByBalance", params={"limit": 1000}).json()
+        return [(row["account"], row["balance"]) for row in rows if row["balance"] != "0"]
+
+    assert read(late) == read(client)
+
+
+def test_an_account_that_never_was_does_not_exist(late: TestClient[Any]) -> None:
+    found = late.get("/api/v2/getAddressInformation", params={"address": NEVER_SEEN})
+    assert found.json()["result"]["state"] == "uninitialized"
+    found = late.get("/api/v3/accountStates", params={"address": NEVER_SEEN})
+    assert found.json()["accounts"] == []
+    assert "is not known" not in str(found.headers)
+
+
+def test_the_block_of_the_baseline_is_shown(late: TestClient[Any]) -> None:
+    expected = {"mc_seqno": FIRST - 1, "state_mc_seqno": FIRST - 1, "accounts": "all"}
+    assert late.get("/readyz").json()["baseline"] == expected
+    assert f"as of masterchain {FIRST - 1}" in late.get("/").text
