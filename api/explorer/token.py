@@ -15,7 +15,7 @@ from tonlake.api.explorer.frame import (
     read_address,
     read_offset,
 )
-from tonlake.api.v3.page.coverage import check_states_known
+from tonlake.api.v3.page.coverage import check_no_contract_missing
 from tonlake.api.v3.page.metadata import NOT_FETCHED, Fetched, read_fetched
 from tonlake.api.v3.route import jetton as jetton_routes
 from tonlake.api.v3.route import nft as nft_routes
@@ -46,7 +46,7 @@ def show_jetton(question: Question) -> Shown:
         question.call, jetton_routes.MastersQuery(address=(address,), limit=1, offset=0)
     )
     if not found.jetton_masters:
-        check_states_known(question.call.reader)
+        check_no_contract_missing(question.call.reader)
         raise AnswerNotFound(f"{question.names.friendly(str(address))} is not a jetton master")
     question.names.learn(found.address_book, found.metadata)
     shown = question.argument("show")
@@ -111,7 +111,7 @@ def show_nft(question: Question) -> Shown | Elsewhere:
     found = question.ask(nft_routes.get_collections, by_address)
     if found.nft_collections:
         return _show_collection(question, address, found.nft_collections[0])
-    check_states_known(question.call.reader)
+    check_no_contract_missing(question.call.reader)
     raise AnswerNotFound(f"{question.names.friendly(str(address))} is no NFT or NFT collection")
 
 

@@ -113,6 +113,8 @@ def test_an_account_that_never_was_does_not_exist(late: TestClient[Any]) -> None
     found = late.get("/api/v3/accountStates", params={"address": NEVER_SEEN})
     assert found.json()["accounts"] == []
     assert "is not known" not in str(found.headers)
+    found = late.get("/api/v3/jetton/masters", params={"address": NEVER_SEEN})
+    assert (found.status_code, found.json()["jetton_masters"]) == (200, [])
 
 
 def test_the_block_of_the_baseline_is_shown(late: TestClient[Any]) -> None:

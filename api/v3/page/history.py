@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.coverage import check_mc_seqno, check_states_known, name_ranges
+from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_contract_missing, name_ranges
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import INTERFACES
 
@@ -55,7 +55,7 @@ def read_contracts(
     rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
     if not rows and not filters.get("offset") and not _are_known(call, addresses):
         _check_all_searched(call)
-        check_states_known(call.reader)
+        check_no_contract_missing(call.reader, mc_seqno)
     return rows
 
 
