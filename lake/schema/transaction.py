@@ -9,7 +9,9 @@ ACCOUNT_STATES = Table(
     name="account_states",
     doc=(
         "One row per account and block that touched it: the state after the block. "
-        "Rows of a zero state have mc_seqno 0, block_seqno 0 and last_trans_lt 0."
+        "Rows of a zero state have mc_seqno 0, block_seqno 0 and last_trans_lt 0. Rows of the "
+        "baseline have the block before the lake's first as mc_seqno; shard, block_seqno and utime "
+        "are those of the shard state they were read from."
     ),
     key=("workchain", "account", "mc_seqno", "block_seqno"),
     sort=("workchain", "account", "mc_seqno", "block_seqno"),

@@ -8,6 +8,8 @@ bundle       which shard blocks a masterchain block commits
 archive      bundles out of slices and packages
 recent       temporary packages, where the archive ends
 zerofile     zero states
+shardstate   whole shard states, and the hashes that blocks name for them
+statefile    persistent states
 source       a node's database folder as a source of blocks
 packgroup, packs    archive packages without any index as a source of blocks
 """

@@ -74,28 +74,29 @@ def bring_state(node: Path, lake: Path, at: int | None = None, **options: bool) 
 
 
 def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> dict[str, Any]:
-    """Return the newest state of every account that exists, and the newest contract rows of these.
+    """Return the newest states of accounts that exist, and contract rows of active ones.
 
-    Of a state that is all columns but those of the moment, and whether its cells are known.
+    They have all columns but those of the moment; of a state also whether its cells are known.
     """
     found: dict[str, Any] = {}
-    newest = (
-        "qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1"
-    )
+    newest = "qualify row_number() over (partition by workchain, account order by {}) = 1"
+    states = f"from account_states {newest.format('mc_seqno desc, block_seqno desc')}"
+    newest = newest.format("mc_seqno desc")
     with connect(open_snapshot(lake)) as lake_sql:
         found["account_states"] = lake_sql.execute(
             f"select * exclude ({', '.join((*OF_THE_MOMENT, 'shard', 'block_seqno'))}), "  # noqa: S608
             "account_states.hash in (select hash from state_cells) "
             "and coalesce(code_hash in (select hash from state_cells), true) "
             "and coalesce(data_hash in (select hash from state_cells), true) "
-            f"from (from account_states {newest}) as account_states where {status} order by all"
+            f"from ({states}) as account_states where {status} order by all"
         ).fetchall()
         for table in CONTRACTS:
             omitted = ", ".join(name for name in OF_THE_MOMENT if name in table.names)
             found[table.name] = lake_sql.execute(
                 f"select * exclude ({omitted}) from (from {table.name} {newest}) "  # noqa: S608
                 "semi join (select workchain, account from "
-                f"(from account_states {newest}) where {status}) using (workchain, account) "
+                f"({states}) where account_status = 'active') "
+                "using (workchain, account) "
                 "order by all"
             ).fetchall()
         missing = "where child not in (select hash from state_cells)"
