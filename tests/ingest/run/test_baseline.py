@@ -63,14 +63,16 @@ def bring_blocks(node: Path, lake: Path, first: int) -> None:
         ingest(source, lake, Span(first, source.last_mc_seqno()), PATIENT)
 
 
-def bring_state(node: Path, lake: Path, at: int | None = None, **options: bool) -> BaselineReport:
+def bring_state(
+    node: Path, lake: Path, at: int | None = None, *, only_active: bool = False
+) -> BaselineReport:
     with closing(open_node(node)) as source:
         stores: list[StateStore] = [StateFiles(node)]
         if not (node / "celldb").is_dir():
-            return ingest_state(source, stores, lake, PATIENT, at=at, **options)
+            return ingest_state(source, stores, lake, PATIENT, at=at, only_active=only_active)
         with closing(CellDb(node / "celldb")) as celldb:
             stores.insert(0, CellDbStates(celldb))
-            return ingest_state(source, stores, lake, PATIENT, at=at, **options)
+            return ingest_state(source, stores, lake, PATIENT, at=at, only_active=only_active)
 
 
 def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> dict[str, Any]:
