@@ -108,7 +108,7 @@ class LakeCache(Generic[Key, Value]):
         if state.number == self._number:
             return
         self._number = state.number
-        content = state.held, state.undoings
+        content = state.known_ranges, state.undoings
         if content != self._content:
             self.close()
             self._asked.clear()

@@ -239,7 +239,7 @@ def _derive(lake_dir: Path, state: LogState, baseline: Baseline, settings: Inges
 
     A stage that has done so before commits nothing.
     """
-    within = [Span(*held) for held in state.held if held[1] >= baseline.mc_seqno]
+    within = [Span(*held) for held in state.known_ranges if held[1] >= baseline.mc_seqno]
     with closing(CellFinder(lake_dir, settings)) as cells:
         complete_states(lake_dir, settings.lake, cells, within)
     for stage in STAGES:

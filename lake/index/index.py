@@ -125,7 +125,11 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
 
     None where too many rows have no segment, or a file of them is damaged: then SQL answers.
     """
-    made = [segment for segment in snapshot.segments if is_readable(segment)]
+    made = [
+        segment
+        for segment in snapshot.segments
+        if is_readable(segment) and not _lacks_block(snapshot, segment)
+    ]
     covered = [range_of(segment) for segment in made]
     pieces = subtract_ranges(snapshot.known_ranges, covered)
     loose = [(piece, list_within(snapshot.state, piece)) for piece in pieces]
@@ -153,6 +157,18 @@ def _count_loose(files: Sequence[DataFile]) -> int:
     """
     states = sum(file.rows for file in files if file.table == ACCOUNT_STATES.name)
     return max(count_rows(files), states)
+
+
+def _lacks_block(snapshot: Snapshot, segment: DataFile) -> bool:
+    """Whether the block of the baseline came after the segment, which has its states alone."""
+    if snapshot.baseline is None:
+        return False
+    at, mc_range = snapshot.baseline.mc_seqno, range_of(segment)
+    return (
+        mc_range[0] <= at <= mc_range[1]
+        and any(first <= at <= last for first, last in snapshot.ranges)
+        and segment.traces != digest_derived(list_within(snapshot.state, mc_range), mc_range)
+    )
 
 
 def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:

@@ -69,7 +69,7 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
         # The baseline of a pruned lake, the only place before its border, stays alone.
         if not is_open(file.path) and read_place(file.path).last > state.last_pruned:
             by_place.setdefault(read_place(file.path), []).append(file)
-    bare = subtract_ranges(state.held, map(range_of, state.segments))
+    bare = subtract_ranges(state.known_ranges, map(range_of, state.segments))
     queues: list[list[_Unit]] = []
     before: tuple[Place, bool, frozenset[str]] | None = None
     are_decoded: bool | None = None

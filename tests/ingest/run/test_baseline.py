@@ -29,6 +29,8 @@ from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.span import Span
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema.contract import (
@@ -196,6 +198,33 @@ def test_a_second_run_changes_nothing(demo_node: Path, late_lake: Path) -> None:
     assert digest_files(late_lake) == before
     with pytest.raises(SourceError, match="has a baseline already"):
         bring_state(demo_node, late_lake, at=120)
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_blocks_before_the_baseline_can_be_added(
+    demo_node: Path, demo_lake: Path, late_lake: Path, *, rebuilt: bool
+) -> None:
+    bring_state(demo_node, late_lake)
+    rebuild_index(late_lake)
+    with closing(open_node(demo_node)) as source:
+        ingest(source, late_lake, Span(80, 99), PATIENT)
+    if rebuilt:
+        rebuild_index(late_lake)
+    assert read_newest(late_lake) == read_newest(demo_lake)
+    with connect(open_snapshot(late_lake)) as lake_sql:
+        rows = lake_sql.execute(
+            "select workchain, account, count(*) from transactions group by all order by all"
+        ).fetchall()
+    segments = open_segments(open_snapshot(late_lake), PATIENT.lake)
+    assert segments is not None
+    for workchain, account, count in rows:
+        found = [segment.find_account((workchain, account)) for segment in segments.segments]
+        ends = [
+            segment.rows_of(number)
+            for segment, number in zip(segments.segments, found, strict=True)
+            if number is not None
+        ]
+        assert sum(end - start for start, end in ends) == count
 
 
 def test_a_lake_that_needs_none_and_a_state_that_is_not_there(
