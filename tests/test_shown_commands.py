@@ -15,6 +15,7 @@ import click
 import pytest
 
 from tests.commands import list_commands
+from tonlake.lake.command.argument import FolderOrURL
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -76,7 +77,7 @@ def test_there_are_many() -> None:
 def _without_folder(parameter: click.Parameter) -> click.Parameter:
     """Return a parameter that takes any path: the folders of the page are not here."""
     found = copy.copy(parameter)
-    if isinstance(found.type, click.Path):
+    if isinstance(found.type, click.Path | FolderOrURL):
         found.type = click.STRING
     return found
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -240,12 +241,9 @@ def _start() -> subprocess.Popen[bytes]:
 def _bury(process: subprocess.Popen[bytes]) -> None:
     """Wait for a process that was killed, and close what led to it."""
     process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            try:
-                pipe.close()
-            except BrokenPipeError:
-                continue  # A job that it never read.
+    for pipe in filter(None, (process.stdin, process.stdout)):
+        with suppress(BrokenPipeError):  # A job that it never read.
+            pipe.close()
 
 
 def _read_head(line: bytes) -> Head | None:

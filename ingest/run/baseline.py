@@ -118,6 +118,11 @@ def choose_states(
     first, last = state.ranges[0]
     if first <= 1:
         raise SourceError(f"{lake_dir}: the lake begins with block 1, so it needs no other state")
+    if state.pruned_ranges:
+        raise SourceError(
+            f"{lake_dir}: the lake was pruned up to masterchain block {state.last_pruned} and has "
+            "the states after it"
+        )
     check_origin(source, lake_dir, state, Span(first, last))
     if at is not None and not first - 1 <= at <= last:
         raise SourceError(

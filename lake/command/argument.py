@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tonlake.lake.duck.connection import name_root
+from tonlake.lake.duck.root import name_root
 from tonlake.lake.errors import LakeMisplaced
 from tonlake.lake.storage.storage import is_url
 from tonlake.lake.storage.web import is_web

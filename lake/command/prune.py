@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from tonlake.lake.command.argument import lake_option
 from tonlake.lake.command.cli import (
     failing_cleanly,
     json_option,
-    lake_option,
     read_settings,
     show_progress,
 )

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tonlake.lake.duck.labels import render_labels
+from tonlake.lake.duck.root import name_root
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
-from tonlake.lake.errors import LakeMisplaced
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
@@ -96,7 +96,6 @@ _CATALOGUE = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _STATEMENTS_KEPT = 1024
-_PATTERN_CHARACTERS = frozenset("*?[")
 
 
 def read_macros() -> str:
@@ -115,32 +114,6 @@ def list_bases(view: str) -> frozenset[str]:
 def read_sql(name: str) -> str:
     """Return the text of ``lake/duck/sql/<name>.sql``."""
     return (files("tonlake.lake.duck") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
-
-
-def name_root(lake_dir: Path) -> str:
-    """Return the path of a lake's folder for statements that name its files.
-
-    Raises:
-        LakeMisplaced: it cannot be named so.
-    """
-    return check_root(str(lake_dir.absolute()))
-
-
-def check_root(root: str) -> str:
-    """Return the path of a lake's folder if DuckDB can take it: UTF-8, and nothing like a pattern.
-
-    Raises:
-        LakeMisplaced: it cannot; a pattern might match the files of another lake.
-    """
-    shown = root.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    odd = sorted(set(root) & _PATTERN_CHARACTERS)
-    if odd:
-        fault = f"has {' and '.join(odd)} in it, which DuckDB takes for a pattern"
-    elif shown != root:
-        fault = "is not UTF-8, and DuckDB takes no other"
-    else:
-        return root
-    raise LakeMisplaced(f"the path of the lake, {shown}, {fault}: give it another name")
 
 
 def connect(

@@ -20,11 +20,11 @@ from tonlake.lake.duck.connection import (
     begin_database,
     list_views,
     lock_database,
-    name_root,
     read_macros,
     render_views,
 )
 from tonlake.lake.duck.labels import render_labels
+from tonlake.lake.duck.root import name_root
 from tonlake.lake.duck.statement import Name, fill_statement
 
 if TYPE_CHECKING:

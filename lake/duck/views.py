@@ -16,13 +16,12 @@ from tonlake.lake.duck.connection import (
     DERIVED_VIEWS,
     PARTITION,
     VIEWED_TABLES,
-    check_root,
-    name_root,
     read_macros,
     read_sql,
     render_view,
 )
 from tonlake.lake.duck.labels import render_labels
+from tonlake.lake.duck.root import check_root, name_root
 from tonlake.lake.duck.seal import CATALOG_FILE, VIEWS_FILE, seal_script
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.log.disk import unfinished

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import io
-import threading
-from collections import OrderedDict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.compose import compose
 from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.place import (
@@ -22,6 +19,7 @@ from tonlake.lake.index.builder.place import (
     range_of,
 )
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.kept import KeptRows, KeptSegments
 from tonlake.lake.index.rowgroup.cache import gather
 from tonlake.lake.index.rowgroup.cells import CellStore, open_cells
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
@@ -34,10 +32,8 @@ from tonlake.lake.schema.block import BLOCKS
 from tonlake.lake.schema.transaction import ACCOUNT_STATES, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    import pyarrow as pa
 
     from tonlake.lake.index.rowgroup.predicate import Bounds
     from tonlake.lake.log.ranges import Range
@@ -45,79 +41,14 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.settings import LakeSettings
 
-    _Columns = Sequence[str] | None
-
 _SPARE = 16
 """Segments kept for other snapshots, beside twice as many as the newest one has."""
 
 _TOGETHER = 8
 """More leave too many single segments to search, fewer compose each commit too often."""
 
-_READ_BYTES = 2 << 20
-"""Bytes of rows that are kept: four dozen commits of a dozen transactions."""
-
-_Key = tuple[str, ...]
-
-
-class _Kept:
-    """Segments opened or composed last; what they are made of never changes."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._segments: OrderedDict[_Key, Segment] = OrderedDict()
-
-    def get(self, key: _Key, make: Callable[[], Segment]) -> Segment:
-        with self._lock:
-            segment = self._segments.get(key)
-        segment = segment or make()
-        with self._lock:
-            self._segments[key] = segment
-            self._segments.move_to_end(key)
-        return segment
-
-    def shrink(self, most: int) -> None:
-        with self._lock:
-            while len(self._segments) > most:
-                self._segments.popitem(last=False)
-
-
-class _Read:
-    """Rows of files read last: to read small ones takes as long as to compose them.
-
-    A commit is composed alone, and once more with seven others: then its rows are let go.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._rows: OrderedDict[_Key, tuple[int, pa.Table]] = OrderedDict()
-        self._bytes = 0
-
-    def keep(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
-        """Return the rows of a file, and keep them for ``take``."""
-        rows = self.take(lake_dir, file, columns)
-        with self._lock:
-            self._pop(lake_dir, file)  # Another thread may have been as quick.
-            size = rows.get_total_buffer_size()  # of a file that packs well many times its own
-            self._rows[str(lake_dir), file.path, file.sha256] = size, rows
-            self._bytes += size
-            while self._bytes > _READ_BYTES:
-                self._bytes -= self._rows.popitem(last=False)[1][0]
-        return rows
-
-    def take(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
-        """Return the rows of a file; kept ones are let go. Of a table, all ask for the same."""
-        with self._lock:
-            rows = self._pop(lake_dir, file)
-        return read_rows(lake_dir, file, columns) if rows is None else rows
-
-    def _pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:
-        size, rows = self._rows.pop((str(lake_dir), file.path, file.sha256), (0, None))
-        self._bytes -= size
-        return rows
-
-
-_kept = _Kept()
-_read = _Read()
+_kept = KeptSegments()
+_read = KeptRows()
 
 
 def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None:

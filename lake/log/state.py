@@ -184,8 +184,6 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         return state
 
 
-
-
 def entry_name(number: int) -> str:
     """Return the file name of commit ``number``."""
     return f"{number}.json"

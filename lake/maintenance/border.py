@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from tonlake.lake.errors import PruneRefused
 from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.place import Place, find_newest_day, is_open, list_places, read_place
@@ -51,8 +53,13 @@ def plan_prune(state: LogState, before: int | str) -> Plan:
     """Return what is to be pruned.
 
     Raises:
-        PruneRefused: no block would stay.
+        PruneRefused: no block would stay, or the lake begins with a baseline.
     """
+    if state.baseline is not msgspec.UNSET:
+        raise PruneRefused(
+            f"the lake begins with the states of masterchain block {state.baseline.mc_seqno}: "
+            "a lake with such a baseline cannot be pruned yet"
+        )
     if isinstance(before, str):
         starts = [
             place.first

@@ -15,13 +15,13 @@ from tonlake.lake.errors import LakeCorrupt, NetworkMismatch, PieceRefused, Sour
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import make_folder, naming_full_disk, unfinished
 from tonlake.lake.log.envelope import encode_entry, parse_body
+from tonlake.lake.log.network import join_networks
 from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     Commit,
     LogState,
     entry_name,
-    join_networks,
     list_log,
     read_commit,
 )
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tonlake.lake.log.network import Network
     from tonlake.lake.log.ranges import Range
-    from tonlake.lake.log.state import Network
     from tonlake.lake.storage.storage import Source
 
 STAGING_FOLDER = "_pull"

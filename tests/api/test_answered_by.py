@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 HEADER = "X-Tonlake-Answered-By"
 RANKED = "/api/v3/topAccountsByBalance?limit=3"
-ROOT = f"/api/v3/blocks?root_hash={'0' * 64}"
+FILTERED = f"/api/v3/transactions?limit=3&exclude_account=0:{'0' * 64}"
 
 
 @pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 def test_what_answered_is_named_only_where_that_is_asked_for(demo_lake: Path) -> None:
     for debug in (True, False):
         with TestClient(create_app(demo_lake, compose(http={"debug_headers": debug}))) as client:
-            found = [client.get(path).headers.get(HEADER) for path in (RANKED, ROOT)]
-            assert found == (["index", "sql"] if debug else [None, None])
+            found = [client.get(path).headers.get(HEADER) for path in (RANKED, FILTERED)]
+            assert found == (["index", "mixed"] if debug else [None, None])

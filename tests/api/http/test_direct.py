@@ -187,9 +187,10 @@ def test_every_operation_can_be_reached_the_short_way(demo_lake: Path, handled: 
     with serving(demo_lake, http={"cache_mib": 0}) as client:
         described = msgspec.json.decode(client.get("/openapi.json").content)["paths"]
         paths = {path for path, methods in described.items() if "get" in methods}
-        for path in paths:
+        streams = {path for path in paths if path.startswith("/api/streaming/")}  # without end
+        for path in paths - streams:
             client.get(path, follow_redirects=False)
-    others = paths - set(handled)
+    others = paths - streams - set(handled)
     assert {path for path in others if path.startswith("/api/v")} == {
         "/api/v3/decode",
         "/api/v3/doc.json",
