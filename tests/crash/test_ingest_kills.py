@@ -26,7 +26,7 @@ SEED = 20261121
 AMONG_CONTRACTS = ("file.created:14", "file.written:31", "file.renamed:16", "file.renamed:34")
 """Moments at which the first and the second commit write files of contracts."""
 CONTRACTS = frozenset(table.name for table in CONTRACT_TABLES)
-LATER = ("segment.", "merge.", "compact.")
+LATER = ("segment.", "merge.", "compact.", "prune.", "pull.")
 """Points that ingest does not pass."""
 
 
