@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not bui
 MOST_VALUES = 1024
 
 _OF_TABLES = {column.type for table in TABLES.values() for column in table.columns}
-TYPES = tuple(name for name in ARROW_TYPES if name in _OF_TABLES)
+TYPES: tuple[str, ...] = tuple(name for name in ARROW_TYPES if name in _OF_TABLES)
 WHOLE = Table(
     "whole",
     "A column of each type, and the same that may be NULL; two have statistics.",
