@@ -54,9 +54,9 @@ def test_a_full_run_reaches_every_route(demo_lake: Path, shared: Path) -> None:
     }
     assert described <= reached
     endpoints = (shared / "reference" / "endpoints.csv").read_text(encoding="utf-8")
-    assert {(row["method"], row["path"]) for row in csv.DictReader(endpoints.splitlines())} <= (
-        reached
-    )
+    rows = csv.DictReader(endpoints.splitlines())
+    # The service's own test is answered, but not described.
+    assert {(row["method"], row["path"]) for row in rows if "/__" not in row["path"]} <= reached
 
 
 def _exchange(body: bytes, status: int = 200, **headers: str) -> Exchange:
