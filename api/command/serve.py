@@ -23,7 +23,7 @@ from tonlake.ingest.command.metadata import name_fetcher
 from tonlake.ingest.command.node import choose_node, node_option
 from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
-from tonlake.lake.command.argument import LAKE_FOLDER, LAKE_VARIABLE, SOURCE
+from tonlake.lake.command.argument import SOURCE, make_lake_option
 from tonlake.lake.errors import SettingsError
 from tonlake.lake.log.state import LOG_FOLDER, list_log
 from tonlake.lake.process.memory import hold_little
@@ -66,14 +66,7 @@ show how far it is behind.
 
 
 @click.command("serve", epilog=SERVE_HELP)
-@click.option(
-    "--lake",
-    type=LAKE_FOLDER,
-    required=True,
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake.",
-)
+@make_lake_option("lake")
 @node_option
 @click.option("--liteserver", type=_FILE, help="Configuration of a network to follow instead.")
 @click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")

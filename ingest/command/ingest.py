@@ -26,7 +26,7 @@ from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.argument import LAKE_FOLDER, LAKE_VARIABLE
+from tonlake.lake.command.argument import make_lake_option
 from tonlake.lake.command.cli import read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -90,14 +90,7 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--liteserver", type=File, help="Configuration of a network: blocks from its servers."
 )
 @click.option("--traces", type=File, help="File of recorded traces, .jsonl or .jsonl.zst.")
-@click.option(
-    "--lake",
-    type=LAKE_FOLDER,
-    required=True,
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake.",
-)
+@make_lake_option("lake")
 @click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
 @click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
 @click.option("--to", "last", type=click.IntRange(min=1), help="Last masterchain block.")

@@ -20,7 +20,7 @@ from tonlake.ingest.source.node.celldb import open_celldb
 from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
-from tonlake.lake.command.argument import LAKE_FOLDER, LAKE_VARIABLE
+from tonlake.lake.command.argument import make_lake_option
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 
@@ -52,14 +52,7 @@ command again completes what was stopped.
     required=True,
     help="Database folder of a TON node (read only).",
 )
-@click.option(
-    "--lake",
-    type=LAKE_FOLDER,
-    required=True,
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake.",
-)
+@make_lake_option("lake")
 @click.option(
     "--at", type=click.IntRange(min=1), help="Masterchain block after which the state is read."
 )

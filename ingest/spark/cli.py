@@ -14,7 +14,7 @@ from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.argument import LAKE_FOLDER, LAKE_VARIABLE, FolderOrURL, read_pairs
+from tonlake.lake.command.argument import FolderOrURL, make_lake_option, read_pairs
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -44,14 +44,7 @@ same log as tonlake ingest makes. --to copies what is new to object storage when
 @click.command("ingest", epilog=EXAMPLES)
 @node_option
 @click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
-@click.option(
-    "--lake",
-    type=LAKE_FOLDER,
-    required=True,
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake.",
-)
+@make_lake_option("lake")
 @click.option(
     "--to",
     "place",

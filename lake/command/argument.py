@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,10 +15,12 @@ from tonlake.lake.storage.storage import is_url
 from tonlake.lake.storage.web import is_web
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from click import Context, Parameter
 
+
+_Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
 
 LAKE_VARIABLE = "TONLAKE_LAKE"
 """The environment variable with the folder of the lake, for commands without ``--lake``."""
@@ -62,15 +64,21 @@ SOURCE = FolderOrURL(click.Path(exists=True, file_okay=False), web=True)
 
 LAKE_FOLDER = LakeFolder(file_okay=False, path_type=Path)
 
-lake_option = click.option(
-    "--lake",
-    "lake_dir",
-    type=LAKE_FOLDER,
-    required=True,
-    envvar=LAKE_VARIABLE,
-    show_envvar=True,
-    help="Folder of the lake.",
-)
+
+def make_lake_option(name: str) -> Callable[[_Command], _Command]:
+    """Return the option ``--lake`` of a command that takes the folder under a name."""
+    return click.option(
+        "--lake",
+        name,
+        type=LAKE_FOLDER,
+        required=True,
+        envvar=LAKE_VARIABLE,
+        show_envvar=True,
+        help="Folder of the lake.",
+    )
+
+
+lake_option = make_lake_option("lake_dir")
 place_option = click.option(
     "--lake",
     "place",

@@ -1,4 +1,4 @@
-"""Entries of another lake's log into this one's: all of them at once, for whoever reads it.
+"""Entries of another lake's log into this one's: all of them at once for every reader.
 
 Of the commits in between some files are gone, merged into others: no reader may take one of those
 commits for the newest. So the newest entry comes first, beside a checkpoint that makes it readable

@@ -35,7 +35,7 @@ class Readable(Protocol):
     """Bytes that are read one after the other."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Return at most ``size`` bytes; none at the end."""
 
 
 class Source(Protocol):

@@ -164,7 +164,7 @@ class _Body:
         self._parts, self._held = parts, bytearray()
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Return at most ``size`` bytes; none at the end."""
         while len(self._held) < size:
             part = next(self._parts, None)
             if part is None:

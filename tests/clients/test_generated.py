@@ -55,8 +55,8 @@ def generated(document: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("python")
     package = folder / "tonlake_generated"
     command = (BIN / "openapi-python-client", "generate", "--path", document)
-    told = _run(*command, "--meta", "none", "--output-path", package, cwd=folder)
-    assert "warning" not in told.lower(), told
+    printed = _run(*command, "--meta", "none", "--output-path", package, cwd=folder)
+    assert "warning" not in printed.lower(), printed
     sys.path.insert(0, str(folder))
     try:
         yield importlib.import_module(package.name)

@@ -52,7 +52,7 @@ class Wanted(NamedTuple):
         return sorted(found.values(), key=self.order, reverse=self.descending)
 
     def within(self, lines: Sequence[Any]) -> dict[bytes, Any]:
-        """Return the messages that have a creation, within the span, by hash."""
+        """Return messages of the span by hash; those without a creation if ``external``."""
         found = {
             line.msg_hash: line
             for line in lines
@@ -84,7 +84,7 @@ class Budget:
         """Take some.
 
         Raises:
-            Declined: there are not so many left.
+            Declined: fewer are left.
         """
         self._left -= count
         if self._left < 0:

@@ -60,7 +60,7 @@ def test_an_answer_that_breaks_off_is_gone_on_with(server: WebServer, *, has_ran
         assert len(server.asked) == 1
         folder.close()
         return
-    # Without ranges each answer begins anew: what breaks off at the same byte never ends.
+    # Without ranges each answer begins at byte 0: what breaks off at the same byte never ends.
     with pytest.raises(StorageError, match=r"broke off \(day=1/file: "):
         read(folder)
     with folder.open("day=1/file") as stream:
