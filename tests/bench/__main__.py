@@ -2,7 +2,7 @@
 
     python -m tests.bench [--quick] [--transactions N] [--only AREA ...] [--json FILE]
 
-Areas: decode, ingest, lookup, http, growth, tvm, contracts, actions, files. Everything happens in a
+Areas: decode, ingest, lookup, lists, http, growth, tvm, contracts, actions, files. Everything happens in a
 scratch folder that goes away with all processes that were started, however the run ends.
 """
 
@@ -31,6 +31,7 @@ from tests.bench.decode import measure_decoders
 from tests.bench.everything import Plan, list_chains, measure_chain
 from tests.bench.figure import Figure, print_figures
 from tests.bench.ingest import measure_follow, measure_ingest
+from tests.bench.lists import measure_network_lists
 from tests.bench.lookup import compare_sizes, measure_lake
 from tests.bench.manyfiles import measure_many_files
 from tests.bench.postgres import BIN_DIRS, find_server
@@ -39,7 +40,10 @@ from tests.bench.tvm import measure_tvm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-AREAS = ("decode", "ingest", "lookup", "http", "growth", "tvm", "contracts", "actions", "files")
+AREAS = (
+    *("decode", "ingest", "lookup", "lists", "http", "growth"),
+    *("tvm", "contracts", "actions", "files"),
+)
 DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
 FILES_AND_COMMITS, QUICK_FILES_AND_COMMITS = (50_000, 20_000), (2_000, 800)
 QUICK_CHAIN = 20_000
@@ -115,6 +119,7 @@ def main(
             "tvm": partial(measure_tvm, folder, quick=quick),
             "contracts": partial(measure_contracts, folder, quick=quick),
             "actions": partial(measure_classifier, quick=quick),
+            "lists": partial(measure_network_lists, folder, samples=samples, peer=not no_peer),
             "files": partial(
                 measure_many_files,
                 folder,
@@ -123,7 +128,7 @@ def main(
         }
         for area in set(areas).intersection(small):
             add(area, small[area])
-        if {"lookup", "http", "growth"} & set(areas):
+        if {"lookup", "lists", "http", "growth"} & set(areas):
             lakes = list_lakes(rows, grows="growth" in areas, large=large)
             for size in lakes:
                 add(
@@ -134,6 +139,7 @@ def main(
                         samples=samples,
                         seed=seed,
                         peer=not no_peer,
+                        lists="lists" in areas,
                         http="http" in areas and size == rows,
                         seconds=1 if quick else 10,
                         budget_s=2 if quick else 20,

@@ -14,6 +14,8 @@ from tests.bench.access import Access
 from tests.bench.arguments import draw_arguments
 from tests.bench.figure import Figure, at_least, at_most
 from tests.bench.lakegen import make_lake
+from tests.bench.listed import CHAIN, draw_lists
+from tests.bench.lists import measure_lists
 from tests.bench.page import measure_http
 from tests.bench.peer.asker import Peer
 from tests.bench.peer.store import load_peer, open_rows
@@ -42,6 +44,7 @@ def measure_lake(
     samples: int,
     seed: int,
     peer: bool,
+    lists: bool,
     http: bool,
     seconds: int,
     budget_s: float,
@@ -52,6 +55,7 @@ def measure_lake(
     built = build_lake(lake_dir, transactions, seed)
     with open_rows(lake_dir, scratch) as rows:
         draw = draw_arguments(rows, samples, seed)
+        listed = draw_lists(rows, CHAIN, samples) if lists else []
     figures = []
     with ExitStack() as stack:
         session, loaded = None, None
@@ -69,6 +73,8 @@ def measure_lake(
             budget_s=budget_s,
         )
         figures += [*answers, *derive_figures(answers, draw.rows["transactions"])]
+        if listed:
+            figures += measure_lists(lake_dir, listed, session, area=f"lists over HTTP, {size}")
     if http:
         figures += measure_http(lake_dir, draw, seconds=seconds)
     shutil.rmtree(lake_dir)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
+from tests.bench.peer.lists import PAGE_OF_MESSAGES
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import psycopg
 
+    from tests.bench.peer.lists import Statement
     from tonlake.api.text.address import Address
 
 _MESSAGES = """
@@ -21,20 +24,9 @@ where tx_hash = any(%s)
 """
 """The statement that the peer sends after every page of transactions."""
 
-_PAGE_OF_MESSAGES = """
-select page.*, body.body, state.body as init_state_body
-from (
-    select * from messages where {where} order by created_lt desc, msg_hash desc limit {limit}
-) as page
-left join message_contents as body on body.hash = body_hash
-left join message_contents as state on state.hash = init_state_hash
-order by created_lt desc, msg_hash desc
-"""
-"""The peer groups both ends of each message before it cuts the page; this is quicker."""
-
-_BY_MESSAGE = _PAGE_OF_MESSAGES.format(where="msg_hash = %s or msg_hash_norm = %s", limit=10)
-_BY_BODY = _PAGE_OF_MESSAGES.format(where="body_hash = %s", limit=10)
-_BY_OPCODE = _PAGE_OF_MESSAGES.format(where="opcode = %s", limit=100)
+_BY_MESSAGE = PAGE_OF_MESSAGES.format(where="msg_hash = %s or msg_hash_norm = %s", limit=10)
+_BY_BODY = PAGE_OF_MESSAGES.format(where="body_hash = %s", limit=10)
+_BY_OPCODE = PAGE_OF_MESSAGES.format(where="opcode = %s", limit=100)
 
 Rows = list[tuple[Any, ...]]
 
@@ -58,6 +50,24 @@ class Peer:
         """Ask for the messages of a page of transactions, whose second column is the hash."""
         if page:
             self._ask(_MESSAGES, [row[1] for row in page])
+        return page
+
+    def ask_list(self, statement: Statement, parameters: Mapping[str, Any]) -> Rows:
+        """Return a page of a list, and fetch what the peer fetches after it."""
+        values = {
+            name: encode_hash(value)
+            if isinstance(value, bytes)
+            else value
+            if isinstance(value, int)
+            else str(value)
+            for name, value in parameters.items()
+        }
+        page = self._connection.execute(statement.sql.encode(), values, prepare=True).fetchall()
+        if statement.then == "messages":
+            return self._with_messages(page)
+        if statement.then == "traces" and page:
+            members = "select * from transactions where trace_id = any(%s) order by trace_id, lt"
+            self._with_messages(self._ask(members, [row[0] for row in page]))
         return page
 
     def transaction(self, tx_hash: bytes) -> Rows:

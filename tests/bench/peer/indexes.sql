@@ -48,4 +48,58 @@ create index on traces (end_lt desc, trace_id desc);
 create index on traces (end_utime desc, trace_id desc);
 create index on traces (classification_state);
 
+create unique index on actions (trace_id, action_id);
+create index on actions (trace_id, start_lt, end_lt);
+create index on actions (action_id);
+create index on actions (end_lt);
+create index on actions (trace_end_lt);
+create index on actions (trace_mc_seqno_end);
+
+create unique index on action_accounts (account, trace_end_lt, trace_id, action_end_lt, action_id);
+create index on action_accounts (
+    account, trace_end_utime, trace_id, action_end_utime, action_id
+);
+create index on action_accounts (action_id);
+create index on action_accounts (trace_id, action_id);
+
+create unique index on jetton_transfers (tx_hash, tx_lt);
+create index on jetton_transfers (source, tx_now);
+create index on jetton_transfers (tx_lt);
+create index on jetton_transfers (source, tx_lt);
+create index on jetton_transfers (destination, tx_lt);
+create index on jetton_transfers (destination, tx_now);
+create index on jetton_transfers (jetton_wallet_address, tx_lt);
+create index on jetton_transfers (jetton_master_address, tx_now);
+create index on jetton_transfers (jetton_master_address, tx_lt);
+create index on jetton_transfers (tx_now, tx_lt);
+
+create unique index on nft_transfers (tx_hash, tx_lt);
+create index on nft_transfers (tx_now, tx_lt);
+create index on nft_transfers (nft_item_address, tx_lt);
+create index on nft_transfers (nft_collection_address, tx_now);
+create index on nft_transfers (nft_collection_address, tx_lt);
+create index on nft_transfers (old_owner, tx_lt);
+create index on nft_transfers (new_owner, tx_lt);
+create index on nft_transfers (tx_lt);
+
+create unique index on jetton_wallets (address);
+create index on jetton_wallets (owner, id);
+create index on jetton_wallets (jetton, id);
+create index on jetton_wallets (jetton, balance desc);
+create index on jetton_wallets (owner, balance desc);
+
+create unique index on nft_items (address);
+create index on nft_items (collection_address, index);
+create index on nft_items (owner_address, collection_address, index);
+create index on nft_items (last_transaction_lt);
+create index on nft_items (owner_address, last_transaction_lt);
+create index on nft_items (collection_address, last_transaction_lt);
+
+create unique index on dns_entries (nft_item_address);
+create index on dns_entries (dns_wallet, length(domain));
+
+create unique index on multisig (address);
+create index on multisig using gin (signers);
+create index on multisig using gin (proposers);
+
 vacuum analyze;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import psycopg
@@ -14,6 +15,9 @@ from tests.bench.clock import cpu_clock_of
 from tonlake.lake.duck.connection import read_macros
 from tonlake.lake.duck.connection import read_sql as read_view
 from tonlake.lake.log.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SQL = Path(__file__).parent
 TABLES = (
@@ -27,6 +31,18 @@ TABLES = (
 )
 """What the lake of the benchmark holds rows for, and what the peer makes of them."""
 
+DERIVED = (
+    "actions",
+    "action_accounts",
+    "jetton_transfers",
+    "nft_transfers",
+    "jetton_wallets",
+    "nft_items",
+    "dns_entries",
+    "multisig",
+)
+"""What a lake of a node holds besides: actions and contracts."""
+
 _BATCH_ROWS = 50_000
 _MEMORY = "4GB"
 
@@ -36,13 +52,15 @@ def read_sql(name: str) -> str:
     return (SQL / f"{name}.sql").read_text(encoding="utf-8")
 
 
-def load_peer(address: str, lake_dir: Path, scratch: Path) -> dict[str, float]:
+def load_peer(
+    address: str, lake_dir: Path, scratch: Path, tables: Sequence[str] = TABLES
+) -> dict[str, float]:
     """Copy every row of the newest snapshot over; return CPU seconds by step and size in bytes."""
     with open_rows(lake_dir, scratch) as rows, psycopg.connect(address, autocommit=True) as peer:
         clock = cpu_clock_of(peer.info.backend_pid)
         began_s = time.clock_gettime(clock)
         peer.execute(read_sql("tables"))
-        for name in TABLES:
+        for name in tables:
             _copy(rows, peer, name)
         copied_s = time.clock_gettime(clock)
         # Statement by statement: VACUUM runs in no block.

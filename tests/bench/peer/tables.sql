@@ -196,3 +196,127 @@ create table traces (
     nodes_ bigint,
     classification_state trace_classification_state default 'unclassified'
 );
+
+create table actions (
+    trace_id tonhash not null,
+    action_id tonhash not null,
+    start_lt bigint,
+    end_lt bigint,
+    start_utime bigint,
+    end_utime bigint,
+    source tonaddr,
+    source_secondary tonaddr,
+    destination tonaddr,
+    destination_secondary tonaddr,
+    asset tonaddr,
+    asset_secondary tonaddr,
+    asset2 tonaddr,
+    asset2_secondary tonaddr,
+    opcode bigint,
+    tx_hashes tonhash [],
+    type varchar,
+    value numeric,
+    amount numeric,
+    success boolean,
+    data jsonb,
+    trace_end_lt bigint,
+    trace_external_hash tonhash,
+    trace_external_hash_norm tonhash,
+    trace_end_utime integer,
+    mc_seqno_end integer,
+    trace_mc_seqno_end integer,
+    parent_action_id varchar
+);
+
+create table action_accounts (
+    action_id tonhash not null,
+    trace_id tonhash not null,
+    account tonaddr not null,
+    trace_end_lt bigint not null,
+    action_end_lt bigint not null,
+    trace_end_utime integer,
+    action_end_utime bigint
+);
+
+create table jetton_transfers (
+    tx_hash tonhash not null,
+    tx_lt bigint not null,
+    tx_now integer not null,
+    tx_aborted boolean not null,
+    mc_seqno integer,
+    query_id numeric,
+    amount numeric,
+    source tonaddr,
+    destination tonaddr,
+    jetton_wallet_address tonaddr,
+    jetton_master_address tonaddr,
+    response_destination tonaddr,
+    custom_payload text,
+    forward_ton_amount numeric,
+    forward_payload text
+);
+
+create table nft_transfers (
+    tx_hash tonhash not null,
+    tx_lt bigint not null,
+    tx_now integer not null,
+    tx_aborted boolean not null,
+    mc_seqno integer,
+    query_id numeric,
+    nft_item_address tonaddr,
+    nft_item_index numeric,
+    nft_collection_address tonaddr,
+    old_owner tonaddr,
+    new_owner tonaddr,
+    response_destination tonaddr,
+    custom_payload text,
+    forward_amount numeric,
+    forward_payload text
+);
+
+create table jetton_wallets (
+    id bigserial not null,
+    address tonaddr not null,
+    balance numeric,
+    owner tonaddr,
+    jetton tonaddr,
+    last_transaction_lt bigint,
+    code_hash tonhash,
+    data_hash tonhash
+);
+
+create table nft_items (
+    id bigserial not null,
+    address tonaddr not null,
+    init boolean,
+    index numeric,
+    collection_address tonaddr,
+    owner_address tonaddr,
+    content jsonb,
+    last_transaction_lt bigint,
+    code_hash tonhash,
+    data_hash tonhash
+);
+
+create table dns_entries (
+    nft_item_address tonaddr not null,
+    nft_item_owner tonaddr,
+    domain varchar,
+    dns_next_resolver tonaddr,
+    dns_wallet tonaddr,
+    dns_site_adnl varchar(64),
+    dns_storage_bag_id varchar(64),
+    last_transaction_lt bigint
+);
+
+create table multisig (
+    id bigserial not null,
+    address tonaddr not null,
+    next_order_seqno numeric,
+    threshold bigint,
+    signers tonaddr [],
+    proposers tonaddr [],
+    last_transaction_lt bigint,
+    code_hash tonhash,
+    data_hash tonhash
+);

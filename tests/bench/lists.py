@@ -1,0 +1,136 @@
+"""Lists of version 3: the server's CPU for a page over HTTP beside PostgreSQL's for its statement.
+
+The peer's share is what its database takes for the rows of the page: the service's own main
+statement, and the one that fetches the messages of these rows. What the service itself takes to
+write them as JSON is left out.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+import psycopg
+
+from tests.bench.blocks import DEMO, NETWORK_NODE, unpack_node
+from tests.bench.clock import cpu_clock_of
+from tests.bench.figure import Figure, Target, at_least, at_most, percentile
+from tests.bench.listed import CHAIN, DERIVED, UNIT, ListQuestion, draw_lists
+from tests.bench.page import serving
+from tests.bench.peer.asker import Peer
+from tests.bench.peer.lists import STATEMENTS
+from tests.bench.peer.store import DERIVED as DERIVED_TABLES
+from tests.bench.peer.store import TABLES, load_peer, open_rows
+from tests.bench.postgres import find_server, running_server
+from tests.bench.process import run_ingest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+WARM_UP = 3
+P99_MS = 20.0
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """CPU milliseconds of each request, and the sizes of the answers."""
+
+    cpu_ms: list[float]
+    bytes: list[int]
+
+
+def measure_network_lists(scratch: Path, *, samples: int, peer: bool) -> list[Figure]:
+    """Ask all lists of a genuine network, actions and contracts among them, or of the demo node."""
+    node = unpack_node(NETWORK_NODE if NETWORK_NODE.exists() else DEMO, scratch / "network")
+    lake_dir = scratch / "lake-network"
+    run_ingest(node, lake_dir)
+    with open_rows(lake_dir, scratch) as rows:
+        questions = draw_lists(rows, CHAIN | DERIVED, samples)
+    with ExitStack() as stack:
+        session = None
+        if peer and find_server():
+            address = stack.enter_context(running_server(scratch))
+            load_peer(address, lake_dir, scratch, (*TABLES, *DERIVED_TABLES))
+            session = Peer(stack.enter_context(psycopg.connect(address, autocommit=True)))
+        return measure_lists(lake_dir, questions, session, area="lists over HTTP, a node's lake")
+
+
+def measure_lists(
+    lake_dir: Path, questions: Sequence[ListQuestion], peer: Peer | None, *, area: str
+) -> list[Figure]:
+    """Ask every question over HTTP without a cache, and its statement of the peer."""
+    figures: list[Figure] = []
+    with serving(lake_dir, cache_mib=0) as (address, pid):
+        unit_ms = 0.0
+        for question in questions:
+            if not question.parameters:
+                continue
+            cost = _ask_server(address, pid, question)
+            cpu_ms = percentile(cost.cpu_ms, 0.5)
+            if question.name == UNIT:
+                unit_ms = cpu_ms
+            peer_ms = None if peer is None else _ask_peer(peer, question)
+            figures.append(_describe(question, area, cost, unit_ms, peer_ms))
+    return figures
+
+
+def _ask_server(address: str, pid: int, question: ListQuestion) -> Cost:
+    """Send one request after the other on one connection.
+
+    Raises:
+        ValueError: a request was refused.
+    """
+    clock, cost = cpu_clock_of(pid), Cost([], [])
+    with closing(HTTPConnection(urlsplit(address).netloc, timeout=60)) as connection:
+        for number, parameters in enumerate(
+            [*question.parameters[:WARM_UP], *question.parameters], start=-WARM_UP
+        ):
+            url = question.url(parameters)
+            began_s = time.clock_gettime(clock)
+            connection.request("GET", url)
+            answer = connection.getresponse()
+            text = answer.read()
+            spent_ms = (time.clock_gettime(clock) - began_s) * 1000
+            if answer.status != 200:
+                raise ValueError(f"{url}: {answer.status} {text[:200].decode()}")
+            if number >= 0:
+                cost.cpu_ms.append(spent_ms)
+                cost.bytes.append(len(text))
+    return cost
+
+
+def _ask_peer(peer: Peer, question: ListQuestion) -> float:
+    """Return the median CPU milliseconds of the peer's session."""
+    clock = cpu_clock_of(peer.pid)
+    cpu_ms = []
+    for parameters in [*question.parameters[:WARM_UP], *question.parameters]:
+        began_s = time.clock_gettime(clock)
+        peer.ask_list(STATEMENTS[question.name], parameters)
+        cpu_ms.append((time.clock_gettime(clock) - began_s) * 1000)
+    return percentile(cpu_ms[WARM_UP:], 0.5)
+
+
+def _describe(
+    question: ListQuestion, area: str, cost: Cost, unit_ms: float, peer_ms: float | None
+) -> Figure:
+    value = percentile(cost.cpu_ms, 0.5)
+    targets: dict[str, Target] = {"value": at_most(unit_ms * question.units)} if unit_ms else {}
+    targets["p99"] = at_most(P99_MS)
+    if peer_ms is not None:
+        targets["ratio"] = at_least(1)
+    units = f"{value / unit_ms:.2f} times {UNIT}, " if unit_ms else ""
+    return Figure(
+        area=area,
+        name=question.name,
+        unit="ms",
+        value=value,
+        p99=percentile(cost.cpu_ms, 0.99),
+        peer=peer_ms,
+        ratio=None if peer_ms is None else peer_ms / value,
+        targets=targets,
+        note=f"{units}{percentile(cost.bytes, 0.5):,} bytes",
+    )

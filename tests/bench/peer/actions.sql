@@ -1,0 +1,32 @@
+-- Actions; what is special to a type is one document here, and composite columns with the peer.
+select
+    peer_hash(trace_id) as trace_id,
+    peer_hash(action_id) as action_id,
+    start_lt,
+    end_lt,
+    start_utime,
+    end_utime,
+    source,
+    source_secondary,
+    destination,
+    destination_secondary,
+    asset,
+    asset_secondary,
+    asset2,
+    asset2_secondary,
+    opcode,
+    '{' || list_aggregate(list_transform(tx_hashes, lambda one: peer_hash(one)), 'string_agg', ',')
+    || '}' as tx_hashes,
+    type,
+    value,
+    amount,
+    success,
+    details as data,
+    trace_end_lt,
+    peer_hash(trace_external_hash) as trace_external_hash,
+    peer_hash(trace_external_hash_norm) as trace_external_hash_norm,
+    trace_end_utime,
+    mc_seqno_end,
+    mc_seqno_end as trace_mc_seqno_end,
+    peer_hash(parent_action_id) as parent_action_id
+from actions
