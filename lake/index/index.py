@@ -162,6 +162,8 @@ class Index:
         """Take what there is; without ``may_read`` only memory and mapped segments are used."""
         self.snapshot = snapshot
         self._segments, self._cells, self._may_read = lookups, cells, may_read
+        self.edges: dict[tuple[bool, bool], int] = {}
+        """When the last masterchain block ended, or the first: by whether the last, and by time."""
 
     def without_files(self) -> Index:
         """Return the same index for readers that cannot wait for files."""

@@ -10,6 +10,7 @@ from tonlake.lake.index.answer import span
 from tonlake.lake.index.answer.transactions import SPANS, cut_sorted
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.correspondence import list_of_account
+from tonlake.lake.index.page.ends import list_transactions
 from tonlake.lake.index.page.merge import MessageQuery, find_key, read_messages
 from tonlake.lake.index.page.messages import (
     Wanted,
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+_NO_FILTERS = dict.fromkeys(
+    ("no_source", "no_destination", "exclude_externals", "only_externals", *SPANS)
+)
 _PAGE = frozenset({"descending", "limit", "offset"})
 _LINE = ("tx_lt", "tx_hash", *MESSAGE_COLUMNS)
 
@@ -201,15 +205,45 @@ def list_ends(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
-    """Answer ``v3/transaction_keys_by_message`` where hashes and a direction are all filters."""
-    if not asked["msg_hashes"] or not {"msg_hashes", "direction"}.issuperset(_list_filters(asked)):
-        raise Declined
-    segments = index.segments
-    tx_hashes = {
-        line.tx_hash
-        for msg_hash in asked["msg_hashes"]
-        for line in segments.find_messages(msg_hash)
-        if asked["direction"] in (None, line.direction)
-    }
+    """Answer ``v3/transaction_keys_by_message`` of hashes, an opcode or a body."""
+    segments, filters = index.segments, {**_NO_FILTERS, **asked}
+    if asked["msg_hashes"]:
+        tx_hashes = {
+            line.tx_hash
+            for msg_hash in asked["msg_hashes"]
+            for line in segments.find_messages(msg_hash)
+            if asked["direction"] in (None, line.direction) and _fits(line, filters)
+        }
+    else:
+        column = "opcode" if asked["body_hash"] is None else "body_hash"
+        if asked[column] is None:
+            raise Declined
+        read_ends = partial(_read_ends, segments, filters)
+        most = asked["offset"] + asked["limit"]
+        found = list_transactions(
+            segments.segments,
+            *find_key(column, asked[column]),
+            read_ends,
+            descending=asked["descending"],
+            most=most,
+        )
+        tx_hashes = set(found)
     hits = map(segments.find_transaction, tx_hashes)
     return cut_sorted((hit for hit in hits if hit is not None), asked)
+
+
+def _read_ends(
+    segments: Segments, asked: Mapping[str, Any], lines: Sequence[Any]
+) -> dict[bytes, int]:
+    """Return the logical times of the transactions at the ends of messages that the filters leave.
+
+    Of one direction only, or of both.
+    """
+    left = [line for line in lines if _fits(line, asked)]
+    others = segments.find_other_ends(left)
+    return {
+        end.tx_hash: end.tx_lt
+        for number, line in enumerate(left)
+        for end in (line, *others.get(number, ()))
+        if asked["direction"] in (None, end.direction)
+    }

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.index.answer.traces import list_block_traces
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.correspondence import MOST_SENT
 from tonlake.lake.index.page.merge import Hit
@@ -124,9 +125,9 @@ def list_blocks(index: Index, asked: Mapping[str, Any], filters: Mapping[str, An
 
 
 def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/traces`` without a masterchain block."""
+    """Answer ``v3/traces``."""
     if asked["mc_seqno"] is not None:
-        raise Declined
+        return list_block_traces(index, asked)
     descending = asked["descending"]
     most = asked["offset"] + asked["limit"]
     order = itemgetter("end_utime" if asked["by_time"] else "end_lt", "trace_id")
@@ -196,6 +197,9 @@ def _grow(
 
 def _find_edge(index: Index, *, descending: bool, by_time: bool) -> int:
     """Return when the last masterchain block of the lake ended, or the first."""
+    known = index.edges.get((descending, by_time))
+    if known is not None:
+        return known
     ranges = index.snapshot.ranges
     if not ranges or not index.has_blocks:
         raise Declined
@@ -204,6 +208,7 @@ def _find_edge(index: Index, *, descending: bool, by_time: bool) -> int:
     name = "gen_utime" if by_time else "end_lt"
     for block in index.gather(BLOCKS.name, (name,), place):
         edge: int = block[name]
+        index.edges[descending, by_time] = edge
         return edge
     raise Declined
 

@@ -90,8 +90,31 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
             break
     else:
         page = []
-    page.sort(key=itemgetter(_end_of(by_time=by_time), "trace_id"), reverse=descending)
-    return page[asked["offset"] : most]
+    return _cut_rows(page, asked)
+
+
+def list_block_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
+    """Answer ``v3/traces`` of a masterchain block, which commits their last transactions."""
+    segments = index.traces
+    lists = segments.list_block(asked["mc_seqno"])
+    if sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
+        raise Declined
+    found = dict.fromkeys(
+        listed.segment.traces.trace_of(row)
+        for listed in lists
+        for row in listed.rows[listed.start : listed.end]
+    )
+    open_rows = index.gather(TRACES.name, _COLUMNS, {}, only_open=True)
+    ended = {row["trace_id"]: row for row in open_rows}
+    rows = (ended.get(each) or _find_ended(segments, each) for each in found if each is not None)
+    return _cut_rows([row for row in rows if _passes(row, asked)], asked)
+
+
+def _cut_rows(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
+    rows.sort(
+        key=itemgetter(_end_of(by_time=asked["by_time"]), "trace_id"), reverse=asked["descending"]
+    )
+    return rows[asked["offset"] :][: asked["limit"]]
 
 
 def _end_of(*, by_time: bool) -> str:
@@ -174,8 +197,7 @@ def _cut_page(
         if row is None:
             raise Declined
         rows.append(row)
-    rows.sort(key=itemgetter("end_lt", "trace_id"), reverse=asked["descending"])
-    return rows[asked["offset"] :][: asked["limit"]]
+    return _cut_rows(rows, asked)
 
 
 def list_members(index: Index, asked: Mapping[str, Any]) -> list[Hit]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.index.answer.contracts import MOST_ROWS, address_of, pair_accounts
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.segment.ends import NO_LT
+from tonlake.lake.index.segment.postings import cut_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,23 +46,41 @@ class _Filter(NamedTuple):
     addresses: set[AccountId]
 
 
-_Place = tuple[int, int, int, "SegmentTable"]
-"""Logical time, which table, number and table of a row."""
+class _Rows(NamedTuple):
+    """A part of postings: numbers of rows, in the order of what ``moment_of`` returns for them."""
+
+    table: SegmentTable
+    numbers: Sequence[int]
+    start: int
+    end: int
+    moment_of: Callable[[int], int]
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return self.end - self.start
+
+    def walk(self, *, descending: bool) -> Iterator[tuple[int, int, int, SegmentTable]]:
+        """Yield the moment of each row, which table it is in, its number and table."""
+        places = range(self.start, self.end)
+        for at in reversed(places) if descending else places:
+            number = self.numbers[at]
+            yield self.moment_of(number), id(self.table), number, self.table
 
 
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     filters = _list_filters(name, bound)
-    lists = _list_numbers(index.segments.list_tables(name), filters)
+    lists, is_ordered = _list_rows(index.segments.list_tables(name), filters, bound)
     by_time, descending = bound["by_time"], bound["descending"]
     found: list[Row] = []
     most, read = bound["offset"] + bound["limit"], 0
-    walks = [_walk(table, numbers, bound) for table, numbers in lists]
-    merged = merge(*walks, key=itemgetter(0, 1, 2), reverse=descending)
+    walks = [rows.walk(descending=descending) for rows in lists]
+    merged = merge(*walks, key=itemgetter(0), reverse=descending)
     for _, places in groupby(merged, key=itemgetter(0)):
-        if len(found) >= most and not by_time:
+        if len(found) >= most and is_ordered:
             break
         # A row stands twice where both of its ends are asked for.
-        for (_, number), same in groupby(places, key=itemgetter(1, 2)):
+        for (_, number), same in groupby(sorted(places, key=itemgetter(1, 2)), itemgetter(1, 2)):
             read += 1
             row = next(same)[3].read(number)
             if _passes(row, name, filters, bound):
@@ -81,41 +101,50 @@ def _list_filters(name: str, bound: Mapping[str, Any]) -> list[_Filter]:
     return filters
 
 
-def _walk(
-    table: SegmentTable, numbers: Sequence[int], bound: Mapping[str, Any]
-) -> Iterator[_Place]:
-    """Yield rows, which stand by logical time, within a span of it, both ends included."""
-    lt_of: Callable[[int], int] = table.order.__getitem__
-    start, end = 0, len(numbers)
-    if bound["start_lt"] is not None:
-        start = bisect_left(numbers, bound["start_lt"], key=lt_of)
-    if bound["end_lt"] is not None:
-        end = bisect_right(numbers, bound["end_lt"], start, key=lt_of)
-    for at in range(end - 1, start - 1, -1) if bound["descending"] else range(start, end):
-        yield lt_of(numbers[at]), id(table), numbers[at], table
+def _list_rows(
+    tables: Sequence[SegmentTable], filters: Sequence[_Filter], bound: Mapping[str, Any]
+) -> tuple[list[_Rows], bool]:
+    """Return the rows of the filter or of the span that fewest rows pass.
 
-
-def _list_numbers(
-    tables: Sequence[SegmentTable], filters: Sequence[_Filter]
-) -> list[tuple[SegmentTable, list[int]]]:
-    """Return the rows of the filter that fewest rows pass; without one all rows, if few."""
-    if not filters:
-        if sum(len(table.order) for table in tables) > MOST_ROWS:
-            raise Declined
-        return [
-            (table, sorted(range(len(table.order)), key=table.order.__getitem__))
-            for table in tables
-        ]
-    choices = [
-        [
-            (table, table.list_rows(column, account))
-            for table in tables
-            for column in one.columns
-            for account in {account for _, account in one.addresses}
-        ]
+    And whether they are in the order of the page: those of a filter are by logical time.
+    """
+    choices = [([_find_span(table, bound) for table in tables], True)]
+    choices += [
+        (
+            [
+                _find_rows(table, column, account, bound)
+                for table in tables
+                for column in one.columns
+                for account in {account for _, account in one.addresses}
+            ],
+            not bound["by_time"],
+        )
         for one in filters
     ]
-    return min(choices, key=lambda choice: sum(len(numbers) for _, numbers in choice))
+    return min(choices, key=lambda choice: sum(rows.size for rows in choice[0]))
+
+
+def _find_span(table: SegmentTable, bound: Mapping[str, Any]) -> _Rows:
+    """Return the rows of a span of time, or of logical time, both ends included."""
+    moment, unit = ("now", "utime") if bound["by_time"] else ("lt", "lt")
+    first, last = bound[f"start_{unit}"], bound[f"end_{unit}"]
+    rows = table.moments[moment]
+    places = rows.find_between(0 if first is None else first, NO_LT if last is None else last)
+    if moment == "lt":
+        return _Rows(table, rows.rows, *places, table.order.__getitem__)
+    return _Rows(table, rows.rows, *places, lambda number: int(table.read(number)["now"]))
+
+
+def _find_rows(table: SegmentTable, column: str, account: bytes, bound: Mapping[str, Any]) -> _Rows:
+    """Return the rows of an address, which stand by logical time, within a span of it."""
+    lt_of: Callable[[int], int] = table.order.__getitem__
+    rows = table.postings[column]
+    start, end = rows.find(cut_hash(account))
+    if bound["start_lt"] is not None:
+        start = bisect_left(rows.rows, bound["start_lt"], start, end, key=lt_of)
+    if bound["end_lt"] is not None:
+        end = bisect_right(rows.rows, bound["end_lt"], start, end, key=lt_of)
+    return _Rows(table, rows.rows, start, end, lt_of)
 
 
 def _passes(row: Row, name: str, filters: Sequence[_Filter], bound: Mapping[str, Any]) -> bool:
@@ -124,6 +153,10 @@ def _passes(row: Row, name: str, filters: Sequence[_Filter], bound: Mapping[str,
     if bound["start_utime"] is not None and row["now"] < bound["start_utime"]:
         return False
     if bound["end_utime"] is not None and row["now"] > bound["end_utime"]:
+        return False
+    if bound["start_lt"] is not None and row["lt"] < bound["start_lt"]:
+        return False
+    if bound["end_lt"] is not None and row["lt"] > bound["end_lt"]:
         return False
     return all(
         any(address_of(row, column) in one.addresses for column in one.columns) for one in filters

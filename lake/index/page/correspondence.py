@@ -140,7 +140,7 @@ def _read_alone(
     postings = segment.alone_from if is_source else segment.alone_to
     start, end = postings.find(cut_hash(account[1]))
     if start < end and not is_source:
-        end = _find_external(segment, postings, start, end)
+        end = find_external(segment, postings, start, end)
     places = range(start, end)
     if wanted.by_time:
         return wanted.within(read_places(segment, postings, places, budget))
@@ -148,7 +148,7 @@ def _read_alone(
     return read_until(segment, postings, places, wanted, budget)
 
 
-def _find_external(segment: Segment, postings: Postings, start: int, end: int) -> int:
+def find_external(segment: Segment, postings: Postings, start: int, end: int) -> int:
     """Return where the messages without a creation begin, which stand after all others."""
 
     def is_external(at: int) -> int:
@@ -166,6 +166,6 @@ def _list_external(
     for segment in segments:
         start, end = segment.alone_to.find(cut_hash(account[1]))
         if start < end:
-            start = _find_external(segment, segment.alone_to, start, end)
+            start = find_external(segment, segment.alone_to, start, end)
         found |= read_until(segment, segment.alone_to, range(start, end), wanted, budget)
     return wanted.sort(found)[: wanted.most]

@@ -2,9 +2,10 @@
 
 ``<table>.data`` are the rows, each a MessagePack array of its columns, and ``<table>.at`` where
 they begin. ``<table>.order`` has for each row what the rows of a table follow each other by, and
-``<table>.<column>`` are postings by address in that order. Addresses and hashes of code come again
-and again: a row has their numbers in ``contract.hash``, where each stands once. Content that an
-earlier row of the table has is the number of that row. A table without rows has no arrays.
+``<table>.<column>`` are postings by address in that order, and of moves also by ``now`` and ``lt``.
+Addresses and hashes of code come again and again: a row has their numbers in ``contract.hash``,
+where each stands once. Content that an earlier row of the table has is the number of that row. A
+table without rows has no arrays.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ class Indexed(NamedTuple):
     name: str
     addresses: tuple[str, ...]
     order: str
+
+    @property
+    def moments(self) -> tuple[str, ...]:
+        """Names of the columns that say when a row came about, where spans of it are asked for."""
+        return ("now", "lt") if self.order == "lt" else ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -120,6 +126,7 @@ class _TableWriter:
         self._contents: dict[str, int] = {}
         self._at, self._order = array("q", [0]), array("q")
         self._keys = {name: (array("Q"), array("I")) for name in table.addresses}
+        self._moments = {names.index(name): array("Q") for name in table.moments}
 
     def write(self, tables: Iterable[pa.Table]) -> None:
         writer, name = self._writer, self._table.name
@@ -133,6 +140,9 @@ class _TableWriter:
             order = array("q", map(self._order.__getitem__, rows))
             found = {"key": keys, "order": order, "row": rows}
             write_postings(writer, f"{name}.{column}", found, hashed=True)
+        for at, keys in self._moments.items():
+            found = {"key": keys, "order": self._order, "row": array("I", range(len(keys)))}
+            write_postings(writer, f"{name}.{self._table.columns[at]}", found)
 
     def _add(self, values: list[Any]) -> None:
         number, names = len(self._order), self._table.columns
@@ -142,6 +152,8 @@ class _TableWriter:
                 keys.append(cut_hash(address))
                 rows.append(number)
         self._order.append(values[names.index(self._table.order)])
+        for at, moments in self._moments.items():
+            moments.append(values[at])
         for at in self._pooled:
             if values[at] is not None:
                 values[at] = self._pool.number_of(values[at])
@@ -178,6 +190,9 @@ class SegmentTable:
         self.order = arrays[f"{table.name}.order"]
         self.postings = {
             column: Postings(arrays, f"{table.name}.{column}") for column in table.addresses
+        }
+        self.moments = {
+            column: Postings(arrays, f"{table.name}.{column}") for column in table.moments
         }
         self._data, self._at = arrays[f"{table.name}.data"], arrays[f"{table.name}.at"]
         self._hashes = arrays[HASHES]

@@ -72,6 +72,7 @@ class _TableWriter:
         self._contents: dict[str, int] = {}
         self._at, self._order = array("q", [0]), array("q")
         self._keys = {name: (array("Q"), array("I")) for name in table.addresses}
+        self._moments = {names.index(name): array("Q") for name in table.moments}
 
     def write(self, tables: Iterable[pa.Table]) -> None:
         writer, name = self._writer, self._table.name
@@ -86,6 +87,10 @@ class _TableWriter:
             found = zip(keys, order, rows, strict=True)
             columns = ("key", "order", "row")
             write_postings(writer, f"{name}.{column}", columns, found, hashed=True)
+        for at, moments in self._moments.items():
+            spans = zip(moments, self._order, range(len(moments)), strict=True)
+            column = self._table.columns[at]
+            write_postings(writer, f"{name}.{column}", ("key", "order", "row"), spans)
 
     def _add(self, values: list[Any]) -> None:
         number, names = len(self._order), self._table.columns
@@ -95,6 +100,8 @@ class _TableWriter:
                 keys.append(cut_hash(address))
                 rows.append(number)
         self._order.append(values[names.index(self._table.order)])
+        for at, moments in self._moments.items():
+            moments.append(values[at])
         for at in self._pooled:
             if values[at] is not None:
                 values[at] = self._pool.number_of(values[at])

@@ -1,0 +1,78 @@
+"""Pages of the transactions at the ends of messages with an opcode or a body.
+
+Messages of a key stand by creation, and their transactions nearly do: the one that made a message
+is as old as the message, and a segment knows the longest that any message in it waited for the
+other one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tonlake.lake.index.page.correspondence import MOST_SENT, find_external
+from tonlake.lake.index.page.messages import FEWEST, Budget, read_places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tonlake.lake.index.segment.postings import Postings
+    from tonlake.lake.index.segment.segment import Segment
+
+    ReadEnds = Callable[[list[Any]], dict[bytes, int]]
+
+
+def list_transactions(
+    segments: Sequence[Segment],
+    name: str,
+    key: int,
+    read_ends: ReadEnds,
+    *,
+    descending: bool,
+    most: int,
+) -> list[bytes]:
+    """Return the first ``most`` transactions of a key, and those of the last one's logical time.
+
+    Args:
+        segments: All of them.
+        name: Name of the postings.
+        key: The key in them.
+        read_ends: Returns the logical times of the transactions, by hash, at either end of those
+            of some messages that the filters leave.
+        descending: Whether the newest are first.
+        most: As many as precede the end of the page.
+
+    Raises:
+        Declined: too many records have to be read.
+    """
+    budget = Budget()
+    found: dict[bytes, int] = {}
+    for segment in segments:
+        postings: Postings = getattr(segment, name)
+        start, end = postings.find(key)
+        if start == end:
+            continue
+        border = find_external(segment, postings, start, end)
+        found |= read_ends(read_places(segment, postings, range(border, end), budget))
+        places = range(start, border)
+        for lines, edge in _read_created(segment, postings, places, budget, descending=descending):
+            found |= read_ends(lines)
+            if sum(lt > edge if descending else lt < edge for lt in found.values()) >= most:
+                break
+    ordered = sorted(found, key=found.__getitem__, reverse=descending)
+    end = most
+    while 0 < end < len(ordered) and found[ordered[end]] == found[ordered[end - 1]]:
+        end += 1
+    return ordered[:end]
+
+
+def _read_created(
+    segment: Segment, postings: Postings, places: range, budget: Budget, *, descending: bool
+) -> Iterator[tuple[list[Any], int]]:
+    """Yield messages, with the logical time that no transaction of the later ones is beyond."""
+    ordered = places[::-1] if descending else places
+    start, size = 0, FEWEST
+    while start < len(ordered):
+        lines = read_places(segment, postings, ordered[start : start + size], budget)
+        created_lt: int = lines[-1].created_lt
+        yield lines, created_lt + segment.wait_lt if descending else created_lt - MOST_SENT
+        start, size = start + size, size * 2
