@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import duckdb
 
 DRAWS = 150
+OF_ACTIONS = {"v3/actions", "v3/action_keys_of_account"}
+OF_ACCOUNT = {"v3/traces_of_account", "v3/action_keys_of_account"}
+PAGED = {"v3/traces"} | OF_ACTIONS | OF_ACCOUNT
 MOVES = {
     "v3/jetton_transfers": ("jetton", "owner"),
     "v3/jetton_burns": ("jetton", "owner"),
@@ -31,12 +34,14 @@ KEYS = {
     "v3/transaction_keys": ("hash", "lt"),
     "v3/traces": ("trace_id", "end_lt", "end_utime", "state", "transactions", "pending_messages"),
     "v3/traces_of_account": ("trace_id", "end_lt", "end_utime", "state", "transactions"),
+    "v3/action_keys_of_account": ("trace_id", "action_id", "trace_end_lt", "mc_seqno"),
     "v3/actions": ("trace_id", "action_id", "type", "end_lt", "details", "tx_hashes"),
     **dict.fromkeys(MOVES, ("workchain", "account", "lt", "now", "tx_hash")),
     "v3/blocks": ("workchain", "shard", "seqno", "root_hash", "gen_utime", "tx_count"),
 }
 LISTS = {
     "v3/transaction_keys": ("hashes", "excluded_workchains", "excluded_accounts"),
+    "v3/action_keys_of_account": ("types", "excluded", "hidden_under"),
     "v3/actions": ("trace_ids", "action_ids", "tx_hashes", "types", "excluded", "hidden_under"),
 }
 
@@ -58,12 +63,12 @@ def draw(rng: Random, name: str, moments: list[tuple[int, int, int]]) -> dict[st
         found |= {key: [] for key in LISTS.get(name, ())}
     if name == "v3/traces" and rng.random() < 0.3:
         return found | {"mc_seqno": rng.choice(moments)[2]}
-    if name in {"v3/traces", "v3/traces_of_account", "v3/actions"} and rng.random() < 0.3:
+    if name in PAGED and rng.random() < 0.3:
         end = rng.choice(moments)[0 if found["by_time"] else 1]
         found |= {"after_end": end, "after_id": rng.randbytes(32)}
-        if name == "v3/actions":
+        if name in OF_ACTIONS:
             found |= {"after_trace": rng.randbytes(32), "after_action": end}
-    if name == "v3/actions" and rng.random() < 0.5:
+    if name in OF_ACTIONS and rng.random() < 0.5:
         found[rng.choice(("types", "excluded", "hidden_under"))] = ["ton_transfer"]
     for at, unit, width in ((0, "utime", 30), (1, "lt", 20_000_000)):
         first = rng.choice(moments)[at] + rng.choice((0, 0, 1, -1))
@@ -112,7 +117,7 @@ def test_pages_of_spans(demo_lake: Path, name: str) -> None:
     answered = filled = 0
     for _ in range(DRAWS):
         parameters = draw(rng, name, moments)
-        if name == "v3/traces_of_account":
+        if name in OF_ACCOUNT:
             parameters |= dict(zip(("workchain", "account"), rng.choice(accounts), strict=True))
         if name in MOVES:
             parameters |= draw_addresses(rng, name, moves)

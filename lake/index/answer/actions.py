@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from tonlake.lake.index.answer import span
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.predicate import AnyOf
+from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tonlake.lake.index.index import Index
+    from tonlake.lake.index.rowgroup.predicate import Bounds
 
 Row = dict[str, Any]
 
@@ -92,9 +94,26 @@ def _choose(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
 
 def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/action_keys_of_account``."""
-    bounds = {name: (asked[name], asked[name]) for name in ("workchain", "account")}
-    rows = index.gather(ACTION_ACCOUNTS.name, ACTION_ACCOUNTS.names, bounds)
-    return _cut_page(rows, asked)
+    table, names = ACTION_ACCOUNTS.name, ACTION_ACCOUNTS.names
+    bounds: dict[str, Bounds] = {
+        name: (asked[name], asked[name]) for name in ("workchain", "account")
+    }
+    unit, descending = "utime" if asked["by_time"] else "lt", asked["descending"]
+    end = f"trace_end_{unit}"
+    first, last = asked[f"start_{unit}"], asked[f"end_{unit}"]
+    low, high = 0 if first is None else first, NO_LT if last is None else last
+    # An account may have very many actions: their ends alone show which rows can be of the page.
+    ends = [row[end] for row in index.gather(table, (end,), bounds | {end: (low, high)})]
+    ends.sort(reverse=descending)
+    most = asked["offset"] + asked["limit"]
+    whole, size = {**asked, "offset": 0, "limit": most}, 2 * most
+    while size < len(ends):
+        near = (ends[size], high) if descending else (low, ends[size])
+        page = _cut_page(index.gather(table, names, bounds | {end: near}), whole)
+        if len(page) >= most:
+            return page[asked["offset"] :]
+        size *= 8
+    return _cut_page(index.gather(table, names, bounds | {end: (low, high)}), asked)
 
 
 def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Row]:
