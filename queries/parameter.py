@@ -30,6 +30,15 @@ def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, objec
     return {name: [] for name in lists} | values
 
 
+def advise_narrowing(bound: Mapping[str, object]) -> str:
+    """Return which spans, not given yet, would make a query that took too long read less."""
+    spans = [("start_utime", "end_utime"), ("start_lt", "end_lt"), ("mc_seqno",)]
+    left = [
+        " and ".join(span) for span in spans if all(bound.get(name, 0) is None for name in span)
+    ]
+    return f": narrow it by {', or '.join(left)}" if left else ""
+
+
 def read_values(query: Query, values: Mapping[str, object]) -> dict[str, object]:
     """Return values of any type, text read as ``read_parameters`` does where it is to be no text.
 

@@ -20,6 +20,7 @@ from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
 from tonlake.queries.loader import REQUIRED, Query, load_queries
+from tonlake.queries.parameter import advise_narrowing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -177,7 +178,9 @@ class Reader:
             raise QueryNeeded(name)
         if composed is not None:
             return composed.compose(self, bound)
-        return self._run(query, lambda: _fetch_rows(self._connection.execute(query.sql, bound)))
+        return self._run(
+            query, bound, lambda: _fetch_rows(self._connection.execute(query.sql, bound))
+        )
 
     def table(self, name: str, **parameters: object) -> pa.Table:
         """Answer one query by its SQL, with DuckDB's types and with columns even without rows.
@@ -191,7 +194,9 @@ class Reader:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
         bound = bind_parameters(query, parameters)
         return self._run(
-            query, lambda: self._connection.sql(query.sql, params=bound or None).to_arrow_table()
+            query,
+            bound,
+            lambda: self._connection.sql(query.sql, params=bound or None).to_arrow_table(),
         )
 
     def ask(self, statement: str, parameters: Mapping[str, object]) -> pa.Table:
@@ -212,10 +217,10 @@ class Reader:
         self._check_files(statement, failed=False)
         return found
 
-    def _run(self, query: Query, fetch: Callable[[], T]) -> T:
+    def _run(self, query: Query, bound: Mapping[str, object], fetch: Callable[[], T]) -> T:
         started_s = time.perf_counter()
         try:
-            with self._deadline(query.name):
+            with self._deadline(query.name, bound):
                 self._provide(query.sql)
                 fetched = fetch()
         except duckdb.Error:
@@ -257,7 +262,7 @@ class Reader:
         return found[0] if found else None
 
     @contextmanager
-    def _deadline(self, name: str) -> Iterator[None]:
+    def _deadline(self, name: str, bound: Mapping[str, object]) -> Iterator[None]:
         limit = (
             WATCH.limit(self._connection, self._timeout_ms / 1000)
             if self._timeout_ms
@@ -267,7 +272,8 @@ class Reader:
             with limit:
                 yield
         except duckdb.InterruptException as error:
-            raise QueryTimeout(f"query {name} took longer than {self._timeout_ms} ms") from error
+            limit_ms, advice = self._timeout_ms, advise_narrowing(bound)
+            raise QueryTimeout(f"query {name} took longer than {limit_ms} ms{advice}") from error
         except duckdb.CatalogException as error:
             damage = find_damage_behind(self.snapshot, error)
             if damage is None:
