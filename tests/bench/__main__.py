@@ -2,8 +2,9 @@
 
     python -m tests.bench [--quick] [--transactions N] [--only AREA ...] [--json FILE]
 
-Areas: decode, ingest, lookup, lists, http, growth, tvm, contracts, actions, files. Everything happens in a
-scratch folder that goes away with all processes that were started, however the run ends.
+Areas: decode, ingest, lookup, lists, http, growth, tvm, contracts, actions, files. Everything
+happens in a scratch folder that goes away with all processes that were started, however the run
+ends.
 """
 
 from __future__ import annotations

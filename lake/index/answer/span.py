@@ -10,12 +10,18 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.index.answer.traces import list_block_traces
+from tonlake.lake.index.answer.traces import (
+    TraceRows,
+    bound_moments,
+    cut_rows,
+    end_of,
+    list_block_traces,
+    passes,
+)
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.correspondence import MOST_SENT
 from tonlake.lake.index.page.merge import Hit
 from tonlake.lake.index.page.messages import FEWEST, read_alone
-from tonlake.lake.schema import TRACES
 from tonlake.lake.schema.block import BLOCKS
 
 if TYPE_CHECKING:
@@ -27,14 +33,15 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_TRACE_COLUMNS = tuple(name for name in TRACES.names if name != "time")
-
 _GROWTH = 4
 _FIRST_S, _FIRST_LT = 8, 8_000_000
 """Width of the first window: some blocks of each shard."""
 
 _LEAST, _MOST = 0, (1 << 63) - 1
 _MOST_UTIME = (1 << 32) - 1
+
+_FEWEST_OF_TRACES = 8
+"""Transactions read at first for each trace of a page."""
 
 MOST_ROWS = 20_000
 """Transactions of blocks that are read to find a page of them; deeper pages are left to SQL."""
@@ -125,23 +132,32 @@ def list_blocks(index: Index, asked: Mapping[str, Any], filters: Mapping[str, An
 
 
 def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/traces``."""
+    """Answer ``v3/traces``: those of the transactions near the edge of a span.
+
+    A trace ends with one of its transactions.
+    """
     if asked["mc_seqno"] is not None:
         return list_block_traces(index, asked)
-    descending = asked["descending"]
-    most = asked["offset"] + asked["limit"]
-    order = itemgetter("end_utime" if asked["by_time"] else "end_lt", "trace_id")
-    seen = asked["after_end"], asked["after_id"]
-    for ends, is_all in bound_ends(index, asked):
-        bounds = {name.removeprefix("trace_"): bound for name, bound in ends.items()}
-        found = index.gather(TRACES.name, _TRACE_COLUMNS, bounds)
-        if seen[0] is not None:
-            found = [row for row in found if order(row) != seen]
-            found = [row for row in found if (order(row) < seen) == descending]
-        if len(found) >= most or is_all:
-            found.sort(key=order, reverse=descending)
-            return found[asked["offset"] : most]
-    raise Declined
+    by_time = asked["by_time"]
+    low, high = bound_moments(asked)
+    unit, other = ("utime", "lt") if by_time else ("lt", "utime")
+    span = {f"start_{unit}": low, f"end_{unit}": high, f"start_{other}": None, f"end_{other}": None}
+    traces, most, size = TraceRows(index), asked["offset"] + asked["limit"], 0
+    hits: list[Hit] = []
+    while len(hits) == size:
+        size = max(1, _FEWEST_OF_TRACES * most, _GROWTH * size)
+        hits = list_transactions(index, {**asked, **span, "offset": 0, "limit": size})
+        ids = dict.fromkeys(hit["trace_id"] for hit in hits)
+        rows = (traces.find(trace_id) for trace_id in ids if trace_id is not None)
+        page = [row for row in rows if passes(row, asked)]
+        if len(hits) == size:
+            last = hits[-1]
+            edge = last.segment.now[last.row] if by_time else last["lt"]
+            ends = (row[end_of(by_time=by_time)] for row in page)
+            settled = (end > edge if asked["descending"] else end < edge for end in ends)
+            if sum(settled) >= most:
+                break
+    return cut_rows(page, asked)
 
 
 def bound_ends(

@@ -30,6 +30,36 @@ _COLUMNS = tuple(name for name in TRACES.names if name != "time")
 _FILTERS = ("mc_seqno", "start_utime", "end_utime", "start_lt", "end_lt", "after_end")
 
 
+class TraceRows:
+    """The rows of traces by their ids: from segments, and of those that may go on from a file."""
+
+    def __init__(self, index: Index) -> None:
+        """Read those that may go on."""
+        self._segments = index.traces
+        open_rows = index.gather(TRACES.name, _COLUMNS, {}, only_open=True)
+        self._found: dict[bytes, Row] = {row["trace_id"]: row for row in open_rows}
+
+    def find(self, trace_id: bytes) -> Row:
+        """Return the row of a trace.
+
+        Raises:
+            Declined: it is not complete where it ought to be.
+        """
+        row = self._found.get(trace_id) or self._segments.find_trace(trace_id)
+        if row is None:
+            raise Declined
+        self._found[trace_id] = row
+        return row
+
+    def longest(self, *, by_time: bool) -> int:
+        """Return the unix seconds that a trace takes at most, or the logical time."""
+        unit = "utime" if by_time else "lt"
+        spans: list[int] = [
+            row[f"end_{unit}"] - row[f"start_{unit}"] for row in self._found.values()
+        ]
+        return max(self._segments.longest_trace(by_time=by_time), 0, *spans)
+
+
 def list_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/trace_ids_of_transactions``."""
     return _name_traces(index.traces, asked["hashes"])
@@ -69,10 +99,9 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     segments = index.traces
     by_time, descending = asked["by_time"], asked["descending"]
     most = asked["offset"] + asked["limit"]
-    open_rows = index.gather(TRACES.name, _COLUMNS, {}, only_open=True)
-    ended = {row["trace_id"]: row for row in open_rows}
-    wait = max(0, segments.longest_trace(by_time=by_time), *_list_spans(open_rows, by_time=by_time))
-    low, high = _bound_ends(asked)
+    traces = TraceRows(index)
+    wait = traces.longest(by_time=by_time)
+    low, high = bound_moments(asked)
     lists = [
         listed.cut(max(low - wait, 0), high, by_time=by_time)
         for listed in segments.list_account((asked["workchain"], asked["account"]))
@@ -81,22 +110,22 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     for chunk, edge in _read_ids(lists, descending=descending, by_time=by_time):
         for trace_id in chunk:
             if trace_id not in found:
-                found[trace_id] = ended.get(trace_id) or _find_ended(segments, trace_id)
-        page = [row for row in found.values() if _passes(row, asked)]
-        ends = (row[_end_of(by_time=by_time)] for row in page)
+                found[trace_id] = traces.find(trace_id)
+        page = [row for row in found.values() if passes(row, asked)]
+        ends = (row[end_of(by_time=by_time)] for row in page)
         if edge is None or most <= sum(
             end > edge + wait if descending else end < edge for end in ends
         ):
             break
     else:
         page = []
-    return _cut_rows(page, asked)
+    return cut_rows(page, asked)
 
 
 def list_block_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/traces`` of a masterchain block, which commits their last transactions."""
-    segments = index.traces
-    lists = segments.list_block(asked["mc_seqno"])
+    traces = TraceRows(index)
+    lists = index.traces.list_block(asked["mc_seqno"])
     if sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
         raise Declined
     found = dict.fromkeys(
@@ -104,30 +133,24 @@ def list_block_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         for listed in lists
         for row in listed.rows[listed.start : listed.end]
     )
-    open_rows = index.gather(TRACES.name, _COLUMNS, {}, only_open=True)
-    ended = {row["trace_id"]: row for row in open_rows}
-    rows = (ended.get(each) or _find_ended(segments, each) for each in found if each is not None)
-    return _cut_rows([row for row in rows if _passes(row, asked)], asked)
+    rows = (traces.find(trace_id) for trace_id in found if trace_id is not None)
+    return cut_rows([row for row in rows if passes(row, asked)], asked)
 
 
-def _cut_rows(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
+def cut_rows(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
+    """Return a page of traces in order."""
     rows.sort(
-        key=itemgetter(_end_of(by_time=asked["by_time"]), "trace_id"), reverse=asked["descending"]
+        key=itemgetter(end_of(by_time=asked["by_time"]), "trace_id"), reverse=asked["descending"]
     )
     return rows[asked["offset"] :][: asked["limit"]]
 
 
-def _end_of(*, by_time: bool) -> str:
+def end_of(*, by_time: bool) -> str:
+    """Return the column that a page is ordered by."""
     return "end_utime" if by_time else "end_lt"
 
 
-def _list_spans(rows: Iterable[Row], *, by_time: bool) -> list[int]:
-    """Return how long traces took, in unix seconds or logical time."""
-    unit = "utime" if by_time else "lt"
-    return [row[f"end_{unit}"] - row[f"start_{unit}"] for row in rows]
-
-
-def _bound_ends(asked: Mapping[str, Any]) -> tuple[int, int]:
+def bound_moments(asked: Mapping[str, Any]) -> tuple[int, int]:
     """Return between which ends the page is, both included."""
     unit, after = "utime" if asked["by_time"] else "lt", asked["after_end"]
     first, last = asked[f"start_{unit}"], asked[f"end_{unit}"]
@@ -159,18 +182,11 @@ def _read_ids(
         chunk = after
 
 
-def _find_ended(segments: Segments, trace_id: bytes) -> Row:
-    row = segments.find_trace(trace_id)
-    if row is None:
-        raise Declined
-    return row
-
-
-def _passes(row: Row, asked: Mapping[str, Any]) -> bool:
+def passes(row: Row, asked: Mapping[str, Any]) -> bool:
     """Return whether a page has a trace, or one before or behind it."""
     after = asked["after_end"], asked["after_id"]
     if after[0] is not None:
-        place = row[_end_of(by_time=asked["by_time"])], row["trace_id"]
+        place = row[end_of(by_time=asked["by_time"])], row["trace_id"]
         if not (place < after if asked["descending"] else place > after):
             return False
     if asked["mc_seqno"] not in (None, row["mc_seqno_end"]):
@@ -197,7 +213,7 @@ def _cut_page(
         if row is None:
             raise Declined
         rows.append(row)
-    return _cut_rows(rows, asked)
+    return cut_rows(rows, asked)
 
 
 def list_members(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
