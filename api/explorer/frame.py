@@ -16,6 +16,13 @@ from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
 from tonlake.api.explorer.form import FILTERS
 from tonlake.api.explorer.movement import write_amount
 from tonlake.api.explorer.outcome import judge_with
+from tonlake.api.explorer.past import (
+    describe_moment,
+    find_utime,
+    is_timeless,
+    keep_past,
+    read_seqno,
+)
 from tonlake.api.explorer.sentence import Names
 from tonlake.api.http.content.validators import matches, tag_body
 from tonlake.api.http.lane import in_lane
@@ -103,17 +110,22 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> HTTPRouteHandler:
-    """Return the route of a page; ``answer`` asks the lake and returns what to show."""
+    """Return the route of a page; ``answer`` asks the lake and returns what to show.
+
+    The parameter ``seqno`` shows it as of a past masterchain block, unless the page has no past.
+    """
 
     def handle(request: ApiRequest) -> Response[bytes]:
         arguments = read_arguments(request)
-        call = open_call(request, arguments)
+        seqno = None if is_timeless(path) else read_seqno(arguments)
+        call = open_call(request, arguments, seqno)
         parts = {name: str(part) for name, part in request.path_params.items()}
         names = Names(call, full=arguments.last("full") == "1")
         question = Question(call, parts, arguments, names)
         shown = answer(question)
         if isinstance(shown, Elsewhere):
-            headers = {**HEADERS, "Location": shown.path}
+            target = shown.path if seqno is None else link(shown.path, seqno=seqno)
+            headers = {**HEADERS, "Location": target}
             return Response(b"", status_code=HTTPStatus.SEE_OTHER, headers=headers)
         if isinstance(shown, Sheet):
             return write_sheet(shown)
@@ -127,6 +139,8 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> 
         call.notes.clear()
         values |= {"snapshot": snapshot.number, "covered": snapshot.ranges}
         values |= {"kept": question.kept, "baseline": snapshot.baseline}
+        if seqno is not None:
+            values["past_utime"] = find_utime(call.reader, seqno)
         rendered = render(request, shown, values)
         # A page also depends on the colours that the reader chose, and some on the clock.
         rendered.headers["ETag"] = tag if fragment else tag_body(rendered.content)
@@ -144,9 +158,11 @@ def write_sheet(sheet: Sheet) -> Response[bytes]:
 
 def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Response[bytes]:
     """Return a page as an answer."""
+    moment = describe_moment(request)
     text = fill_template(
         shown.template,
         {"notes": [], "snapshot": None, "covered": None, "kept": {}, "baseline": None}
+        | {"past_utime": None, "moment": moment}
         | values
         | shown.values
         | {
@@ -157,6 +173,8 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
             "with_sql": request.app.state.settings.sql.enabled,
         },
     )
+    if moment.seqno is not None:
+        text = keep_past(text, moment.seqno)
     return Response(
         text.encode(),
         status_code=shown.status,

@@ -108,11 +108,14 @@ def read_header(request: ApiRequest, name: bytes) -> str | None:
     return None
 
 
-def open_call(request: ApiRequest, arguments: Arguments) -> Call:
+def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = None) -> Call:
     """Choose the snapshot, note it for the answer's headers, and return the call.
+
+    With ``mc_seqno``, the call sees the lake as it was after that masterchain block.
 
     Raises:
         RequestInvalid: ``snapshot`` is no number.
+        NotCovered: the lake does not have the masterchain block.
         LakeError: no commit yet, no such snapshot, or a damaged file.
         QueryNeeded: waiting is not allowed, and the snapshot is not open.
     """
@@ -125,6 +128,7 @@ def open_call(request: ApiRequest, arguments: Arguments) -> Call:
         pinned,
         timeout_ms=_read_timeout_ms(wishes, settings.http),
         at_once=AT_ONCE in state,
+        mc_seqno=mc_seqno,
     )
     snapshot = reader.snapshot
     state["snapshot"] = f"{snapshot.number}:{snapshot.last_mc_seqno}"

@@ -8,9 +8,11 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from tonlake.api.errors import NotCovered
 from tonlake.lake.duck.database import Database
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.index import open_index
+from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, list_log
@@ -30,6 +32,8 @@ LOOK_EVERY_S = 0.02
 """How often the log is looked at for a newer commit; a look is one file status."""
 
 KEPT_SNAPSHOTS = 4
+KEPT_PASTS = 8
+"""Past masterchain blocks whose views are kept."""
 
 
 class _Opened:
@@ -40,7 +44,9 @@ class _Opened:
         self.views = views
         self.lasting: dict[str, Any] = {}
         # Before others see it: until then they go on with the snapshot before, and do not wait.
-        self.index: Index | None = open_index(snapshot, settings.lake)
+        self.index: Index | None = None
+        if snapshot.bound is None:
+            self.index = open_index(snapshot, settings.lake)
         self.memory = None if self.index is None else self.index.without_files()
 
 
@@ -65,20 +71,28 @@ class SnapshotHolder:
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._kept: OrderedDict[int, _Opened] = OrderedDict()
+        self._pasts: OrderedDict[tuple[int, int], _Opened] = OrderedDict()
         self._newest = 0
         self._looked_s = float("-inf")
 
     def reader(
-        self, number: int | None = None, *, timeout_ms: int | None = None, at_once: bool = False
+        self,
+        number: int | None = None,
+        *,
+        timeout_ms: int | None = None,
+        at_once: bool = False,
+        mc_seqno: int | None = None,
     ) -> Reader:
         """Return a reader of the newest snapshot, or of commit ``number``.
 
+        With ``mc_seqno``, it reads the lake as it was after that masterchain block, by SQL alone.
         One that is there ``at_once`` reads no files: no SQL, and no cells.
 
         Raises:
             QueryNeeded: the snapshot is to be opened first, and a reader is requested at once.
             LakeNotFound: the lake has no commit yet.
             SnapshotNotFound: there is no commit of that number.
+            NotCovered: the lake does not have the masterchain block.
             LakeCorrupt: a file is not what was committed.
         """
         if at_once:
@@ -91,7 +105,9 @@ class SnapshotHolder:
             LOG.exception("an index segment was damaged while it was open")
         if opened.snapshot.watch.damaged:
             self._drop(opened)
-            return self.reader(number, timeout_ms=timeout_ms, at_once=at_once)
+            return self.reader(number, timeout_ms=timeout_ms, at_once=at_once, mc_seqno=mc_seqno)
+        if mc_seqno is not None:
+            opened = self._open_past(opened, mc_seqno)
         limit_ms = self._settings.http.query_timeout_ms if timeout_ms is None else timeout_ms
         return Reader(
             opened.snapshot,
@@ -110,6 +126,25 @@ class SnapshotHolder:
                 del self._kept[opened.snapshot.number]
             for kept in self._kept.values():
                 kept.snapshot.checked_until_s = float("-inf")
+
+    def _open_past(self, opened: _Opened, mc_seqno: int) -> _Opened:
+        """Return what a snapshot was after a masterchain block."""
+        snapshot = opened.snapshot
+        if not overlaps(snapshot.ranges, (mc_seqno, mc_seqno)):
+            held = ", ".join(f"{first} to {last}" for first, last in snapshot.ranges)
+            raise NotCovered(
+                f"masterchain block {mc_seqno} is not in the lake, which covers {held}"
+            )
+        key = snapshot.number, mc_seqno
+        with self._lock:
+            found = self._pasts.pop(key, None)
+            if found is None:
+                past = snapshot.up_to(mc_seqno)
+                found = _Opened(past, self._database.open(past), self._settings)
+            self._pasts[key] = found
+            while len(self._pasts) > KEPT_PASTS:
+                self._pasts.popitem(last=False)
+        return found
 
     def _find_open(self, number: int | None) -> _Opened:
         requested = self.newest_open() if number is None else number
@@ -141,6 +176,7 @@ class SnapshotHolder:
         """Let go of every snapshot; readers that are still at work keep theirs."""
         with self._lock:
             self._kept = OrderedDict()
+            self._pasts = OrderedDict()
         self._database.close()
 
     def _open_newest(self) -> _Opened:

@@ -89,6 +89,9 @@ find one."""
 _SEPARATOR = "|"
 """Between paths in the lake, none of which has it."""
 
+_SEQNOS = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")
+"""Columns with the masterchain block of a row, the first that a table has."""
+
 DEFAULTS = LakeSettings()
 _MISSING_VIEW = re.compile(r"Table (?:Function )?with name (\w+) does not exist")
 _CATALOGUE = re.compile(
@@ -207,7 +210,10 @@ def lock_database(connection: DuckDBPyConnection) -> None:
 
 
 def render_views(
-    root: str, tables: Mapping[str, tuple[DataFile, ...]], views: Iterable[str]
+    root: str,
+    tables: Mapping[str, tuple[DataFile, ...]],
+    views: Iterable[str],
+    bound: int | None = None,
 ) -> Iterator[str]:
     """Yield scripts that make those views of ``views`` whose tables are all in ``tables``.
 
@@ -215,6 +221,8 @@ def render_views(
     returns. DuckDB reads the names of all files when a view is made, and once more for each view
     over that; so the macros return one file until all views are there. Those that return thousands
     are scripts of their own, as DuckDB copies a script for every statement in it.
+
+    Rows after the masterchain block ``bound`` are left out.
     """
     paths: dict[str, list[str]] = {}
 
@@ -226,7 +234,7 @@ def render_views(
     texts = []
     for view in views:
         if view in known:
-            texts.append(render_view(known[view], tables[known[view].name], keep_paths))
+            texts.append(render_view(known[view], tables[known[view].name], keep_paths, bound))
         elif known.keys() >= list_bases(view):
             texts.append(read_sql(view))
     short = [_render_files(root, name, listed[:1]) for name, listed in paths.items()]
@@ -249,10 +257,15 @@ ShowPaths = Callable[[str, list[str]], str]
 lake."""
 
 
-def render_view(table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths) -> str:
-    """Return the SQL text of the view over a table's files, with NULLs where a file is older."""
+def render_view(
+    table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None = None
+) -> str:
+    """Return the SQL text of the view over a table's files, with NULLs where a file is older.
+
+    Rows after the masterchain block ``bound`` are left out.
+    """
     head = f"create or replace view {quote_name(VIEW_NAMES.get(table.name, table.name))} as\n"
-    sources = list(_render_sources(table, files, show_paths))
+    sources = list(_render_sources(table, files, show_paths, bound))
     if len(sources) == 1:
         return f"{head}{sources[0]};\n"
     columns = ",\n".join(f"    {quote_name(name)}" for name in (*table.names, PARTITION))
@@ -261,7 +274,7 @@ def render_view(table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths
 
 
 def _render_sources(
-    table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths
+    table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None
 ) -> Iterator[str]:
     """Yield one query per schema version; an empty one names what old files lack."""
     versions = dict.fromkeys(file.schema_version for file in files)
@@ -275,4 +288,10 @@ def _render_sources(
     for version in versions:
         paths = [file.path for file in files if file.schema_version == version]
         shown = show_paths(f"{table.name}_{version}", paths)
-        yield f"    from read_parquet({shown}, {_OPTIONS})"
+        limit = "" if bound is None else f" where {_name_seqno(table)} <= {bound}"
+        yield f"    from read_parquet({shown}, {_OPTIONS}){limit}"
+
+
+def _name_seqno(table: Table) -> str:
+    """Return the column by which rows of a table belong to the past or not yet."""
+    return next(name for name in _SEQNOS if name in table.names)

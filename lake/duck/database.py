@@ -123,7 +123,7 @@ class Engine:
         for table in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
             known = self._known.setdefault(table, set())
             known.update(file.path for file in sound.get(table, ()))
-        return render_views(self._root, sound, views)
+        return render_views(self._root, sound, views, snapshot.bound)
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:

@@ -35,6 +35,11 @@ def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> tuple[
     return tuple(left)
 
 
+def cut_ranges(ranges: Iterable[Range], last: int) -> tuple[Range, ...]:
+    """Return the part of ``ranges`` up to a seqno."""
+    return tuple((start, min(end, last)) for start, end in ranges if start <= last)
+
+
 def overlaps(ranges: tuple[Range, ...], mc_range: Range) -> list[Range]:
     """Return those of ``ranges`` that share a seqno with ``mc_range``."""
     return [known for known in ranges if mc_range[0] <= known[1] and known[0] <= mc_range[1]]

@@ -6,6 +6,7 @@ A snapshot never changes: files are immutable, and a later commit is another sna
 from __future__ import annotations
 
 import time
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from msgspec import UNSET
 
 from tonlake.lake.errors import TableLacking
 from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.ranges import cut_ranges
 from tonlake.lake.log.selection import list_lacking
 from tonlake.lake.log.state import SEGMENT_FOLDER, read_commit, read_state
 from tonlake.lake.log.watch import REST, FileWatch
@@ -59,6 +62,8 @@ class Snapshot:
         self.segments = tuple(segment for segment in state.segments if segment.path not in broken)
         self.watch = FileWatch(lake_dir, {})
         """Checks files by table, and segments as the group ``lookups``; without digests, none."""
+        self.bound: int | None = None
+        """Last masterchain block whose rows are shown; None for all (``up_to``)."""
         self.checked_until_s = float("-inf")
         """When all files are to be looked at again, should a later snapshot be opened."""
 
@@ -96,6 +101,22 @@ class Snapshot:
         """Tables that the lake was copied without."""
         errors = self.damaged.values()
         return tuple(error.file for error in errors if isinstance(error, TableLacking))
+
+    def up_to(self, mc_seqno: int) -> Snapshot:
+        """Return the lake as it was after a masterchain block: views leave later rows out.
+
+        It has no segments, as they are not cut at blocks; SQL answers.
+        """
+        past = copy(self)
+        past.bound = mc_seqno
+        past.ranges = cut_ranges(self.ranges, mc_seqno)
+        past.known_ranges = cut_ranges(self.known_ranges, mc_seqno)
+        past.files = {
+            name: tuple(file for file in group if read_place(file.path).first <= mc_seqno)
+            for name, group in self.files.items()
+        }
+        past.segments = ()
+        return past
 
     @cached_property
     def commits(self) -> tuple[Commit, ...]:
