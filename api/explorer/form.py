@@ -7,7 +7,7 @@ import binascii
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from tonlake.api.explorer.body import list_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,16 +25,7 @@ MOST_DIGITS = 255
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
-MOST_CHARACTERS = 20_000
-"""A decoded body above this is cut on a page; the API has all of it."""
-
-MOST_DEPTH = 40
-"""What is nested deeper stays as it is."""
-
 _TYPE = "@type"
-_NUMBERS = frozenset({"var_uint", "var_int"})
-_SOMETHING = "something_from_maybe"
-_NOTHING = frozenset({"nothing_from_maybe", "addr_none"})
 
 
 def write_units(amount: str | int | None, digits: int = NANO_DIGITS) -> str:
@@ -150,42 +141,6 @@ def sum_values(messages: Iterable[Message]) -> int:
     return sum(int(message.value or 0) for message in messages)
 
 
-def write_body(message: Message) -> str:
-    """Return a message's decoded body as indented JSON; "" where no layout fits."""
-    content = message.message_content
-    if content is None or content.decoded is None:
-        return ""
-    encoded = msgspec.json.encode(unwrap(content.decoded))
-    text = msgspec.json.format(encoded, indent=2).decode()
-    if len(text) <= MOST_CHARACTERS:
-        return text
-    return f"{text[:MOST_CHARACTERS]}\n… ({len(text):,} characters in all)"
-
-
-def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any JSON
-    """Return a value with amounts as their number, addresses raw, and options as what they hold."""
-    if depth > MOST_DEPTH:
-        return value
-    if isinstance(value, list):
-        return [unwrap(each, depth + 1) for each in value]
-    if isinstance(value, dict):
-        return _unwrap_object(value, depth)
-    return value
-
-
-def _unwrap_object(value: dict[str, Any], depth: int) -> object:
-    kind = value.get(_TYPE)
-    if kind in _NOTHING:
-        return None
-    if kind in _NUMBERS and "value" in value:
-        return value["value"]
-    if kind == "addr_std" and "workchain_id" in value and "address" in value:
-        return f"{value['workchain_id']}:{value['address']}"
-    if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
-        return unwrap(value["value"], depth + 1)
-    return {name: unwrap(each, depth + 1) for name, each in value.items()}
-
-
 FILTERS: dict[str, Callable[..., Any]] = {
     "ton": write_ton,
     "units": write_units,
@@ -199,5 +154,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "shorten": shorten,
     "called": name_call,
     "sent": sum_values,
-    "body": write_body,
+    "body": list_body,
 }

@@ -120,13 +120,23 @@ def explain_phases(transaction: Transaction, names: Names) -> dict[tuple[str, st
     return {place: meaning for place, meaning in found.items() if meaning}
 
 
+def explain_skip(reason: str) -> str:
+    """Return why the compute phase was skipped, in words."""
+    return _SKIPPED.get(reason, f"compute phase skipped: {reason or 'unknown reason'}")
+
+
+def explain_bounce(kind: str) -> str:
+    """Return what became of the bounce, in words; "" if that is unknown."""
+    return _BOUNCED.get(kind, "")
+
+
 def _judge_skipped(transaction: Transaction, compute: ComputePhase) -> Outcome:
     """Return the outcome without the TVM: most often TON for an account without code.
 
     No TON went back unless there is a bounce phase: the account keeps them.
     """
     reason = compute.reason if isinstance(compute.reason, str) else ""
-    why = _SKIPPED.get(reason, f"compute phase skipped: {reason or 'unknown reason'}")
+    why = explain_skip(reason)
     if transaction.description.bounce is not UNSET:
         return Outcome(BAD, "bounced", _join(why, _describe_bounce(transaction)))
     if reason == "no_state":
@@ -141,7 +151,7 @@ def _name_code(phase: str, kind: str, code: object, meaning: str) -> str:
 
 def _describe_bounce(transaction: Transaction) -> str:
     bounce = transaction.description.bounce
-    return "" if bounce is UNSET else _BOUNCED.get(bounce.type or "", "")
+    return "" if bounce is UNSET else explain_bounce(bounce.type or "")
 
 
 def _describe_ignored(transaction: Transaction) -> str:

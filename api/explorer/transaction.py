@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from tonlake.api.chain.header import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer import chart
-from tonlake.api.explorer.chart import draw_tree
 from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say, read_hash
-from tonlake.api.explorer.outcome import BAD, explain_phases, judge_with
+from tonlake.api.explorer.outcome import BAD, judge_with
+from tonlake.api.explorer.phase import COINS, list_phases, list_postings, split_fees
 from tonlake.api.explorer.sentence import write_actions
+from tonlake.api.explorer.tree import draw_tree, list_outline
+from tonlake.api.text.encoding import encode_bytes
+from tonlake.api.v2.method.transaction import read_bags
 from tonlake.api.v3.page.coverage import check_no_gap
-from tonlake.api.v3.page.transaction_page import answer_transactions
+from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 
@@ -27,24 +28,7 @@ if TYPE_CHECKING:
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.trace import Traces
 
-Facts = dict[str, Any]
-
-_PHASES = (
-    ("storage_ph", "Storage"),
-    ("credit_ph", "Credit"),
-    ("compute_ph", "Compute"),
-    ("action", "Action"),
-    ("bounce", "Bounce"),
-    ("split_info", "Split"),
-)
-_COINS = frozenset(
-    {
-        *("storage_fees_collected", "storage_fees_due", "due_fees_collected", "credit"),
-        *("gas_fees", "total_fwd_fees", "total_action_fees"),
-        *("req_fwd_fees", "msg_fees", "fwd_fees"),
-    }
-)
-"""Fields of phases that are nanoton."""
+Row = dict[str, Any]
 
 
 def show_transaction(question: Question) -> Shown | Elsewhere:
@@ -63,50 +47,21 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
     transaction = found.transactions[0]
     values = {
         "each": transaction,
-        "phases": list_phases(transaction),
+        "phases": list_phases(transaction, question.names),
+        "postings": list_postings(transaction),
+        "bag": _read_bag(question, tx_hash, keys),
         "fees": chart.slice_bar(split_fees(transaction)),
         "forward": sum(int(message.fwd_fee or 0) for message in transaction.out_msgs),
-        "coins": _COINS,
+        "coins": COINS,
         "result": judge_with(transaction, question.names),
-        "meanings": explain_phases(transaction, question.names),
     }
     return Shown("transaction.html", f"Transaction {tx_hash.hex()[:8]}", values)
 
 
-def list_phases(transaction: Transaction) -> list[tuple[str, Facts]]:
-    """Return the phases that a transaction went through, each with the fields that it has."""
-    phases = []
-    for name, title in _PHASES:
-        phase = getattr(transaction.description, name)
-        if phase is not msgspec.UNSET:
-            fields: Facts = msgspec.to_builtins(phase)
-            phases.append((title, {key: _flatten(value) for key, value in fields.items()}))
-    return phases
-
-
-def _flatten(value: object) -> object:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {each}" for key, each in value.items())
-    return value
-
-
-def split_fees(transaction: Transaction) -> dict[str, int]:
-    """Return what makes up the total fees of a transaction, in nanoton."""
-    about = transaction.description
-    total = int(transaction.total_fees)
-    message = transaction.in_msg
-    parts = {
-        "Storage": _read(about.storage_ph, "storage_fees_collected"),
-        "Gas": _read(about.compute_ph, "gas_fees"),
-        "Actions": _read(about.action, "total_action_fees"),
-    }
-    # Nobody but the account pays for a message from outside; no field has that part alone.
-    rest = "Message import" if message is not None and not message.source else "Other"
-    return parts | {rest: max(0, total - sum(parts.values()))}
-
-
-def _read(phase: object, name: str) -> int:
-    return int(getattr(phase, name, None) or 0)
+def _read_bag(question: Question, tx_hash: bytes, keys: list[Row]) -> str:
+    """Return a transaction as a bag of cells in base64; "" where the lake does not have it."""
+    bag = read_bags(question.call.reader, read_records(question.call, keys))[tx_hash]
+    return encode_bytes(bag) if bag else ""
 
 
 MOST_ACTIONS = 100
@@ -148,12 +103,16 @@ def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
     trace = found.traces[0]
     known = trace.transactions or {}
     transactions = [known[each] for each in trace.transactions_order or ()]
+    is_open = question.argument("open") == "all"
     values = {
         "trace": trace,
         "actions": ask_or_say(lambda: _list_actions(question, trace_id)),
         "transactions": transactions,
         "failures": list_failures(transactions, question.names),
-        "tree": draw_tree(transactions, question.names) if transactions else None,
+        "tree": draw_tree(transactions, question.names, fold=not is_open) if transactions else None,
+        "is_open": is_open,
+        "here": f"/trace/{trace_id.hex()}",
+        "outline": list_outline(transactions, question.names),
     }
     return Shown("trace.html", f"Trace {trace_id.hex()[:8]}", values)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.explorer.chart import MOST_BOXES, ROW, draw_tree, place_tree
+from tonlake.api.explorer.tree import MOST_BOXES, ROW, draw_tree, place_tree
 from tonlake.api.explorer.form import name_call, write_ton
 from tonlake.api.explorer.frame import ask_or_say, fill_template
 from tonlake.api.explorer.sentence import Names, WrittenAction, write_actions

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.explorer import chart
+from tonlake.api.explorer import chart, tree
 from tonlake.api.explorer.sentence import Names
 from tonlake.api.v3.layout.message import Message
 from tonlake.api.v3.layout.transaction import Transaction, TransactionDescr
@@ -60,13 +60,13 @@ def traces(draw: st.DrawFn) -> list[Transaction]:
 
 @given(traces())
 def test_every_transaction_has_a_place_of_its_own(transactions: list[Transaction]) -> None:
-    picture = chart.draw_tree(transactions, Labels())
+    picture = tree.draw_tree(transactions, Labels())
     places = {(box.x, box.y) for box in picture.boxes}
     assert len(places) == len(picture.boxes) == len(transactions)
     assert len(picture.edges) == len(transactions) - 1
-    assert all(box.x + chart.BOX_WIDTH <= picture.width for box in picture.boxes)
-    assert all(box.y + chart.BOX_HEIGHT <= picture.height for box in picture.boxes)
-    columns = {each.hash: column for each, column, _row in chart.place_tree(transactions)}
+    assert all(box.x + tree.BOX_WIDTH <= picture.width for box in picture.boxes)
+    assert all(box.y + tree.BOX_HEIGHT <= picture.height for box in picture.boxes)
+    columns = {each.hash: column for each, column, _row in tree.place_tree(transactions)}
     for parent in transactions:
         for message in parent.out_msgs:
             assert columns[f"t{message.hash[1:]}"] == columns[parent.hash] + 1
@@ -75,9 +75,9 @@ def test_every_transaction_has_a_place_of_its_own(transactions: list[Transaction
 def test_deep_and_large_traces_are_drawn() -> None:
     count = 3000
     chain = [_transaction(at, [at + 1]) for at in range(count)]
-    assert len(chart.place_tree(chain)) == count
-    picture = chart.draw_tree(chain, Labels())
-    assert (len(picture.boxes), picture.hidden) == (chart.MOST_BOXES, count - chart.MOST_BOXES)
+    assert len(tree.place_tree(chain)) == count
+    picture = tree.draw_tree(chain, Labels())
+    assert (len(picture.boxes), picture.hidden) == (tree.MOST_BOXES, count - tree.MOST_BOXES)
 
 
 POINTS = st.lists(st.tuples(st.integers(0, 2**32), st.integers(0, 2**63)), max_size=40)

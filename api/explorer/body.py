@@ -1,0 +1,95 @@
+"""Decoded bodies of messages as trees of names and values, for pages."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tonlake.api.v3.layout.message import Message
+
+MOST_VALUES = 2000
+"""A body with more values is cut on a page; the API has all of it."""
+
+MOST_CHARACTERS = 5000
+"""The same of one value."""
+
+MOST_DEPTH = 40
+"""What is nested deeper stays as it is."""
+
+_TYPE = "@type"
+_NUMBERS = frozenset({"var_uint", "var_int"})
+_SOMETHING = "something_from_maybe"
+_NOTHING = frozenset({"nothing_from_maybe", "addr_none"})
+_ACCOUNT = re.compile(r"-?[0-9]{1,10}:[0-9A-Fa-f]{64}")
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A value with its name: a text, an account (``text`` is raw) or what it consists of."""
+
+    name: str
+    text: str = ""
+    is_account: bool = False
+    children: tuple[Node, ...] = ()
+
+
+def list_body(message: Message) -> tuple[Node, ...]:
+    """Return the fields of a message's decoded body; none where no layout fits."""
+    content = message.message_content
+    return () if content is None or content.decoded is None else list_values(content.decoded)
+
+
+def list_values(decoded: Any) -> tuple[Node, ...]:  # noqa: ANN401 - bodies hold any JSON
+    """Return the fields of an object, or the items of a list, as nodes."""
+    left = [MOST_VALUES]
+    return _list_children(unwrap(decoded), left)
+
+
+def _list_children(value: Any, left: list[int]) -> tuple[Node, ...]:  # noqa: ANN401 - any JSON
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    found = []
+    for name, each in pairs:
+        left[0] -= 1
+        if left[0] < 0:
+            return (*found, Node("…", "more values are not shown"))
+        found.append(_make_node("type" if name == _TYPE else str(name), each, left))
+    return tuple(found)
+
+
+def _make_node(name: str, value: Any, left: list[int]) -> Node:  # noqa: ANN401 - any JSON
+    if isinstance(value, dict | list):
+        return Node(name, children=_list_children(value, left)) if value else Node(name, "empty")
+    if value is None:
+        return Node(name, "none")
+    if isinstance(value, bool):
+        return Node(name, "yes" if value else "no")
+    text = str(value)
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[:MOST_CHARACTERS]}… ({len(text):,} characters in all)"
+    return Node(name, text, bool(_ACCOUNT.fullmatch(text)))
+
+
+def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any JSON
+    """Return a value with amounts as their number, addresses raw, and options as what they hold."""
+    if depth > MOST_DEPTH:
+        return str(value)
+    if isinstance(value, list):
+        return [unwrap(each, depth + 1) for each in value]
+    if isinstance(value, dict):
+        return _unwrap_object(value, depth)
+    return value
+
+
+def _unwrap_object(value: dict[str, Any], depth: int) -> object:
+    kind = value.get(_TYPE)
+    if kind in _NOTHING:
+        return None
+    if kind in _NUMBERS and "value" in value:
+        return value["value"]
+    if kind == "addr_std" and "workchain_id" in value and "address" in value:
+        return f"{value['workchain_id']}:{value['address']}"
+    if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
+        return unwrap(value["value"], depth + 1)
+    return {name: unwrap(each, depth + 1) for name, each in value.items()}

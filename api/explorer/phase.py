@@ -1,0 +1,187 @@
+"""The phases of a transaction in words, and the money that went in and out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.explorer.form import write_count, write_ton
+from tonlake.api.explorer.outcome import (
+    BAD,
+    GOOD,
+    PLAIN,
+    explain_bounce,
+    explain_phases,
+    explain_skip,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.v3.layout.transaction import Transaction
+
+Facts = dict[str, Any]
+
+_PHASES = (
+    ("storage_ph", "Storage"),
+    ("credit_ph", "Credit"),
+    ("compute_ph", "Compute"),
+    ("action", "Action"),
+    ("bounce", "Bounce"),
+    ("split_info", "Split"),
+)
+COINS = frozenset(
+    {
+        *("storage_fees_collected", "storage_fees_due", "due_fees_collected", "credit"),
+        *("gas_fees", "total_fwd_fees", "total_action_fees"),
+        *("req_fwd_fees", "msg_fees", "fwd_fees"),
+    }
+)
+"""Fields of phases that are nanoton."""
+
+
+class Phase(msgspec.Struct, frozen=True):
+    """A phase that a transaction went through; ``kind`` is good, plain or bad."""
+
+    title: str
+    kind: str
+    word: str
+    text: str
+    """What it did, in a sentence."""
+
+    facts: Facts
+    meanings: dict[str, str]
+    """Meanings of codes, by the name of the field."""
+
+
+class Posting(msgspec.Struct, frozen=True):
+    """A line of a transaction's money: signed nanoton."""
+
+    title: str
+    amount: int
+
+
+def list_phases(transaction: Transaction, names: Names) -> list[Phase]:
+    """Return the phases that a transaction went through, each with the fields that it has."""
+    meanings = explain_phases(transaction, names)
+    phases = []
+    for name, title in _PHASES:
+        phase = getattr(transaction.description, name)
+        if phase is msgspec.UNSET:
+            continue
+        fields: Facts = msgspec.to_builtins(phase)
+        known = {field: text for (of, field), text in meanings.items() if of == title}
+        kind, word, text = _WORDS[title](fields, known)
+        facts = {key: _flatten(value) for key, value in fields.items()}
+        phases.append(Phase(title, kind, word, text, facts, known))
+    return phases
+
+
+def _flatten(value: object) -> object:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    return value
+
+
+def _tell_storage(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
+    text = f"{write_ton(facts.get('storage_fees_collected', 0))} collected for storage"
+    due = int(facts.get("storage_fees_due", 0) or 0)
+    if due:
+        return BAD, "unpaid", f"{text}; {write_ton(due)} still due"
+    change = facts.get("status_change", "unchanged")
+    return PLAIN, "paid", text if change == "unchanged" else f"{text}; account {change}"
+
+
+def _tell_credit(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
+    return PLAIN, "credited", f"{write_ton(facts.get('credit', 0))} added to the balance"
+
+
+def _tell_compute(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, str]:
+    if facts.get("skipped"):
+        return PLAIN, "skipped", explain_skip(str(facts.get("reason", "")))
+    steps, used = write_count(facts.get("vm_steps", 0)), write_count(facts.get("gas_used", 0))
+    text = f"exit code {facts.get('exit_code')}"
+    if "exit_code" in meanings:
+        text += f": {meanings['exit_code']}"
+    text += f"; {steps} steps, {used} gas for {write_ton(facts.get('gas_fees', 0))}"
+    good = bool(facts.get("success"))
+    return (GOOD, "succeeded", text) if good else (BAD, "failed", text)
+
+
+def _tell_action(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, str]:
+    count, sent = facts.get("tot_actions", 0), facts.get("msgs_created", 0)
+    text = f"{count} {'action' if count == 1 else 'actions'}"
+    text += f", {sent} {'message' if sent == 1 else 'messages'} sent"
+    if facts.get("skipped_actions"):
+        text += f", {facts['skipped_actions']} ignored (send mode 2)"
+    if facts.get("success"):
+        return GOOD, "succeeded", text
+    text = f"result code {facts.get('result_code')}; {text}"
+    if "result_code" in meanings:
+        text = f"{meanings['result_code']}; {text}"
+    return BAD, "failed", text
+
+
+def _tell_bounce(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
+    kind = str(facts.get("type") or "")
+    return BAD, "bounced" if kind == "ok" else "not bounced", explain_bounce(kind)
+
+
+def _tell_split(_facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
+    return PLAIN, "prepared", "the account is split or merged with its sibling shard"
+
+
+_WORDS = {
+    "Storage": _tell_storage,
+    "Credit": _tell_credit,
+    "Compute": _tell_compute,
+    "Action": _tell_action,
+    "Bounce": _tell_bounce,
+    "Split": _tell_split,
+}
+
+
+def split_fees(transaction: Transaction) -> dict[str, int]:
+    """Return what makes up the total fees of a transaction, in nanoton."""
+    about = transaction.description
+    total = int(transaction.total_fees)
+    message = transaction.in_msg
+    parts = {
+        "Storage": _read(about.storage_ph, "storage_fees_collected"),
+        "Gas": _read(about.compute_ph, "gas_fees"),
+        "Actions": _read(about.action, "total_action_fees"),
+    }
+    # Nobody but the account pays for a message from outside; no field has that part alone.
+    rest = "Message import" if message is not None and not message.source else "Other"
+    return parts | {rest: max(0, total - sum(parts.values()))}
+
+
+def _read(phase: object, name: str) -> int:
+    return int(getattr(phase, name, None) or 0)
+
+
+def list_postings(transaction: Transaction) -> list[Posting]:
+    """Return what changed the balance of the account, in order; empty where that is not known.
+
+    Its sum is the change of the balance: what no field explains, as of TON that the masterchain
+    creates or an account that is deleted, is the last line.
+    """
+    before, after = transaction.account_state_before, transaction.account_state_after
+    if before is None or after is None or before.balance is None or after.balance is None:
+        return []
+    message = transaction.in_msg
+    sent = transaction.out_msgs
+    lines = [
+        Posting("Received with the message", int((message and message.value) or 0)),
+        Posting("Fees", -int(transaction.total_fees)),
+        Posting("Sent with messages", -sum(int(each.value or 0) for each in sent)),
+        Posting(
+            "Forward fees of sent messages",
+            -sum(int(each.fwd_fee or 0) + int(each.ihr_fee or 0) for each in sent),
+        ),
+    ]
+    change = int(after.balance) - int(before.balance)
+    rest = change - sum(line.amount for line in lines)
+    return [line for line in (*lines, Posting("Other changes", rest)) if line.amount]

@@ -1,0 +1,257 @@
+"""The picture of a trace: its transactions as boxes, its messages as lines; wide fans are folded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.api.explorer.form import clip, name_call, write_brief, write_opcode
+from tonlake.api.explorer.outcome import BAD, Outcome, judge_with
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.v3.layout.message import Message
+    from tonlake.api.v3.layout.transaction import Transaction
+
+BOX_WIDTH, BOX_HEIGHT = 176, 48
+COLUMN, ROW = 296, 66
+"""From one box to the next, across and down."""
+
+MARGIN = 8
+MOST_BOXES = 400
+"""Transactions of a picture; a larger trace shows its first ones."""
+
+MOST_BRANCHES = 12
+"""Branches of one transaction; of more, the picture shows the first ones and those that failed."""
+
+TURN, CORNER = 12, 6
+"""Where a line turns down, and how round."""
+
+MOST_LABEL_CHARACTERS = 23
+
+
+class Box(msgspec.Struct, frozen=True):
+    """A transaction and its place in the picture."""
+
+    x: int
+    y: int
+    tx_hash: str
+    label: str
+    call: str
+    outcome: Outcome
+    returned: bool
+    """Its message bounced back from another account."""
+
+    folded: int
+    """Transactions after it that the picture leaves out."""
+
+    @property
+    def kind(self) -> str:
+        """How it is drawn: bad for what failed, returned, or plain."""
+        return BAD if self.outcome.kind == BAD else "returned" if self.returned else "plain"
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """A message from one box to another: the line, and where its value is written."""
+
+    path: str
+    x: int
+    y: int
+    value: str
+    opcode: str
+    kind: str
+    """bounced, bad where it made a transaction fail, or plain."""
+
+
+class Tree(msgspec.Struct, frozen=True):
+    """The picture of a trace; ``folded`` transactions are in fans, ``hidden`` ones did not fit."""
+
+    boxes: list[Box]
+    edges: list[Edge]
+    width: int
+    height: int
+    hidden: int
+    folded: int
+
+
+Placed = list[tuple["Transaction", int, int]]
+"""Transactions with their column and row."""
+
+
+def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool = False) -> Tree:
+    """Return the picture of a trace; ``transactions`` by logical time, its root first.
+
+    With ``fold``, of many branches of one transaction only some are drawn.
+    """
+    outcomes = {each.hash: judge_with(each, names) for each in transactions}
+    folded = fold_fans(transactions, outcomes) if fold else {}
+    kept = _leave_out(transactions, folded)
+    shown = kept[:MOST_BOXES]
+    placed = place_tree(shown)
+    counts = {parent: len(_list_branch(transactions, cut)) for parent, cut in folded.items()}
+    boxes = {
+        each.hash: _draw_box(each, (column, row), names, outcomes[each.hash], counts)
+        for each, column, row in placed
+    }
+    parents = _find_parents(shown)
+    edges = [
+        _draw_edge(boxes[parents[each.hash]], boxes[each.hash], each.in_msg)
+        for each, _column, _row in placed
+        if each.hash in parents and each.in_msg is not None
+    ]
+    return Tree(
+        list(boxes.values()),
+        edges,
+        width=max(box.x for box in boxes.values()) + BOX_WIDTH + MARGIN,
+        height=max(box.y for box in boxes.values()) + BOX_HEIGHT + MARGIN,
+        hidden=len(kept) - len(shown),
+        folded=len(transactions) - len(kept),
+    )
+
+
+def fold_fans(
+    transactions: Sequence[Transaction], outcomes: Mapping[str, Outcome]
+) -> dict[str, list[str]]:
+    """Return the branches to leave out, by the transaction that they begin at.
+
+    A branch in which something failed or bounced is always kept.
+    """
+    parents = _find_parents(transactions)
+    notable: set[str] = set()
+    for each in transactions:
+        at: str | None = each.hash
+        is_notable = outcomes[each.hash].kind == BAD or (each.in_msg and each.in_msg.bounced)
+        while is_notable and at is not None and at not in notable:
+            notable.add(at)
+            at = parents.get(at)
+    branches: dict[str, list[str]] = {}
+    for child, parent in parents.items():
+        branches.setdefault(parent, []).append(child)
+    return {
+        parent: cut
+        for parent, found in branches.items()
+        if len(found) > MOST_BRANCHES
+        and (cut := [each for each in found[MOST_BRANCHES - 2 :] if each not in notable])
+    }
+
+
+def _leave_out(
+    transactions: Sequence[Transaction], folded: Mapping[str, list[str]]
+) -> Sequence[Transaction]:
+    cut = [branch for found in folded.values() for branch in found]
+    gone = _list_branch(transactions, cut) if cut else set()
+    return [each for each in transactions if each.hash not in gone]
+
+
+def _list_branch(transactions: Sequence[Transaction], starts: Sequence[str]) -> set[str]:
+    """Return some transactions and all that follow from them."""
+    found = set(starts)
+    parents = _find_parents(transactions)
+    for each in transactions:  # by logical time: parents come first
+        if parents.get(each.hash) in found:
+            found.add(each.hash)
+    return found
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """A transaction in a foldable list: what follows from it comes next."""
+
+    transaction: Transaction
+    outcome: Outcome
+    size: int
+    """Transactions that follow from it, at any depth."""
+
+    closes: int
+    """Lists that end behind it."""
+
+
+def list_outline(transactions: Sequence[Transaction], names: Names) -> list[Branch]:
+    """Return the transactions of a trace, parents before children, as a foldable list."""
+    placed = place_tree(transactions)
+    depths = [column for _each, column, _row in placed] + [0]
+    sizes = [0] * len(placed)
+    ends: list[tuple[int, int]] = []  # depth and place of the nearest later one that is no deeper
+    for at in reversed(range(len(placed))):
+        while ends and ends[-1][0] > depths[at]:
+            ends.pop()
+        sizes[at] = (ends[-1][1] if ends else len(placed)) - at - 1
+        ends.append((depths[at], at))
+    return [
+        Branch(each, judge_with(each, names), sizes[at], max(0, depth - depths[at + 1]))
+        for at, (each, depth, _row) in enumerate(placed)
+    ]
+
+
+def place_tree(transactions: Sequence[Transaction]) -> Placed:
+    """Return each transaction with its column (depth) and a row, parents before children.
+
+    The first child stands beside its parent, each further one in a row of its own.
+    """
+    parents = _find_parents(transactions)
+    children: dict[str, list[Transaction]] = {each.hash: [] for each in transactions}
+    for each in transactions:
+        if each.hash in parents:
+            children[parents[each.hash]].append(each)
+    placed: Placed = []
+    rows = -1
+    todo = [(each, 0, False) for each in reversed(transactions) if each.hash not in parents]
+    while todo:
+        each, column, beside = todo.pop()
+        rows += 0 if beside else 1
+        placed.append((each, column, rows))
+        kids = children[each.hash]
+        todo += [(kid, column + 1, at == 0) for at, kid in reversed(list(enumerate(kids)))]
+    return placed
+
+
+def _find_parents(transactions: Sequence[Transaction]) -> dict[str, str]:
+    """Return the transaction that sent each one's message, where it is among them."""
+    senders = {message.hash: each.hash for each in transactions for message in each.out_msgs}
+    return {
+        each.hash: senders[each.in_msg.hash]
+        for each in transactions
+        if each.in_msg is not None and each.in_msg.hash in senders
+    }
+
+
+def _draw_box(
+    transaction: Transaction,
+    place: tuple[int, int],
+    names: Names,
+    outcome: Outcome,
+    folded: Mapping[str, int],
+) -> Box:
+    column, row = place
+    message = transaction.in_msg
+    call = name_call(transaction.in_msg) or transaction.description.type
+    return Box(
+        x=MARGIN + column * COLUMN,
+        y=MARGIN + row * ROW,
+        tx_hash=transaction.hash,
+        label=clip(names.label(transaction.account), MOST_LABEL_CHARACTERS),
+        call=clip(call, MOST_LABEL_CHARACTERS),
+        outcome=outcome,
+        returned=message is not None and bool(message.bounced),
+        folded=folded.get(transaction.hash, 0),
+    )
+
+
+def _draw_edge(start: Box, end: Box, message: Message) -> Edge:
+    x1, y1 = start.x + BOX_WIDTH, start.y + BOX_HEIGHT // 2
+    x2, y2 = end.x, end.y + BOX_HEIGHT // 2
+    path = f"M{x1} {y1}H{x2}"
+    if y1 != y2:
+        turn = x1 + TURN
+        path = f"M{x1} {y1}H{turn - CORNER}Q{turn} {y1} {turn} {y1 + CORNER}"
+        path += f"V{y2 - CORNER}Q{turn} {y2} {turn + CORNER} {y2}H{x2}"
+    return Edge(
+        path,
+        x=x2 - MARGIN,
+        y=y2 - MARGIN // 2,
+        value="" if message.value is None else write_brief(int(message.value)),
+        opcode=write_opcode(message.opcode),
+        kind="bounced" if message.bounced else BAD if end.outcome.kind == BAD else "plain",
+    )
