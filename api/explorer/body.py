@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tonlake.api.explorer.form import write_ton
+
 if TYPE_CHECKING:
     from tonlake.api.v3.layout.message import Message
 
@@ -22,7 +24,14 @@ MOST_DEPTH = 40
 _TYPE = "@type"
 _NUMBERS = frozenset({"var_uint", "var_int"})
 _SOMETHING = "something_from_maybe"
-_NOTHING = frozenset({"nothing_from_maybe", "addr_none"})
+_NOTHING = frozenset({"nothing_from_maybe", "addr_none", "hashmap_empty"})
+_COINS = frozenset({"nanograms", "nanocoins"})
+_ROOT = "hashmap_root"
+_DICTIONARIES = frozenset({_ROOT, "hashmap_edge"})
+_LEAF = "hashmap_node_leaf"
+MOST_NUMBER_BITS = 64
+"""Longer keys of dictionaries are shown as hex digits."""
+
 _ACCOUNT = re.compile(r"-?[0-9]{1,10}:[0-9A-Fa-f]{64}")
 
 
@@ -84,8 +93,14 @@ def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any
 
 def _unwrap_object(value: dict[str, Any], depth: int) -> object:
     kind = value.get(_TYPE)
+    if kind in _DICTIONARIES:
+        entries = list_entries(value["root"] if kind == _ROOT else value)
+        return {name: unwrap(each, depth + 1) for name, each in entries}
     if kind in _NOTHING:
         return None
+    if kind in _COINS and set(value) == {_TYPE, "amount"}:
+        amount = str(unwrap(value["amount"], depth + 1))
+        return write_ton(amount) if amount.isdecimal() else amount
     if kind in _NUMBERS and "value" in value:
         return value["value"]
     if kind == "addr_std" and "workchain_id" in value and "address" in value:
@@ -93,3 +108,32 @@ def _unwrap_object(value: dict[str, Any], depth: int) -> object:
     if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
         return unwrap(value["value"], depth + 1)
     return {name: unwrap(each, depth + 1) for name, each in value.items()}
+
+
+def list_entries(edge: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return keys and values of a dictionary that a layout shows node by node, in its order."""
+    found, todo = [], [("", edge)]
+    while todo:
+        prefix, at = todo.pop()
+        key = prefix + _read_label(at["label"])
+        node = at["node"]
+        if node[_TYPE] == _LEAF:
+            found.append((_show_key(key), node["value"]))
+        else:
+            todo += [(f"{key}1", node["right"]), (f"{key}0", node["left"])]
+    return found
+
+
+def _read_label(label: dict[str, str]) -> str:
+    """Return the bits of a label (HmLabel), whose digits end with a one and zeroes after a "_"."""
+    if "v" in label:
+        return label["v"] * int(label["n"])
+    digits = label["s"].removesuffix("_")
+    length = int(label["len"] if "len" in label else label["n"])
+    return f"{int(digits, 16):0{4 * len(digits)}b}"[:length] if digits else ""
+
+
+def _show_key(bits: str) -> str:
+    if len(bits) <= MOST_NUMBER_BITS:
+        return str(int(bits, 2)) if bits else ""
+    return f"{int(bits, 2):0{len(bits) // 4}x}"

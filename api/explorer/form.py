@@ -7,8 +7,6 @@ import binascii
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tonlake.api.explorer.body import list_body
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -154,5 +152,4 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "shorten": shorten,
     "called": name_call,
     "sent": sum_values,
-    "body": list_body,
 }

@@ -13,6 +13,7 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
+from tonlake.api.explorer.body import list_body
 from tonlake.api.explorer.form import FILTERS
 from tonlake.api.explorer.movement import write_amount
 from tonlake.api.explorer.outcome import judge_with
@@ -205,6 +206,7 @@ def load_templates() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= FILTERS | {
+        "body": list_body,
         "judged": judge_with,
         "with_kept": link_kept,
         "amount": write_amount,

@@ -163,14 +163,12 @@ def _read(phase: object, name: str) -> int:
 
 
 def list_postings(transaction: Transaction) -> list[Posting]:
-    """Return what changed the balance of the account, in order; empty where that is not known.
+    """Return what changed the balance of the account, in order.
 
-    Its sum is the change of the balance: what no field explains, as of TON that the masterchain
-    creates or an account that is deleted, is the last line.
+    Where both balances are known, the sum is their difference: what no field explains, as of TON
+    that the masterchain creates or an account that is deleted, is the last line.
     """
     before, after = transaction.account_state_before, transaction.account_state_after
-    if before is None or after is None or before.balance is None or after.balance is None:
-        return []
     message = transaction.in_msg
     sent = transaction.out_msgs
     lines = [
@@ -182,6 +180,8 @@ def list_postings(transaction: Transaction) -> list[Posting]:
             -sum(int(each.fwd_fee or 0) + int(each.ihr_fee or 0) for each in sent),
         ),
     ]
-    change = int(after.balance) - int(before.balance)
-    rest = change - sum(line.amount for line in lines)
-    return [line for line in (*lines, Posting("Other changes", rest)) if line.amount]
+    if before and after and before.balance is not None and after.balance is not None:
+        change = int(after.balance) - int(before.balance)
+        rest = change - sum(line.amount for line in lines)
+        lines.append(Posting("Other changes", rest))
+    return [line for line in lines if line.amount]

@@ -1,0 +1,100 @@
+"""Configuration parameters of the network: their names, and what their cells say."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.grammar import parse_scheme
+from tonlake.ingest.derive.body.scheme import Scheme
+from tonlake.ingest.errors import BocError, BodyError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.body.codec import Object
+
+CURRENT, NEXT, PREVIOUS = 34, 36, 32
+"""Parameters with validators: those at work, the next and the last."""
+
+ELECTOR, TIMES, COUNTS, STAKES = 1, 15, 16, 17
+
+NAMES = {
+    0: "Configuration contract",
+    1: "Elector contract",
+    2: "Minter contract",
+    3: "Fee collector",
+    4: "Root of domains",
+    5: "Burning of fees",
+    6: "Prices of extra currencies",
+    7: "Extra currencies to mint",
+    8: "Version and capabilities",
+    9: "Mandatory parameters",
+    10: "Critical parameters",
+    11: "Votes on the configuration",
+    12: "Workchains",
+    13: "Prices of complaints",
+    14: "Rewards of blocks",
+    15: "Times of elections",
+    16: "Numbers of validators",
+    17: "Stakes",
+    18: "Storage prices",
+    19: "Network id",
+    20: "Gas prices, masterchain",
+    21: "Gas prices, basechain",
+    22: "Block limits, masterchain",
+    23: "Block limits, basechain",
+    24: "Message prices, masterchain",
+    25: "Message prices, basechain",
+    28: "Catchain",
+    29: "Consensus",
+    31: "Fundamental contracts",
+    32: "Previous validators",
+    33: "Previous temporary validators",
+    34: "Current validators",
+    35: "Current temporary validators",
+    36: "Next validators",
+    37: "Next temporary validators",
+    40: "Fines of validators",
+    43: "Size limits",
+    44: "Suspended accounts",
+    45: "Precompiled contracts",
+    71: "Ethereum bridge",
+    72: "BNB Smart Chain bridge",
+    73: "Polygon bridge",
+    79: "Ethereum token bridge",
+    81: "BNB Smart Chain token bridge",
+    82: "Polygon token bridge",
+}
+"""What the parameters are about; others have no name."""
+
+
+def name_param(number: int) -> str:
+    """Return what a parameter is about; "" if that is not known."""
+    return NAMES.get(number, "")
+
+
+def decode_param(number: int, boc: bytes) -> Object | None:
+    """Return what a parameter's cell says; None where its form is not known.
+
+    Args:
+        number: The parameter.
+        boc: Its cell as a bag of cells.
+    """
+    scheme = _load_scheme()
+    try:
+        tree = parse_boc(boc)
+        source = tree.slice(tree.roots[0])
+        value = scheme.union(f"Param{number}").decode(source, Work(tree))
+    except (BocError, BodyError):
+        return None
+    if source.bits_left or source.refs_left or not isinstance(value, dict):
+        return None
+    return value
+
+
+@cache
+def _load_scheme() -> Scheme:
+    text = files("tonlake.api.chain").joinpath("config.tlb").read_text(encoding="utf-8")
+    return Scheme(parse_scheme(text))
