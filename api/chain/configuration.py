@@ -1,4 +1,4 @@
-"""Configuration parameters of the network: their names, and what their cells say."""
+"""Configuration of the network and data of the elector: names, and what their cells say."""
 
 from __future__ import annotations
 
@@ -82,11 +82,19 @@ def decode_param(number: int, boc: bytes) -> Object | None:
         number: The parameter.
         boc: Its cell as a bag of cells.
     """
-    scheme = _load_scheme()
+    return _decode(f"Param{number}", boc)
+
+
+def decode_elector(data: bytes) -> Object | None:
+    """Return what the data of the elector says; None where its form is not known."""
+    return _decode("ElectorData", data)
+
+
+def _decode(name: str, boc: bytes) -> Object | None:
     try:
         tree = parse_boc(boc)
         source = tree.slice(tree.roots[0])
-        value = scheme.union(f"Param{number}").decode(source, Work(tree))
+        value = _load_scheme().union(name).decode(source, Work(tree))
     except (BocError, BodyError):
         return None
     if source.bits_left or source.refs_left or not isinstance(value, dict):

@@ -9,7 +9,16 @@ from urllib.parse import parse_qsl
 
 from litestar import Response, Router, get, post
 
-from tonlake.api.explorer import account, block, history, search, token, transaction
+from tonlake.api.explorer import (
+    account,
+    block,
+    history,
+    network,
+    ranking,
+    search,
+    token,
+    transaction,
+)
 from tonlake.api.explorer.frame import (
     HEADERS,
     THEME_COOKIE,
@@ -95,6 +104,11 @@ def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) 
             page("/jetton/{address:str}", token.show_jetton),
             page("/nft/{address:str}", token.show_nft),
             page("/lake", block.show_lake),
+            page("/config", network.show_config),
+            page("/validators", network.show_validators),
+            page("/accounts", ranking.show_accounts),
+            page("/jettons", ranking.show_jettons),
+            page("/collections", ranking.show_collections),
             choose_theme,
             *map(_make_route, TYPES),
         ],

@@ -1,0 +1,235 @@
+"""The network: its configuration, what key blocks changed of it, validators and elections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.chain.cells import read_cell_trees
+from tonlake.api.chain.configuration import (
+    COUNTS,
+    CURRENT,
+    ELECTOR,
+    NEXT,
+    PREVIOUS,
+    STAKES,
+    TIMES,
+    decode_elector,
+    decode_param,
+    name_param,
+)
+from tonlake.api.chain.get_method import read_params
+from tonlake.api.chain.place import find_configuration_seqno, find_master
+from tonlake.api.errors import LiteServerError, NotCovered
+from tonlake.api.explorer.body import Node, list_values, unwrap
+from tonlake.api.explorer.frame import Question, Shown
+from tonlake.lake.account import MASTERCHAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tonlake.queries.reader import Reader
+
+Values = dict[str, Any]
+Params = dict[int, bytes]
+
+MOST_CHANGES = 20
+SETS = {CURRENT: "Current validators", NEXT: "Next validators", PREVIOUS: "Previous validators"}
+
+
+class Param(msgspec.Struct, frozen=True):
+    """A configuration parameter; ``values`` is empty where its form is not known."""
+
+    number: int
+    name: str
+    values: tuple[Node, ...]
+    size: int
+    """Bytes of its cell as a bag of cells."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A value of a parameter before and after a key block; "" where there is none."""
+
+    number: int
+    name: str
+    path: str
+    before: str
+    after: str
+
+
+class Validator(msgspec.Struct, frozen=True):
+    """A member of a set of validators; ``stake`` is nanoton, None where it is not known."""
+
+    index: int
+    key: str
+    share: float
+    adnl: str
+    stake: str | None
+    wallet: str | None
+    blocks: int | None
+
+
+class ValidatorSet(msgspec.Struct, frozen=True):
+    """A set of validators and when it is at work, in Unix seconds."""
+
+    title: str
+    since: int
+    until: int
+    main: int
+    validators: list[Validator]
+
+
+def show_config(question: Question) -> Shown:
+    """Show the configuration, and the key blocks that changed it.
+
+    Raises:
+        NotCovered: the lake lacks the key block.
+    """
+    key_seqno, params = _read_configuration(question)
+    rows = question.call.reader.rows("explorer/config_changes", limit=MOST_CHANGES)
+    values = {
+        "key_seqno": key_seqno,
+        "params": [_show_param(number, params[number]) for number in sorted(params)],
+        "changes": rows,
+    }
+    return Shown("config.html", "Configuration", values)
+
+
+def _read_configuration(question: Question) -> tuple[int, Params]:
+    master = find_master(question.call)
+    try:
+        return find_configuration_seqno(master), read_params(question.call, master)
+    except LiteServerError as error:
+        raise NotCovered(f"the configuration is not in the lake: {error}") from error
+
+
+def _show_param(number: int, boc: bytes) -> Param:
+    decoded = decode_param(number, boc)
+    values = () if decoded is None else list_values(decoded)
+    return Param(number, name_param(number), values, len(boc))
+
+
+def compare_configuration(reader: Reader, seqno: int, earlier: int) -> list[Change] | None:
+    """Return what a key block changed since the one before; None where the lake lacks one.
+
+    Args:
+        reader: A reader of the lake.
+        seqno: The key block.
+        earlier: The key block before, 0 for the zero state.
+    """
+    before, after = (_list_params(reader, at) for at in (earlier, seqno))
+    if not before or not after:
+        return None
+    return compare_params(before, after)
+
+
+def _list_params(reader: Reader, seqno: int) -> Params:
+    return {row["param"]: row["boc"] for row in reader.rows("v2/config_params", mc_seqno=seqno)}
+
+
+def compare_params(before: Params, after: Params) -> list[Change]:
+    """Return the values that differ, by the number of their parameter."""
+    found = []
+    for number in sorted(before.keys() | after.keys()):
+        if before.get(number) != after.get(number):
+            old, new = (_flatten(number, params.get(number)) for params in (before, after))
+            found += [
+                Change(number, name_param(number), path, old.get(path, ""), new.get(path, ""))
+                for path in dict.fromkeys((*old, *new))
+                if old.get(path) != new.get(path)
+            ]
+    return found
+
+
+def _flatten(number: int, boc: bytes | None) -> dict[str, str]:
+    """Return the values of a parameter by their paths; one of unknown form is one value."""
+    if boc is None:
+        return {}
+    decoded = decode_param(number, boc)
+    if decoded is None:
+        return {"": f"a cell of unknown form: {boc.hex()}"}
+    found: dict[str, str] = {}
+    todo = [("", list_values(decoded))]
+    while todo:
+        prefix, nodes = todo.pop()
+        for node in nodes:
+            path = f"{prefix}{node.name}"
+            if node.children:
+                todo.append((f"{path}.", node.children))
+            else:
+                found[path] = node.text
+    return found
+
+
+def show_validators(question: Question) -> Shown:
+    """Show the validators, their elections, and who made how many blocks.
+
+    Raises:
+        NotCovered: the lake lacks the key block.
+    """
+    key_seqno, params = _read_configuration(question)
+    elector, elections = _read_elections(question.call.reader, params)
+    sets = {
+        number: _show_set(question.call.reader, number, params[number], elections)
+        for number in SETS
+        if number in params
+    }
+    values = {
+        "key_seqno": key_seqno,
+        "sets": [found for found in sets.values() if found is not None],
+        "unread": [SETS[number] for number, found in sets.items() if found is None],
+        "elector": elector,
+        "elections": elections,
+        "rules": [_show_param(number, params[number]) for number in (TIMES, COUNTS, STAKES)],
+    }
+    return Shown("validators.html", "Validators", values)
+
+
+def _read_elections(reader: Reader, params: Params) -> tuple[str | None, Values | None]:
+    """Return the raw address of the elector, and its data; None where the lake does not know."""
+    decoded = decode_param(ELECTOR, params.get(ELECTOR, b""))
+    if decoded is None:
+        return None, None
+    account = bytes.fromhex(str(decoded["elector_addr"]))
+    raw = f"{MASTERCHAIN}:{account.hex().upper()}"
+    row = reader.one("v3/accounts", workchains=[MASTERCHAIN], accounts=[account])
+    data_hash = None if row is None else row["data_hash"]
+    data = read_cell_trees(reader, [data_hash]).get(data_hash) if data_hash else None
+    found = None if data is None else decode_elector(data)
+    return raw, None if found is None else unwrap(found)
+
+
+def _show_set(
+    reader: Reader, number: int, boc: bytes, elections: Values | None
+) -> ValidatorSet | None:
+    decoded = decode_param(number, boc)
+    if decoded is None:
+        return None
+    found = unwrap(decoded)["validators"]
+    since, until = int(found["utime_since"]), int(found["utime_until"])
+    past = ((elections or {}).get("past_elections") or {}).get(str(since)) or {}
+    stakes: Mapping[str, Values] = past.get("frozen") or {}
+    made = {}
+    if number != NEXT:
+        rows = reader.rows("explorer/block_creators", since=since, until=until)
+        made = {row["created_by"].hex(): row["blocks"] for row in rows}
+    listed = found["list"] or {}
+    total = sum(int(one["weight"]) for one in listed.values()) or 1
+    validators = []
+    for index, one in listed.items():
+        key = one["public_key"]["pubkey"].lower()
+        stake = stakes.get(key) or {}
+        wallet = stake.get("src_addr")
+        validators.append(
+            Validator(
+                int(index),
+                key,
+                int(one["weight"]) / total,
+                one.get("adnl_addr", ""),
+                stake.get("stake"),
+                f"{MASTERCHAIN}:{wallet}" if wallet else None,
+                made.get(key, 0) if number != NEXT else None,
+            )
+        )
+    return ValidatorSet(SETS[number], since, until, int(found["main"]), validators)

@@ -1,0 +1,76 @@
+"""Lists of what is largest: accounts by balance, jettons and NFT collections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.explorer.frame import Question, Shown, link, read_offset
+from tonlake.api.text.address import Address
+from tonlake.api.v3.page.book import describe_addresses
+from tonlake.api.v3.page.metadata import read_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Row = dict[str, Any]
+
+ROWS = 50
+JETTON_SORTS = {"holders": "Holders", "transfers": "Transfers", "volume": "Volume"}
+COLLECTION_SORTS = {"owners": "Owners", "items": "Items"} | {
+    name: JETTON_SORTS[name] for name in ("transfers", "volume")
+}
+
+
+class Ranked(msgspec.Struct, frozen=True):
+    """A row of a list with its place in it, from 1 on, and its raw address."""
+
+    place: int
+    raw: str
+    row: Row
+
+
+def show_accounts(question: Question) -> Shown:
+    """List the accounts with the highest balances."""
+    offset = read_offset(question)
+    rows = question.call.reader.rows("v3/accounts_by_balance", limit=ROWS, offset=offset)
+    return _show(question, "accounts", "Accounts by balance", rows)
+
+
+def show_jettons(question: Question) -> Shown:
+    """List jettons by holders, transfers or volume."""
+    return _rank(question, "jettons", "Jettons", JETTON_SORTS)
+
+
+def show_collections(question: Question) -> Shown:
+    """List NFT collections by owners, items, transfers or volume."""
+    return _rank(question, "collections", "NFT collections", COLLECTION_SORTS)
+
+
+def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> Shown:
+    sort = question.argument("sort")
+    sort = sort if sort in sorts else next(iter(sorts))
+    rows = question.call.reader.rows(
+        f"explorer/{name}", sort=sort, limit=ROWS, offset=read_offset(question)
+    )
+    return _show(question, name, title, rows, sort=sort, sorts=sorts)
+
+
+def _show(question: Question, name: str, title: str, rows: Sequence[Row], **values: Any) -> Shown:  # noqa: ANN401 - of the template
+    offset = read_offset(question)
+    addresses = [Address(row["workchain"], row["account"]) for row in rows]
+    book = describe_addresses(question.call, addresses)
+    metadata = read_metadata(question.call, set(addresses))
+    question.names.learn({str(address): book[address] for address in addresses}, metadata)
+    kept = {"sort": values.get("sort")}
+    ranked = [
+        Ranked(place, str(address), row)
+        for place, (address, row) in enumerate(zip(addresses, rows, strict=True), offset + 1)
+    ]
+    values |= {
+        "ranked": ranked,
+        "newest": link(f"/{name}", **kept) if offset else "",
+        "older": link(f"/{name}", **kept, offset=offset + ROWS) if len(rows) == ROWS else "",
+    }
+    return Shown(f"{name}.html", title, values)
