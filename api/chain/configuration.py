@@ -90,6 +90,11 @@ def decode_elector(data: bytes) -> Object | None:
     return _decode("ElectorData", data)
 
 
+def decode_pool(data: bytes) -> Object | None:
+    """Return what the data of a nominator pool says; None where its form is not known."""
+    return _decode("NominatorPool", data)
+
+
 def _decode(name: str, boc: bytes) -> Object | None:
     try:
         tree = parse_boc(boc)

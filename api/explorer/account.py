@@ -8,13 +8,14 @@ from urllib.parse import quote
 import msgspec
 
 from tonlake.api.explorer import chart
+from tonlake.api.explorer.code import draw_code
 from tonlake.api.explorer.contract import show_contract
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
 from tonlake.api.explorer.history import list_history
+from tonlake.api.explorer.holding import list_holdings, list_messages
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
-from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
 from tonlake.api.v3.route.name import RecordsQuery, get_records
 from tonlake.api.v3.route.nft import ItemsQuery, get_items
 from tonlake.api.v3.route.wallet import WalletStatesQuery, get_wallet_states
@@ -35,7 +36,7 @@ CHART_ROWS = 500
 
 
 def show_account(question: Question) -> Shown:
-    """Show an account: its state, its balance over time, and one of four lists."""
+    """Show an account: its state, its balance over time, and one of its lists."""
     address = read_address(question)
     states = get_account_states(
         question.call, AccountStatesQuery(address=(address,), include_boc=False)
@@ -47,6 +48,9 @@ def show_account(question: Question) -> Shown:
     values: Values = {
         "raw": raw,
         "friendly": question.names.friendly(raw),
+        "way": "out" if question.argument("way") == "out" else "in",
+        "code": draw_code(f"ton://transfer/{question.names.friendly(raw)}"),
+        "is_live": not any(map(question.argument, ("offset", "cursor"))),
         "state": states.accounts[0] if states.accounts else None,
         "wallet": _describe_wallet(question, address),
         "domains": ask_or_say(lambda: _list_domains(question, address)),
@@ -101,10 +105,13 @@ def _list_transactions(question: Question, address: Address) -> History:
 
 
 def _list_tokens(question: Question, address: Address) -> History:
-    offset = read_offset(question)
-    query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=offset)
-    found = question.ask(get_wallets, query)
-    return _page_by_offset(question, address, found.jetton_wallets, offset)
+    rows = list_holdings(question, address)
+    return _page_by_offset(question, address, rows, read_offset(question))
+
+
+def _list_messages(question: Question, address: Address) -> History:
+    rows = list_messages(question, address)
+    return _page_by_offset(question, address, rows, read_offset(question))
 
 
 def _list_items(question: Question, address: Address) -> History:
@@ -123,7 +130,7 @@ def _page(
     question: Question, address: Address, rows: list[Any], *, is_first: bool, **older: object
 ) -> History:
     path = name_path(question, "account", str(address))
-    kept = question.kept
+    kept = question.kept | ({"way": way} if (way := question.argument("way")) else {})
     more = any(value not in (None, "") for value in older.values())
     return History(
         rows,
@@ -135,6 +142,7 @@ def _page(
 LISTS: dict[str, tuple[str, Callable[[Question, Address], History | Story | Contract]]] = {
     "history": ("History", list_history),
     "transactions": ("Transactions", _list_transactions),
+    "messages": ("Messages", _list_messages),
     "tokens": ("Tokens", _list_tokens),
     "nfts": ("NFTs", _list_items),
     "contract": ("Contract", show_contract),

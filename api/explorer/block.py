@@ -13,7 +13,9 @@ import msgspec
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_offset
-from tonlake.api.explorer.sentence import write_actions
+from tonlake.api.explorer.network import compare_configuration
+from tonlake.api.explorer.shards import draw_shards
+from tonlake.api.explorer.words.sentence import write_actions
 from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
@@ -26,7 +28,7 @@ from tonlake.lake.log.state import read_commit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonlake.api.explorer.sentence import WrittenAction
+    from tonlake.api.explorer.words.sentence import WrittenAction
     from tonlake.api.v3.layout.block import Block
     from tonlake.lake.command.status import Status
     from tonlake.lake.log.ranges import Range
@@ -39,6 +41,7 @@ START_ROWS = 8
 PAGE_ROWS = 25
 BLOCK_ROWS = 50
 MOST_COMMITTED = 1000
+SHARD_MASK = (1 << 64) - 1
 _ID = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{16}):([0-9]{1,10})")
 
 
@@ -51,6 +54,7 @@ def show_start(question: Question) -> Shown:
         "blocks": blocks,
         "last": snapshot.last_mc_seqno,
         "lag": time.time() - blocks[0]["utime"] if blocks else 0,
+        "newest_utime": blocks[0]["utime"] if blocks else None,
         "transactions": sum(file.rows for file in snapshot.files["transactions"]),
         "size": sum(file.bytes for each in snapshot.files.values() for file in each),
         "actions": ask_or_say(lambda: _list_latest_actions(question)),
@@ -139,13 +143,35 @@ def show_block(question: Question) -> Shown:
     here = f"/block/{workchain}:{block.shard.lower()}:{seqno}"
     values = {
         "block": block,
-        "committed": _list_committed(question, seqno) if workchain == MASTERCHAIN else [],
+        **(_show_masterchain(question, block) if workchain == MASTERCHAIN else _SHARD),
         "transactions": listed.transactions,
         "next_seqno": _find_next(question, query),
         "newest": here if offset else "",
         "older": link(here, offset=offset + BLOCK_ROWS) if len(keys) == BLOCK_ROWS else "",
     }
     return Shown("block.html", f"Block {workchain}:{block.shard.lower()}:{seqno}", values)
+
+
+_SHARD: Row = {"committed": [], "shards": [], "changes": [], "is_live": False}
+"""What pages of masterchain blocks alone show."""
+
+
+def _show_masterchain(question: Question, block: Block) -> Row:
+    """Return what the block commits, what it changed, and whether it is the newest."""
+    reader = question.call.reader
+    seqno = block.seqno
+    committed = _list_committed(question, seqno)
+    rows = reader.rows("v2/shards", mc_seqno=seqno)
+    tops = [(row["workchain"], row["shard"] & SHARD_MASK, row["seqno"]) for row in rows]
+    changes = None
+    if block.key_block:
+        changes = compare_configuration(reader, seqno, block.prev_key_block_seqno)
+    return {
+        "committed": committed,
+        "shards": draw_shards(committed, tops),
+        "changes": changes,
+        "is_live": seqno == reader.snapshot.last_mc_seqno,
+    }
 
 
 def _read_id(text: str) -> tuple[int, int, int]:

@@ -13,10 +13,6 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
-from tonlake.api.explorer.body import list_body
-from tonlake.api.explorer.form import FILTERS
-from tonlake.api.explorer.movement import write_amount
-from tonlake.api.explorer.outcome import judge_with
 from tonlake.api.explorer.past import (
     describe_moment,
     find_utime,
@@ -24,7 +20,11 @@ from tonlake.api.explorer.past import (
     keep_past,
     read_seqno,
 )
-from tonlake.api.explorer.sentence import Names
+from tonlake.api.explorer.words.body import list_body
+from tonlake.api.explorer.words.form import FILTERS
+from tonlake.api.explorer.words.movement import write_amount
+from tonlake.api.explorer.words.outcome import judge_with
+from tonlake.api.explorer.words.sentence import Names
 from tonlake.api.http.content.validators import matches, tag_body
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments

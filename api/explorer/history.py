@@ -12,9 +12,9 @@ from urllib.parse import quote
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.explorer.form import read_moment, write_hex, write_iso
 from tonlake.api.explorer.frame import Question, Sheet, link, read_address
-from tonlake.api.explorer.movement import (
+from tonlake.api.explorer.words.form import read_moment, write_hex, write_iso
+from tonlake.api.explorer.words.movement import (
     DIRECTIONS,
     MOVES,
     NFT,
@@ -24,7 +24,7 @@ from tonlake.api.explorer.movement import (
     name_direction,
     write_amount,
 )
-from tonlake.api.explorer.sentence import WrittenAction, write_actions
+from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.request.params import ConversionError, parse_any_address
 from tonlake.api.request.table_format import mark_formula
 from tonlake.api.v3.route.action import ActionCursor, ActionsQuery, get_actions, parse_cursor
@@ -33,7 +33,7 @@ from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.explorer.words.sentence import Names
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.action import Action
 

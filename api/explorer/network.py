@@ -22,8 +22,8 @@ from tonlake.api.chain.configuration import (
 from tonlake.api.chain.get_method import read_params
 from tonlake.api.chain.place import find_configuration_seqno, find_master
 from tonlake.api.errors import LiteServerError, NotCovered
-from tonlake.api.explorer.body import Node, list_values, unwrap
 from tonlake.api.explorer.frame import Question, Shown
+from tonlake.api.explorer.words.body import Node, list_values, unwrap
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ Values = dict[str, Any]
 Params = dict[int, bytes]
 
 MOST_CHANGES = 20
+MOST_ADDRESS = 4
+"""Parameters up to this one are accounts of the masterchain."""
+
 SETS = {CURRENT: "Current validators", NEXT: "Next validators", PREVIOUS: "Previous validators"}
 
 
@@ -64,7 +67,6 @@ class Validator(msgspec.Struct, frozen=True):
     index: int
     key: str
     share: float
-    adnl: str
     stake: str | None
     wallet: str | None
     blocks: int | None
@@ -107,6 +109,10 @@ def _read_configuration(question: Question) -> tuple[int, Params]:
 def _show_param(number: int, boc: bytes) -> Param:
     decoded = decode_param(number, boc)
     values = () if decoded is None else list_values(decoded)
+    if number <= MOST_ADDRESS:
+        values = tuple(
+            Node(node.name, f"{MASTERCHAIN}:{node.text}", is_account=True) for node in values
+        )
     return Param(number, name_param(number), values, len(boc))
 
 
@@ -175,13 +181,14 @@ def show_validators(question: Question) -> Shown:
         for number in SETS
         if number in params
     }
+    rules = [number for number in (TIMES, COUNTS, STAKES) if number in params]
     values = {
         "key_seqno": key_seqno,
         "sets": [found for found in sets.values() if found is not None],
         "unread": [SETS[number] for number, found in sets.items() if found is None],
         "elector": elector,
         "elections": elections,
-        "rules": [_show_param(number, params[number]) for number in (TIMES, COUNTS, STAKES)],
+        "rules": [_show_param(number, params[number]) for number in rules],
     }
     return Shown("validators.html", "Validators", values)
 
@@ -226,7 +233,6 @@ def _show_set(
                 int(index),
                 key,
                 int(one["weight"]) / total,
-                one.get("adnl_addr", ""),
                 stake.get("stake"),
                 f"{MASTERCHAIN}:{wallet}" if wallet else None,
                 made.get(key, 0) if number != NEXT else None,

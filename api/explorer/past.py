@@ -72,9 +72,7 @@ def describe_moment(request: ApiRequest) -> Moment:
     except RequestInvalid:
         seqno = None
     chosen = ((name, arguments.last(name)) for name in arguments.values)
-    kept = [
-        (name, text) for name, text in chosen if text and name not in (SEQNO, *_PLACES)
-    ]
+    kept = [(name, text) for name, text in chosen if text and name not in (SEQNO, *_PLACES)]
     way = f"{path}?{urlencode(kept)}" if kept else path
     return Moment(way, kept, seqno, is_timeless(path))
 

@@ -8,10 +8,10 @@ from tonlake.api.chain.header import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say, read_hash
-from tonlake.api.explorer.outcome import BAD, judge_with
-from tonlake.api.explorer.phase import COINS, list_phases, list_postings, split_fees
-from tonlake.api.explorer.sentence import write_actions
 from tonlake.api.explorer.tree import draw_tree, list_outline
+from tonlake.api.explorer.words.outcome import BAD, judge_with
+from tonlake.api.explorer.words.phase import COINS, list_phases, list_postings, split_fees
+from tonlake.api.explorer.words.sentence import write_actions
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v2.method.transaction import read_bags
 from tonlake.api.v3.page.coverage import check_no_gap
@@ -22,8 +22,8 @@ from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonlake.api.explorer.outcome import Outcome
-    from tonlake.api.explorer.sentence import Names, WrittenAction
+    from tonlake.api.explorer.words.outcome import Outcome
+    from tonlake.api.explorer.words.sentence import Names, WrittenAction
     from tonlake.api.request.call import Call
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.trace import Traces

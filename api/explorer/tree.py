@@ -1,4 +1,4 @@
-"""The picture of a trace: its transactions as boxes, its messages as lines; wide fans are folded."""
+"""The picture of a trace: its transactions as boxes, its messages as lines; wide fans fold."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.api.explorer.form import clip, name_call, write_brief, write_opcode
-from tonlake.api.explorer.outcome import BAD, Outcome, judge_with
+from tonlake.api.explorer.words.form import clip, name_call, write_brief, write_opcode
+from tonlake.api.explorer.words.outcome import BAD, Outcome, judge_with
+from tonlake.api.v3.layout.transaction import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.explorer.words.sentence import Names
     from tonlake.api.v3.layout.message import Message
-    from tonlake.api.v3.layout.transaction import Transaction
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
 COLUMN, ROW = 296, 66

@@ -15,8 +15,8 @@ from tonlake.api.chain.arguments import AccountParams
 from tonlake.api.chain.get_method import run_on_state
 from tonlake.api.chain.place import MASTERCHAIN_SHARD, name_ranges
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered
-from tonlake.api.explorer.form import NANO_DIGITS
-from tonlake.api.explorer.sentence import Names
+from tonlake.api.explorer.words.form import NANO_DIGITS
+from tonlake.api.explorer.words.sentence import Names
 from tonlake.api.python.method import MethodResult, read_argument
 from tonlake.api.python.result import Result
 from tonlake.api.text.address import Address, WrittenAddress, parse_address

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.explorer.tree import MOST_BOXES, ROW, draw_tree, place_tree
-from tonlake.api.explorer.form import name_call, write_ton
 from tonlake.api.explorer.frame import ask_or_say, fill_template
-from tonlake.api.explorer.sentence import Names, WrittenAction, write_actions
 from tonlake.api.explorer.transaction import find_trace
+from tonlake.api.explorer.tree import MOST_BOXES, ROW, draw_tree, place_tree
+from tonlake.api.explorer.words.form import name_call, write_ton
+from tonlake.api.explorer.words.sentence import Names, WrittenAction, write_actions
 from tonlake.api.request.params import parse_hash
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces

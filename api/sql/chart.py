@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.explorer.form import shorten
+from tonlake.api.explorer.words.form import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

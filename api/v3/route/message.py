@@ -54,7 +54,7 @@ def get_messages(call: Call, query: MessagesQuery) -> Messages:
     rows = find_rows(call, query)
     if not rows:
         query.check_covered(call.reader)
-    named = set(_list_addresses(rows))
+    named = set(list_addresses(rows))
     write = make_row_writer(Message, call.settings.http.opcode_format)
     return Messages(
         messages=[write((row,)) for row in rows],
@@ -90,7 +90,8 @@ def _end_of(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
     }
 
 
-def _list_addresses(rows: Iterable[Row]) -> Iterator[Address]:
+def list_addresses(rows: Iterable[Row]) -> Iterator[Address]:
+    """Yield the accounts at the ends of messages."""
     for row in rows:
         for end in ("source", "destination"):
             if row[end] is not None:

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from msgspec import UNSET
 
-from tonlake.api.explorer.outcome import (
+from tonlake.api.explorer.words.outcome import (
     BAD,
     GOOD,
     PLAIN,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from tonlake.api.explorer.movement import (
+from tonlake.api.explorer.words.movement import (
     BOTH,
     IN,
     MOVES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import AddressInvalid
-from tonlake.api.explorer.form import MOST_DIGITS, NANO_DIGITS, shorten, write_units
+from tonlake.api.explorer.words.form import MOST_DIGITS, NANO_DIGITS, shorten, write_units
 from tonlake.api.text.address import parse_address
 from tonlake.api.v3.page.book import describe_addresses
 
@@ -144,7 +144,7 @@ class WrittenAction(msgspec.Struct, frozen=True):
 @cache
 def load_sentences() -> Mapping[str, tuple[Segment, ...]]:
     """Return the sentence of each type of action, from the packaged table."""
-    text = files("tonlake.api.explorer").joinpath("sentences.txt").read_text(encoding="utf-8")
+    text = files("tonlake.api.explorer.words").joinpath("sentences.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {
         kind: parse_sentence(words) for kind, _, words in (each.partition(": ") for each in lines)

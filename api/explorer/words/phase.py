@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.explorer.form import write_count, write_ton
-from tonlake.api.explorer.outcome import (
+from tonlake.api.explorer.words.form import write_count, write_ton
+from tonlake.api.explorer.words.outcome import (
     BAD,
     GOOD,
     PLAIN,
@@ -19,7 +19,7 @@ from tonlake.api.explorer.outcome import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.explorer.words.sentence import Names
     from tonlake.api.v3.layout.transaction import Transaction
 
 Facts = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.explorer.form import write_ton
+from tonlake.api.explorer.words.form import write_ton
 
 if TYPE_CHECKING:
     from tonlake.api.v3.layout.message import Message
@@ -58,7 +58,7 @@ def list_values(decoded: Any) -> tuple[Node, ...]:  # noqa: ANN401 - bodies hold
 
 def _list_children(value: Any, left: list[int]) -> tuple[Node, ...]:  # noqa: ANN401 - any JSON
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    found = []
+    found: list[Node] = []
     for name, each in pairs:
         left[0] -= 1
         if left[0] < 0:
@@ -68,6 +68,8 @@ def _list_children(value: Any, left: list[int]) -> tuple[Node, ...]:  # noqa: AN
 
 
 def _make_node(name: str, value: Any, left: list[int]) -> Node:  # noqa: ANN401 - any JSON
+    if isinstance(value, dict) and value and not any(each != {} for each in value.values()):
+        return Node(name, ", ".join(value))  # a set
     if isinstance(value, dict | list):
         return Node(name, children=_list_children(value, left)) if value else Node(name, "empty")
     if value is None:
@@ -98,11 +100,15 @@ def _unwrap_object(value: dict[str, Any], depth: int) -> object:
         return {name: unwrap(each, depth + 1) for name, each in entries}
     if kind in _NOTHING:
         return None
-    if kind in _COINS and set(value) == {_TYPE, "amount"}:
-        amount = str(unwrap(value["amount"], depth + 1))
-        return write_ton(amount) if amount.isdecimal() else amount
+    return _unwrap_plain(value, kind, depth)
+
+
+def _unwrap_plain(value: dict[str, Any], kind: object, depth: int) -> object:
+    """Return an amount, an account or an option, or else the object with its values unwrapped."""
     if kind in _NUMBERS and "value" in value:
         return value["value"]
+    if kind in _COINS and set(value) == {_TYPE, "amount"}:
+        return write_ton(str(unwrap(value["amount"], depth + 1)))
     if kind == "addr_std" and "workchain_id" in value and "address" in value:
         return f"{value['workchain_id']}:{value['address']}"
     if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
@@ -112,7 +118,8 @@ def _unwrap_object(value: dict[str, Any], depth: int) -> object:
 
 def list_entries(edge: dict[str, Any]) -> list[tuple[str, Any]]:
     """Return keys and values of a dictionary that a layout shows node by node, in its order."""
-    found, todo = [], [("", edge)]
+    found: list[tuple[str, Any]] = []
+    todo = [("", edge)]
     while todo:
         prefix, at = todo.pop()
         key = prefix + _read_label(at["label"])

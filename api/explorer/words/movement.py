@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tonlake.api.explorer.form import write_units
+from tonlake.api.explorer.words.form import write_units
 
 if TYPE_CHECKING:
-    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.explorer.words.sentence import Names
     from tonlake.api.v3.resource.action import Action
 
 IN, OUT, BOTH, NEITHER = "in", "out", "both", "neither"

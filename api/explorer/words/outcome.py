@@ -12,7 +12,7 @@ from msgspec import UNSET
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.api.explorer.sentence import Names
+    from tonlake.api.explorer.words.sentence import Names
     from tonlake.api.v3.layout.transaction import ComputePhase, Transaction
 
 GOOD, PLAIN, BAD = "good", "plain", "bad"
@@ -49,7 +49,7 @@ class Outcome(msgspec.Struct, frozen=True):
 @cache
 def load_codes() -> Mapping[tuple[str, int], str]:
     """Return the meanings of codes by scope and code, from the packaged table."""
-    text = files("tonlake.api.explorer").joinpath("codes.txt").read_text(encoding="utf-8")
+    text = files("tonlake.api.explorer.words").joinpath("codes.txt").read_text(encoding="utf-8")
     found = {}
     for line in text.splitlines():
         if not line.startswith("#"):

@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.explorer import form
-from tonlake.api.explorer.form import (
-    MOST_CHARACTERS,
+from tonlake.api.explorer.words import form
+from tonlake.api.explorer.words.form import (
     name_call,
     sum_values,
-    unwrap,
-    write_body,
     write_opcode,
 )
-from tonlake.api.explorer.sentence import Names
+from tonlake.api.explorer.words.sentence import Names
 from tonlake.api.v3.layout.message import Message, MessageContent
 from tonlake.api.v3.resource.answer import AddressMetadata, TokenInfo
 
@@ -78,50 +75,9 @@ def test_text_that_is_no_hash_stays() -> None:
     assert form.write_hex("not base64!") == "not base64!"
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
-    max_leaves=12,
-)
-
-
-@given(JSON)
-def test_bodies_without_wrapping_stay(value: Any) -> None:
-    assert unwrap(value) == value
-
-
-def test_bodies_are_unwrapped() -> None:
-    wrapped = {
-        "@type": "jetton_transfer",
-        "amount": {"@type": "var_uint", "len": "5", "value": "7"},
-        "destination": {
-            "@type": "addr_std",
-            "anycast": {"@type": "nothing_from_maybe"},
-            "workchain_id": "0",
-            "address": "AB",
-        },
-        "response": {"@type": "addr_none"},
-        "payload": {"@type": "something_from_maybe", "value": ["x"]},
-    }
-    assert unwrap(wrapped) == {
-        "@type": "jetton_transfer",
-        "amount": "7",
-        "destination": "0:AB",
-        "response": None,
-        "payload": ["x"],
-    }
-
-
 def _message(**fields: Any) -> Message:
     empty: dict[str, Any] = dict.fromkeys(Message.__struct_fields__[:18])
     return Message(**(empty | {"hash": ""} | fields))
-
-
-def test_large_bodies_are_cut() -> None:
-    decoded: dict[str, object] = {"x": "y" * 2 * MOST_CHARACTERS}
-    text = write_body(_message(message_content=MessageContent("", "", decoded)))
-    assert MOST_CHARACTERS < len(text) < MOST_CHARACTERS + 100
-    assert write_body(_message()) == ""
 
 
 def test_calls_are_named() -> None:

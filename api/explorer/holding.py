@@ -1,0 +1,90 @@
+"""The tokens and messages of an account: what it holds and what that is worth, what passed by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.api.explorer.frame import Question, read_offset
+from tonlake.api.v3.layout.build import make_builder
+from tonlake.api.v3.layout.message import Message
+from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.route.jetton import JettonWallet, WalletsQuery, get_wallets
+from tonlake.api.v3.route.message import MessagesQuery, find_rows, list_addresses
+
+if TYPE_CHECKING:
+    from tonlake.api.text.address import Address
+
+ROWS = 20
+SENT, RECEIVED = "out", "in"
+
+
+class Price(msgspec.Struct, frozen=True):
+    """What one unit of a jetton is worth; ``usd`` is None where no price of TON is known."""
+
+    ton: float
+    usd: float | None
+    utime: int
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """A jetton wallet and what its balance is worth, None where no price is known."""
+
+    wallet: JettonWallet
+    ton: float | None = None
+    usd: float | None = None
+    utime: int | None = None
+    """Unix seconds of the hour whose price it is."""
+
+
+class Passed(msgspec.Struct, frozen=True):
+    """A message of an account; ``sent`` tells its direction."""
+
+    message: Message
+    sent: bool
+
+
+def list_holdings(question: Question, address: Address) -> list[Holding]:
+    """Return a page of an account's jettons."""
+    query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
+    wallets = question.ask(get_wallets, query).jetton_wallets
+    prices = read_prices(question, [wallet.jetton for wallet in wallets])
+    return [_value(question, wallet, prices.get(wallet.jetton)) for wallet in wallets]
+
+
+def _value(question: Question, wallet: JettonWallet, price: Price | None) -> Holding:
+    if price is None:
+        return Holding(wallet)
+    units = int(wallet.balance) / 10 ** question.names.digits(wallet.jetton)
+    usd = None if price.usd is None else units * price.usd
+    return Holding(wallet, units * price.ton, usd, price.utime)
+
+
+def read_prices(question: Question, jettons: list[str]) -> dict[str, Price]:
+    """Return the newest prices of jettons by raw address; those that were swapped alone."""
+    reader = question.call.reader
+    if not jettons or not reader.snapshot.files["dex_swaps"]:
+        return {}
+    rows = reader.rows("explorer/prices", jettons=jettons)
+    return {row["address"]: Price(row["ton"], row["usd"], row["utime"]) for row in rows}
+
+
+def list_messages(question: Question, address: Address) -> list[Passed]:
+    """Return a page of the messages that an account received or sent, newest first."""
+    sent = question.argument("way") == SENT
+    query = MessagesQuery(
+        source=address if sent else None,
+        destination=None if sent else address,
+        limit=ROWS,
+        offset=read_offset(question),
+        sort="desc",
+    )
+    rows: list[Any] = find_rows(question.call, query)
+    named = set(list_addresses(rows))
+    question.names.learn(
+        read_address_book(question.call, named), read_metadata(question.call, named)
+    )
+    build = make_builder(Message, question.call.settings.http.opcode_format)
+    return [Passed(build((row,)), sent) for row in rows]

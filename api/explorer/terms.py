@@ -1,0 +1,230 @@
+"""What contracts say of themselves in words: terms, signers, schedules, domains, members."""
+
+from __future__ import annotations
+
+import base64
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.api.chain.arguments import GetMethodParams
+from tonlake.api.chain.configuration import decode_pool
+from tonlake.api.chain.get_method import run_get_method
+from tonlake.api.chain.param import read_params
+from tonlake.api.errors import ApiError
+from tonlake.api.explorer.frame import ask_or_say
+from tonlake.api.explorer.words.body import unwrap
+from tonlake.api.explorer.words.form import write_count, write_hex, write_moment, write_units
+from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.history import read_contracts
+from tonlake.api.v3.page.listed import list_addresses, render_rows
+from tonlake.api.v3.route import multisig, nft, vesting
+from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
+from tonlake.api.v3.route.name import DNSRecord
+from tonlake.ingest.errors import TvmError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tonlake.api.explorer.frame import Question
+    from tonlake.api.text.address import Address
+
+MOST_ORDERS = 20
+MOST_MEMBERS = 100
+DOMAIN_S = 366 * 86400
+"""A domain that is not renewed for this long is free (``one_year`` of its contract)."""
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """A line of a contract's terms; ``accounts`` are raw addresses, shown after the text."""
+
+    name: str
+    text: str = ""
+    accounts: tuple[str, ...] = ()
+
+
+def list_terms(
+    question: Question, address: Address, interfaces: Iterable[str]
+) -> list[tuple[str, list[Fact]]]:
+    """Return the terms of each thing that a contract is, by title."""
+    names = " ".join(interfaces)
+    found: list[tuple[str, list[Fact]]] = []
+    for part, title, describe in _TERMS:
+        if part in names:
+            terms = ask_or_say(partial(describe, question, address))
+            known = [[Fact("Not in the lake", terms)]] if isinstance(terms, str) else terms
+            found += [(title, facts) for facts in known]
+    return found
+
+
+def _describe_multisig(question: Question, address: Address) -> list[list[Fact]]:
+    query = multisig.WalletsQuery(address=(address,), include_orders=True, limit=1, offset=0)
+    found = multisig.get_wallets(question.call, query)
+    question.names.learn(found.address_book)
+    return [
+        [
+            Fact("Threshold", f"{one.threshold} of {len(one.signers)} signers"),
+            Fact("Signers", accounts=tuple(one.signers)),
+            Fact("Proposers", accounts=tuple(one.proposers)),
+            Fact("Next order", one.next_order_seqno or "any number"),
+            *(_name_order(order) for order in (one.orders or [])[:MOST_ORDERS]),
+        ]
+        for one in found.multisigs
+    ]
+
+
+def _name_order(order: multisig.MultisigOrder) -> Fact:
+    state = "executed" if order.sent_for_execution else "open"
+    text = f"{state}, {order.approvals_num or 0} of {order.threshold} approvals"
+    if order.expiration_date and not order.sent_for_execution:
+        text += f", expires {write_moment(order.expiration_date)}"
+    return Fact(f"Order {order.order_seqno}", text, (order.address,))
+
+
+def _describe_order(question: Question, address: Address) -> list[list[Fact]]:
+    query = multisig.OrdersQuery(address=(address,), limit=1, offset=0)
+    found = multisig.get_orders(question.call, query)
+    question.names.learn(found.address_book)
+    return [
+        [
+            Fact("Multisig", accounts=(one.multisig_address,)),
+            _name_order(one),
+            Fact("Signers", accounts=tuple(one.signers or ())),
+        ]
+        for one in found.orders
+    ]
+
+
+def _describe_vesting(question: Question, address: Address) -> list[list[Fact]]:
+    query = vesting.VestingQuery(contract_address=(address,), limit=1, offset=0)
+    found = vesting.get_vesting(question.call, query)
+    question.names.learn(found.address_book)
+    return [_write_schedule(one) for one in found.vesting_contracts]
+
+
+def _write_schedule(one: vesting.VestingInfo) -> list[Fact]:
+    facts = [
+        Fact("Total", f"{write_units(one.total_amount)} TON"),
+        Fact("Owner", accounts=(one.owner_address,) if one.owner_address else ()),
+        Fact("Sender", accounts=(one.sender_address,) if one.sender_address else ()),
+        Fact("Whitelist", "" if one.whitelist else "empty", tuple(one.whitelist)),
+    ]
+    if one.start_time is None or one.total_duration is None:
+        return facts
+    start, end = one.start_time, one.start_time + one.total_duration
+    facts.append(Fact("Begins", write_moment(start)))
+    if one.cliff_duration:
+        facts.append(Fact("Nothing is unlocked before", write_moment(start + one.cliff_duration)))
+    if one.unlock_period:
+        parts = one.total_duration // one.unlock_period
+        facts.append(Fact("Unlocks", f"in {write_count(parts)} equal parts"))
+    return [*facts, Fact("Ends", write_moment(end))]
+
+
+_TIMES = ("_time", "_at")
+_COINS = ("price", "bid", "fee", "royalty_amount", "marketplace_fee")
+
+
+def _describe_sale(question: Question, address: Address) -> list[list[Fact]]:
+    found = nft.get_sales(question.call, nft.SalesQuery(address=(address,)))
+    question.names.learn(found.address_book, found.metadata)
+    sales = []
+    for one in found.nft_sales:
+        accounts = {
+            "NFT": one.nft_address,
+            "Owner": one.nft_owner_address,
+            "Marketplace": one.marketplace_address,
+        }
+        facts = [Fact(name, accounts=(raw,)) for name, raw in accounts.items() if raw]
+        sales.append([*facts, *(_write_term(*pair) for pair in one.details.items())])
+    return sales
+
+
+def _write_term(name: str, value: object) -> Fact:
+    title, text = name.replace("_", " ").capitalize(), _write_plain(value)
+    if re.fullmatch(r"-?[0-9]+:[0-9A-Fa-f]{64}", text):
+        return Fact(title, accounts=(text,))
+    if text.isdecimal() and name.endswith(_TIMES) and int(text):
+        return Fact(title, write_moment(text))
+    if text.isdecimal() and any(word in name for word in _COINS):
+        return Fact(title, f"{write_units(text)} TON")
+    return Fact(title, text)
+
+
+def _write_plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "unknown" if value is None else str(value)
+
+
+def _describe_domain(question: Question, address: Address) -> list[list[Fact]]:
+    rows = read_contracts(
+        question.call, "dns_records", (address,), wallet_workchains=[], wallets=[], limit=1
+    )
+    question.names.learn(read_address_book(question.call, list_addresses(DNSRecord, rows)))
+    return [_write_records(question, address, one) for one in render_rows(DNSRecord, rows)]
+
+
+def _write_records(question: Question, address: Address, one: DNSRecord) -> list[Fact]:
+    facts = [Fact("Domain", one.domain)]
+    named = {
+        "Owner": one.nft_item_owner,
+        "Wallet": one.dns_wallet,
+        "Subdomains are resolved by": one.dns_next_resolver,
+    }
+    facts += [Fact(name, accounts=(raw,)) for name, raw in named.items() if raw]
+    if one.dns_site_adnl:
+        facts.append(Fact("Site (ADNL)", write_hex(one.dns_site_adnl)))
+    if one.dns_storage_bag_id:
+        facts.append(Fact("Storage bag", one.dns_storage_bag_id))
+    return [*facts, Fact("Expires", _find_expiry(question, address))]
+
+
+def _find_expiry(question: Question, address: Address) -> str:
+    """Return when anyone may take a domain, from the get-method of its contract (TEP-81)."""
+    method = "get_last_fill_up_time"
+    try:
+        params = read_params(GetMethodParams, {"address": str(address), "method": method})
+        _, outcome = run_get_method(question.call, params, params.method, [])
+    except (ApiError, TvmError) as error:
+        return f"unknown: {error}"
+    if outcome.exit_code not in (0, 1) or not outcome.stack or type(outcome.stack[-1]) is not int:
+        return "never: its contract has no time of renewal"
+    return write_moment(outcome.stack[-1] + DOMAIN_S)
+
+
+def _describe_pool(question: Question, address: Address) -> list[list[Fact]]:
+    query = AccountStatesQuery(address=(address,), include_boc=True)
+    states = get_account_states(question.call, query).accounts
+    data = states[0].data_boc if states else None
+    found = decode_pool(base64.b64decode(data)) if isinstance(data, str) else None
+    if found is None:
+        return [[Fact("Members", "unknown: the data of this contract has another form")]]
+    pool = unwrap(found)
+    members = pool["nominators"] or {}
+    facts = [
+        Fact("Validator", accounts=(f"-1:{pool['config']['validator_address']}",)),
+        Fact("Stake of the validator", pool["validator_amount"]),
+        Fact("Sent to the elector", pool["stake_amount_sent"]),
+        Fact("Members", f"{len(members):,} of {pool['config']['max_nominators_count']}"),
+    ]
+    for account, each in list(members.items())[:MOST_MEMBERS]:
+        text = each["amount"]
+        if each["pending_deposit"] != "0 TON":
+            text += f", {each['pending_deposit']} pending"
+        facts.append(Fact("Member", text, (f"0:{account.upper()}",)))
+    return [facts]
+
+
+_TERMS: tuple[tuple[str, str, Callable[[Question, Address], list[list[Fact]]]], ...] = (
+    ("multisig_v", "Multisig wallet", _describe_multisig),
+    ("order", "Multisig order", _describe_order),
+    ("vesting", "Vesting", _describe_vesting),
+    ("sale", "Sale", _describe_sale),
+    ("auction", "Auction", _describe_sale),
+    ("dns", "Domain", _describe_domain),
+    ("tv_pool", "Nominator pool", _describe_pool),
+)
+"""By a part of the name of an interface: the title, and who asks for the terms."""

@@ -1,0 +1,111 @@
+"""Decoded bodies as trees: wrappers are gone, dictionaries are entries, large values are cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tonlake.api.explorer.words.body import (
+    MOST_CHARACTERS,
+    MOST_DEPTH,
+    MOST_VALUES,
+    Node,
+    list_body,
+    list_values,
+    unwrap,
+)
+from tonlake.api.v3.layout.message import Message, MessageContent
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
+from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.hashmap import Hashmap
+from tonlake.ingest.derive.body.number import Unsigned
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_bodies_without_wrapping_stay(value: Any) -> None:
+    assert unwrap(value) == value
+
+
+def test_bodies_are_unwrapped() -> None:
+    wrapped = {
+        "@type": "jetton_transfer",
+        "amount": {"@type": "var_uint", "len": "5", "value": "7"},
+        "destination": {
+            "@type": "addr_std",
+            "anycast": {"@type": "nothing_from_maybe"},
+            "workchain_id": "0",
+            "address": "AB",
+        },
+        "response": {"@type": "addr_none"},
+        "payload": {"@type": "something_from_maybe", "value": ["x"]},
+    }
+    assert unwrap(wrapped) == {
+        "@type": "jetton_transfer",
+        "amount": "7",
+        "destination": "0:AB",
+        "response": None,
+        "payload": ["x"],
+    }
+
+
+def test_amounts_of_ton_are_written() -> None:
+    amount = {"@type": "nanograms", "amount": {"@type": "var_uint", "len": "4", "value": "5000000"}}
+    assert list_values({"value": amount}) == (Node("value", "0.005 TON"),)
+
+
+def test_accounts_and_sets_are_known() -> None:
+    raw = f"0:{'AB' * 32}"
+    found = list_values({"to": raw, "set": {"1": {}, "7": {}}, "none": None, "flag": True})
+    assert found == (
+        Node("to", raw, is_account=True),
+        Node("set", "1, 7"),
+        Node("none", "none"),
+        Node("flag", "yes"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [({"x": "y" * 2 * MOST_CHARACTERS}, 1), ([1] * 2 * MOST_VALUES, MOST_VALUES)],
+)
+def test_large_bodies_are_cut(value: Any, count: int) -> None:
+    nodes = list_values(value)
+    assert count <= len(nodes) <= count + 1
+    assert sum(len(node.text) for node in nodes) < 2 * MOST_CHARACTERS + 100
+
+
+def test_deep_bodies_end() -> None:
+    value: Any = "x"
+    for _ in range(3 * MOST_DEPTH):
+        value = {"in": value}
+    depth, nodes = 0, list_values(value)
+    while nodes and nodes[0].children:
+        depth, nodes = depth + 1, nodes[0].children
+    assert depth == MOST_DEPTH
+
+
+def test_a_message_without_a_layout_has_no_tree() -> None:
+    empty: dict[str, Any] = dict.fromkeys(Message.__struct_fields__[:18])
+    message = Message(**(empty | {"hash": ""}))
+    assert list_body(message) == ()
+    message.message_content = MessageContent("", "", {"a": "b"})
+    assert list_body(message) == (Node("a", "b"),)
+
+
+@given(st.dictionaries(st.integers(0, 2**32 - 1), st.integers(0, 255), min_size=1, max_size=20))
+def test_dictionaries_are_entries(entries: dict[int, int]) -> None:
+    builder = CellBuilder()
+    pairs = sorted(entries.items())
+    root = build_hashmap(builder.tree, pairs, 32, lambda node, value: node.store_uint(value, 8))
+    decoded = Hashmap(32, Unsigned(8)).decode(builder.tree.slice(root), Work(builder.tree))
+    assert unwrap(decoded) == {str(key): str(value) for key, value in pairs}
