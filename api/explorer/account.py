@@ -12,7 +12,7 @@ from tonlake.api.explorer.code import draw_code
 from tonlake.api.explorer.contract import show_contract
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
 from tonlake.api.explorer.history import list_history
-from tonlake.api.explorer.holding import list_holdings, list_messages
+from tonlake.api.explorer.holding import WAYS, list_holdings, list_messages
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
@@ -48,9 +48,10 @@ def show_account(question: Question) -> Shown:
     values: Values = {
         "raw": raw,
         "friendly": question.names.friendly(raw),
-        "way": "out" if question.argument("way") == "out" else "in",
+        "way": way if (way := question.argument("way")) in WAYS else WAYS[0],
         "code": draw_code(f"ton://transfer/{question.names.friendly(raw)}"),
-        "is_live": not any(map(question.argument, ("offset", "cursor"))),
+        "watched": raw,
+        "is_newest": not any(map(question.argument, ("offset", "cursor"))),
         "state": states.accounts[0] if states.accounts else None,
         "wallet": _describe_wallet(question, address),
         "domains": ask_or_say(lambda: _list_domains(question, address)),

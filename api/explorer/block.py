@@ -152,12 +152,12 @@ def show_block(question: Question) -> Shown:
     return Shown("block.html", f"Block {workchain}:{block.shard.lower()}:{seqno}", values)
 
 
-_SHARD: Row = {"committed": [], "shards": [], "changes": [], "is_live": False}
+_SHARD: Row = {"committed": [], "shards": [], "changes": []}
 """What pages of masterchain blocks alone show."""
 
 
 def _show_masterchain(question: Question, block: Block) -> Row:
-    """Return what the block commits, what it changed, and whether it is the newest."""
+    """Return what the block commits, and what it changed of the configuration."""
     reader = question.call.reader
     seqno = block.seqno
     committed = _list_committed(question, seqno)
@@ -170,7 +170,6 @@ def _show_masterchain(question: Question, block: Block) -> Row:
         "committed": committed,
         "shards": draw_shards(committed, tops),
         "changes": changes,
-        "is_live": seqno == reader.snapshot.last_mc_seqno,
     }
 
 

@@ -163,8 +163,9 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
     text = fill_template(
         shown.template,
         {"notes": [], "snapshot": None, "covered": None, "kept": {}, "baseline": None}
-        | {"past_utime": None, "moment": moment}
+        | {"past_utime": None, "moment": moment, "watched": ELECTOR}
         | values
+        | {"is_live": moment.seqno is None and "snapshot" not in values.get("kept", {})}
         | shown.values
         | {
             "title": shown.title,
@@ -213,6 +214,9 @@ def load_templates() -> Environment:
     }
     return found
 
+
+ELECTOR = f"-1:{'3' * 64}"
+"""It has a transaction in every masterchain block: pages about new blocks follow its state."""
 
 MOST_OFFSET = (1 << 31) - 1
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tonlake.api.text.address import Address
 
 ROWS = 20
-SENT, RECEIVED = "out", "in"
+RECEIVED, SENT, EXTERNAL = WAYS = ("in", "out", "external")
+"""Messages of a tab: from other accounts, to anywhere, and from outside."""
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -73,13 +74,16 @@ def read_prices(question: Question, jettons: list[str]) -> dict[str, Price]:
 
 def list_messages(question: Question, address: Address) -> list[Passed]:
     """Return a page of the messages that an account received or sent, newest first."""
-    sent = question.argument("way") == SENT
+    way = question.argument("way")
+    sent = way == SENT
     query = MessagesQuery(
         source=address if sent else None,
         destination=None if sent else address,
         limit=ROWS,
         offset=read_offset(question),
         sort="desc",
+        exclude_externals=way not in (SENT, EXTERNAL),
+        only_externals=way == EXTERNAL,
     )
     rows: list[Any] = find_rows(question.call, query)
     named = set(list_addresses(rows))

@@ -11,27 +11,72 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// Elements with data-live hold rows that the server writes; they are asked for anew.
-const everyMs = 3000;
+// Elements with data-live are written again by the server when the stream reports a change: rows
+// at the path that it names, or else, by their ids, parts of this page.
+const leastMs = 1000;
+const pollMs = 10000; // where no event comes, as behind a proxy that keeps streams back
 let paused = false;
+let renewedMs = 0;
+let due = 0;
+const written = new WeakMap();
+for (const place of document.querySelectorAll("[data-live]")) written.set(place, place.innerHTML);
 
-async function renew(place) {
-  if (paused || document.hidden || place.contains(document.activeElement)) return;
-  const answer = await fetch(place.dataset.live, { headers: { "If-None-Match": place.dataset.tag || "" } });
-  if (answer.status !== 200) return;
-  const first = place.querySelector("a")?.getAttribute("href");
+function replace(place, html) {
+  if (place.contains(document.activeElement) || written.get(place) === html) return;
+  written.set(place, html);
   const known = new Set(Array.from(place.querySelectorAll("a"), (link) => link.getAttribute("href")));
-  place.dataset.tag = answer.headers.get("ETag") || "";
-  place.innerHTML = await answer.text();
-  if (first === undefined) return;
-  for (const row of place.children) {
+  place.innerHTML = html;
+  revealCopies(place);
+  for (const row of known.size ? place.querySelectorAll("tr, li") : []) {
     const link = row.querySelector("a");
     if (link && !known.has(link.getAttribute("href"))) row.classList.add("fresh");
   }
 }
 
-for (const place of document.querySelectorAll("[data-live]")) {
-  setInterval(() => renew(place).catch(() => undefined), everyMs);
+async function renewRows(place) {
+  const answer = await fetch(place.dataset.live, { headers: { "If-None-Match": place.dataset.tag || "" } });
+  if (answer.status !== 200) return;
+  place.dataset.tag = answer.headers.get("ETag") || "";
+  replace(place, await answer.text());
+}
+
+async function renewParts(places) {
+  const answer = await fetch(location.pathname + location.search);
+  if (answer.status !== 200) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const place of places) {
+    const found = page.getElementById(place.id);
+    if (found) replace(place, found.innerHTML);
+  }
+}
+
+function renew() {
+  if (paused || document.hidden) return;
+  const waitMs = renewedMs + leastMs - Date.now();
+  if (waitMs > 0) {
+    due = due || setTimeout(() => { due = 0; renew(); }, waitMs);
+    return;
+  }
+  renewedMs = Date.now();
+  const places = Array.from(document.querySelectorAll("[data-live]"));
+  const parts = places.filter((place) => !place.dataset.live);
+  const work = places.filter((place) => place.dataset.live).map(renewRows);
+  if (parts.length) work.push(renewParts(parts));
+  Promise.all(work).catch(() => undefined);
+}
+
+if (document.querySelector("[data-live]")) {
+  const path = document.body.dataset.stream;
+  let stream;
+  const follow = () => {
+    stream?.close();
+    if (document.hidden) return;
+    stream = new EventSource(path);
+    for (const kind of ["account_state_change", "blocks_undone"]) stream.addEventListener(kind, renew);
+  };
+  document.addEventListener("visibilitychange", follow);
+  follow();
+  setInterval(renew, pollMs);
 }
 for (const note of document.querySelectorAll("[data-live-note]")) note.hidden = false;
 for (const button of document.querySelectorAll("[data-live-pause]")) {
@@ -42,14 +87,44 @@ for (const button of document.querySelectorAll("[data-live-pause]")) {
 }
 
 // Buttons that copy are of no use without this.
-for (const button of document.querySelectorAll("[data-copy]")) {
-  if (!navigator.clipboard) break;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy"; }, 2000);
-  });
+function revealCopies(place) {
+  if (!navigator.clipboard) return;
+  for (const button of place.querySelectorAll("[data-copy]")) button.hidden = false;
+}
+revealCopies(document);
+document.addEventListener("click", async (event) => {
+  const button = event.target instanceof HTMLElement && event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(button.dataset.copy);
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+});
+
+// Pictures that can be made larger and smaller.
+for (const figure of document.querySelectorAll("[data-zoom]")) {
+  const picture = figure.querySelector("svg");
+  const [width, height] = ["width", "height"].map((name) => Number(picture.getAttribute(name)));
+  let scale = 1;
+  const bar = document.createElement("div");
+  bar.className = "zoom";
+  const choices = {
+    "Smaller": () => scale / 1.25,
+    "Larger": () => scale * 1.25,
+    "Whole": () => Math.min(1, (figure.clientWidth - 16) / width),
+    "Real size": () => 1,
+  };
+  for (const [title, choose] of Object.entries(choices)) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = title;
+    button.addEventListener("click", () => {
+      scale = Math.min(4, Math.max(0.1, choose()));
+      picture.setAttribute("width", width * scale);
+      picture.setAttribute("height", height * scale);
+    });
+    bar.append(button);
+  }
+  figure.before(bar);
 }
 
 // The editor of SQL: Ctrl+Enter runs what was written.

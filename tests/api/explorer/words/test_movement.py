@@ -72,7 +72,7 @@ def test_a_failed_action_moves_nothing() -> None:
 
 
 def test_every_type_has_a_sentence() -> None:
-    sentences = files("tonlake.api.explorer").joinpath("sentences.txt").read_text("utf-8")
+    sentences = files("tonlake.api.explorer.words").joinpath("sentences.txt").read_text("utf-8")
     known = {line.partition(":")[0] for line in sentences.splitlines()}
     assert set(MOVES) <= known
 

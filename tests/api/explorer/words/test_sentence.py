@@ -53,7 +53,7 @@ def test_every_type_has_a_sentence() -> None:
 
 @pytest.mark.parametrize("kind", sorted(load_sentences()))
 def test_sentences_speak_of_fields_that_there_are(kind: str) -> None:
-    text = files("tonlake.api.explorer").joinpath("sentences.txt").read_text()
+    text = files("tonlake.api.explorer.words").joinpath("sentences.txt").read_text()
     line = next(line for line in text.splitlines() if line.startswith(f"{kind}: "))
     named = set()
     for name, _, form in (each.partition(" ") for each in re.findall(r"\{([^}]+)\}", line)):
