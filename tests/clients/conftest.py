@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import shutil
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.api.growth import serve
+from tests.clients.packages import NODE, provide_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-NODE = Path(__file__).resolve().parent / "node"
-INSTALL_S, RUN_S = 240, 240
-OUR_FAULTS = ("EUSAGE", "EINTEGRITY", "EJSONPARSE")
-"""Words with which npm says that the lock is wrong; all else is its index, or the way there."""
+RUN_S = 240
 
 
 @pytest.fixture(scope="session")
@@ -35,13 +31,7 @@ def run_node(server: str) -> Callable[[str, dict[str, Any]], Any]:
 
     The packages it needs are installed once; without node, npm or its index the tests skip.
     """
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        pytest.skip("node and npm are not on this machine")
-    with (NODE / "package.json").open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of several workers one installs
-        if not (NODE / "node_modules" / ".package-lock.json").exists():
-            _install(npm)
+    node = provide_packages()
 
     def run(script: str, plan: dict[str, Any]) -> Any:
         plan["endpoint"] = f"{server}/api/v2/jsonRPC"
@@ -58,22 +48,3 @@ def run_node(server: str) -> Callable[[str, dict[str, Any]], Any]:
         return json.loads(done.stdout)
 
     return run
-
-
-def _install(npm: str) -> None:
-    """Install the pinned packages; skip where they cannot be had, fail where the lock is wrong."""
-    command = [npm, "ci", "--ignore-scripts", "--legacy-peer-deps", "--omit=optional"]
-    try:
-        done = subprocess.run(
-            [*command, "--no-audit", "--no-fund", "--prefer-offline"],
-            cwd=NODE,
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"the npm index did not give the packages within {INSTALL_S} s")
-    assert not any(word in done.stderr for word in OUR_FAULTS), done.stderr[-4000:]
-    if done.returncode != 0:
-        pytest.skip(f"npm cannot install: {done.stderr.strip()[-200:]}")

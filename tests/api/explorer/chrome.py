@@ -100,8 +100,10 @@ class Chrome:
             self._read()
 
     def run(self, expression: str) -> Any:
-        """Return the value of an expression in the page."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        """Return the value of an expression in the page, or what its promise brings."""
+        found = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +13,48 @@ import pytest
 
 from tests.api.explorer.chrome import Chrome, find_chrome
 from tests.api.growth import WAIT_S, serve
+from tests.clients.packages import NODE, provide_packages
+from tests.conftest import unpack
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.long
 
+AXE = NODE / "node_modules" / "axe-core" / "axe.min.js"
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+"""What axe calls the rules of WCAG 2.2, levels A and AA."""
+
+WIDER = """
+[...document.querySelectorAll("main *, header *, footer *, aside *")]
+  .filter((each) => !each.closest(".scroll, .picture, .quiet, pre, svg"))
+  .filter((each) => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map((each) => `${each.tagName}.${each.className}: ${each.textContent.trim().slice(0, 40)}`)
+"""
+"""Elements that reach beyond the window and cannot be scrolled to."""
+
 AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def origin(demo_lake: Path) -> Iterator[str]:
-    """The demo lake, served over a port of its own."""
-    with serve(demo_lake, sql={"enabled": True}) as served:
+def local_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the reference data: split shards, key blocks, contracts of many kinds."""
+    folder = tmp_path_factory.mktemp("local")
+    node = unpack(shared / "node" / "localnet-db.tar.zst", folder)
+    with closing(open_node(node, proofs=True)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, folder / "lake", span, Settings())
+    return folder / "lake"
+
+
+@pytest.fixture(scope="module", params=["demo_lake", "local_lake"])
+def origin(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The lakes of the demo and of a larger network, each served over a port of its own."""
+    with serve(request.getfixturevalue(request.param), sql={"enabled": True}) as served:
         yield served.url
 
 
@@ -55,11 +86,22 @@ def paths(origin: str) -> dict[str, str]:
         "start": "/",
         "blocks": "/blocks",
         "lake": "/lake",
+        "accounts": "/accounts",
+        "jettons": "/jettons",
+        "jettons by volume": "/jettons?sort=volume",
+        "collections": "/collections",
+        "config": "/config",
+        "validators": "/validators",
+        "past start": "/?seqno=100",
+        "past account": f"{account}?seqno={transfer['trace_mc_seqno_end']}",
+        "no past": "/lake?seqno=100",
         "search": "/search?q=nothing",
         "history": account,
         "transactions": f"{account}?show=transactions",
         "tokens": f"{account}?show=tokens",
         "nfts": f"{account}?show=nfts",
+        "messages": f"{account}?show=messages",
+        "sent": f"{account}?show=messages&way=out",
         "contract": f"{account}?show=contract&method=seqno",
         "filtered": f"{account}?direction=out&full=1",
         "transaction": f"/transaction/{_hex(transfer['trace_id'])}",
@@ -88,6 +130,27 @@ def test_every_page_is_clean(
             each for each in chrome.problems if "the server responded with a status" not in each
         ]
         if faults := [*chrome.run(AUDIT), *logged]:
+            found[name] = faults
+    assert found == {}
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation_and_nothing_is_cut_off(
+    chrome: Chrome, paths: dict[str, str], width: int, scheme: str
+) -> None:
+    provide_packages()
+    script = AXE.read_text(encoding="utf-8")
+    options = json.dumps({"runOnly": RULES, "resultTypes": ["violations"]})
+    found = {}
+    for name, path in paths.items():
+        chrome.open(path, width=width, scheme=scheme)
+        chrome.run(f"{script}; 0")
+        text = chrome.run(
+            f"axe.run(document, {options}).then((found) => JSON.stringify(found.violations.map("
+            "(each) => `${each.id}: ${each.nodes[0].html.slice(0, 200)}`)))"
+        )
+        if faults := [*json.loads(text), *chrome.run(WIDER)]:
             found[name] = faults
     assert found == {}
 
