@@ -11,15 +11,15 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// Elements with data-live are written again by the server when the stream reports a change: rows
-// at the path that it names, or else, by their ids, parts of this page.
+// When the stream reports a change, the server writes again: rows at the path that data-live names,
+// and by their ids the parts of this page that have data-live-part.
 const leastMs = 1000;
 const pollMs = 10000; // where no event comes, as behind a proxy that keeps streams back
 let paused = false;
 let renewedMs = 0;
 let due = 0;
 const written = new WeakMap();
-for (const place of document.querySelectorAll("[data-live]")) written.set(place, place.innerHTML);
+for (const place of document.querySelectorAll("[data-live], [data-live-part]")) written.set(place, place.innerHTML);
 
 function replace(place, html) {
   if (place.contains(document.activeElement) || written.get(place) === html) return;
@@ -58,14 +58,13 @@ function renew() {
     return;
   }
   renewedMs = Date.now();
-  const places = Array.from(document.querySelectorAll("[data-live]"));
-  const parts = places.filter((place) => !place.dataset.live);
-  const work = places.filter((place) => place.dataset.live).map(renewRows);
+  const parts = Array.from(document.querySelectorAll("[data-live-part]"));
+  const work = Array.from(document.querySelectorAll("[data-live]"), renewRows);
   if (parts.length) work.push(renewParts(parts));
   Promise.all(work).catch(() => undefined);
 }
 
-if (document.querySelector("[data-live]")) {
+if (document.querySelector("[data-live], [data-live-part]")) {
   const path = document.body.dataset.stream;
   let stream;
   const follow = () => {

@@ -184,6 +184,22 @@ def test_a_transaction_shows_phases_fees_and_bodies(
     assert f"Total {int(transaction['total_fees']) / 1e9:.9f}".rstrip("0") in page.words
 
 
+def test_a_transaction_shows_money_and_state(walk: Walker, transfer: dict[str, Any]) -> None:
+    page = walk(f"/transaction/{to_hex(transfer['trace_id'])}")
+    for word in ("Balance before", "Sent with messages", "State hash", "Transaction as bag"):
+        assert word in page.words
+
+
+def test_messages_of_an_account_are_listed_by_direction(
+    walk: Walker, transfer: dict[str, Any]
+) -> None:
+    sender = transfer["details"]["sender"]
+    for way in ("in", "out", "external"):
+        page = walk(f"/account/{sender}", show="messages", way=way)
+        query = {"in": "destination", "external": "destination", "out": "source"}[way]
+        assert [link for link in page.links if link.startswith("/trace/")], (way, query)
+
+
 def test_no_signature_is_taken_for_an_opcode(
     walk: Walker, ask: Callable[..., Any], demo_lake: Path
 ) -> None:

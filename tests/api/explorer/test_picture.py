@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any
@@ -78,6 +79,31 @@ def test_deep_and_large_traces_are_drawn() -> None:
     assert len(tree.place_tree(chain)) == count
     picture = tree.draw_tree(chain, Labels())
     assert (len(picture.boxes), picture.hidden) == (tree.MOST_BOXES, count - tree.MOST_BOXES)
+
+
+def test_wide_fans_are_folded_but_for_what_failed() -> None:
+    count = 365
+    fan = [_transaction(0, list(range(1, count)))]
+    fan += [_transaction(at, []) for at in range(1, count)]
+    fan[300].description.aborted = True
+    fan[200].in_msg.bounced = True  # type: ignore[union-attr] # all have one
+    whole, folded = tree.draw_tree(fan, Labels()), tree.draw_tree(fan, Labels(), fold=True)
+    assert (len(whole.boxes), whole.folded) == (count, 0)
+    assert len(folded.boxes) + folded.folded == count
+    assert len(folded.boxes) <= tree.MOST_BRANCHES + 2
+    kinds = {box.tx_hash: box.kind for box in folded.boxes}
+    assert (kinds["t300"], kinds["t200"], kinds["t1"]) == ("bad", "returned", "plain")
+    edges = Counter(edge.kind for edge in folded.edges)
+    assert (edges["bad"], edges["bounced"]) == (1, 1)
+    assert folded.boxes[0].folded == folded.folded
+
+
+@given(traces())
+def test_the_outline_has_every_transaction_once(transactions: list[Transaction]) -> None:
+    outline = tree.list_outline(transactions, Labels())
+    assert len({one.transaction.hash for one in outline}) == len(transactions)
+    assert outline[0].size == len(transactions) - 1
+    assert sum(one.closes for one in outline) == sum(one.size > 0 for one in outline)
 
 
 POINTS = st.lists(st.tuples(st.integers(0, 2**32), st.integers(0, 2**63)), max_size=40)

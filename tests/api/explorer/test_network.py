@@ -1,0 +1,121 @@
+"""Configuration, validators and lists: what pages say is what the lake has."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.api.explorer.test_pages import Page
+from tonlake.api.chain.configuration import decode_elector, decode_param, decode_pool, name_param
+from tonlake.api.explorer.network import compare_params
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import serialize_boc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from litestar.testing import TestClient
+
+
+@pytest.fixture(scope="module")
+def show(client: TestClient[Any]) -> Callable[[str], Page]:
+    def ask(path: str) -> Page:
+        answer = client.get(path)
+        assert answer.status_code == 200, answer.text
+        return Page(answer.text)
+
+    return ask
+
+
+@pytest.fixture(scope="module")
+def params(client: TestClient[Any]) -> dict[int, bytes]:
+    """The parameters of the demo network."""
+    found = {}
+    for number in range(-1000, 100):
+        if not name_param(number):
+            continue
+        answer = client.get("/api/v2/getConfigParam", params={"config_id": number}).json()
+        if answer["ok"]:
+            found[number] = base64.b64decode(answer["result"]["config"]["bytes"])
+    return found
+
+
+def _wrap(builder: CellBuilder) -> bytes:
+    return serialize_boc(builder.tree, [builder.end()])
+
+
+def test_every_parameter_of_a_genuine_network_is_decoded(params: dict[int, bytes]) -> None:
+    assert len(params) > 20
+    assert [number for number, boc in params.items() if decode_param(number, boc) is None] == []
+
+
+def test_unknown_forms_are_not_guessed(params: dict[int, bytes]) -> None:
+    assert decode_param(15, params[8]) is None
+    assert decode_param(999, params[8]) is None
+    assert decode_param(8, b"") is None
+    assert decode_elector(params[8]) is None
+
+
+def test_changes_are_by_value(params: dict[int, bytes]) -> None:
+    times = CellBuilder().store_uint(1, 32).store_uint(2, 32).store_uint(3, 32)
+    changed = params | {15: _wrap(times.store_uint(4, 32)), 999: params[8]}
+    del changed[8]
+    found = compare_params(params, changed)
+    assert {each.number for each in found} == {8, 15, 999}
+    (elected,) = (each for each in found if each.path == "validators_elected_for")
+    assert elected.after == "1"
+    assert int(elected.before) > 1
+    assert all(not each.after for each in found if each.number == 8)
+    assert compare_params(params, params) == []
+
+
+def test_a_nominator_pool_is_read() -> None:
+    config = CellBuilder().store_uint(7, 256).store_uint(3000, 16).store_uint(40, 16)
+    config.store_coins(5).store_coins(6)
+    inner = config.end()
+    pool = CellBuilder(config.tree).store_uint(2, 8).store_uint(0, 16).store_coins(10**9)
+    pool.store_coins(2 * 10**9).store_ref(inner).store_bit(0).store_bit(0)
+    pool.store_uint(1, 32).store_uint(2, 256).store_uint(3, 8).store_uint(4, 32)
+    found: Any = decode_pool(_wrap(pool.store_uint(5, 32).store_bit(0)))
+    assert found["config"]["max_nominators_count"] == "40"
+    assert found["validator_amount"]["amount"]["value"] == str(2 * 10**9)
+
+
+def test_the_configuration_is_a_page(show: Callable[[str], Page]) -> None:
+    words = show("/config").words
+    for text in ("Times of elections", "validators_elected_for", "Workchains", "zero state"):
+        assert text in words
+
+
+def test_validators_and_elections_are_a_page(show: Callable[[str], Page]) -> None:
+    words = show("/validators").words
+    for text in ("Current validators (", "100.00 %", "No election is open", "min_stake"):
+        assert text in words
+
+
+@pytest.mark.parametrize(
+    "path", ["/accounts", "/jettons", "/jettons?sort=volume", "/collections?sort=transfers"]
+)
+def test_lists_are_in_order(show: Callable[[str], Page], path: str) -> None:
+    page = show(path)
+    assert [link for link in page.links if link.startswith(("/account/", "/jetton/", "/nft/"))]
+
+
+def test_holders_are_counted_as_the_api_does(
+    client: TestClient[Any], show: Callable[[str], Page]
+) -> None:
+    page = show("/jettons")
+    master = next(link for link in page.links if link.startswith("/jetton/")).rpartition("/")[2]
+    query = {"jetton_address": master, "exclude_zero_balance": True, "limit": 1000}
+    wallets = client.get("/api/v3/jetton/wallets", params=query).json()["jetton_wallets"]
+    first = page.words.split("Volume")[2].split()[:10]
+    assert str(len(wallets)) in first
+
+
+def test_a_masterchain_block_is_a_picture(show: Callable[[str], Page]) -> None:
+    page = show("/block/-1:8000000000000000:100")
+    boxes = [attrs for _tag, attrs in page.tags if (attrs.get("class") or "").startswith("shard")]
+    assert boxes
+    assert "Workchain 0, from the lowest" in page.words
