@@ -10,7 +10,7 @@ import subprocess
 import httpx
 import pytest
 
-from tests.clients.conftest import NODE, RUN_S
+from tests.clients.packages import NODE, RUN_S
 
 PATHS = ["/api/v3/transactions?limit=50", "/api/v3/masterchainInfo", "/openapi.json"]
 

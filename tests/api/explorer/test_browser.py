@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.api.explorer.chrome import Chrome, find_chrome
-from tests.api.growth import WAIT_S, serve
+from tests.api.growth import WAIT_S, Growth, serve
 from tests.clients.packages import NODE, provide_packages
 from tests.conftest import unpack
 from tonlake.api.settings import Settings
@@ -28,6 +28,21 @@ pytestmark = pytest.mark.long
 AXE = NODE / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 """What axe calls the rules of WCAG 2.2, levels A and AA."""
+
+STREAM_OPEN = "new Promise((done) => setTimeout(done, 2000))"
+"""The stream is asked for when the page is loaded; events before it is open are not sent."""
+
+CHANGED = """
+new Promise((done) => {
+  const place = document.querySelector("%s"), before = %s;
+  const look = () => {
+    if (place.innerText !== before) done(true);
+    else setTimeout(look, 50);
+  };
+  look();
+})
+"""
+"""Waits until a part of the page shows something else."""
 
 WIDER = """
 [...document.querySelectorAll("main *, header *, footer *, aside *")]
@@ -222,3 +237,42 @@ def test_pages_work_without_scripts(chrome: Chrome, paths: dict[str, str]) -> No
     finally:
         chrome.call("Emulation.setScriptExecutionDisabled", value=False)
     assert chrome.run("document.querySelectorAll('tbody tr').length") == 25
+
+
+def test_pages_follow_the_stream_without_a_reload(
+    many_commits: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    growth = Growth(many_commits, tmp_path / "lake")
+    growth.show(2)
+    program = find_chrome()
+    if program is None:
+        pytest.skip("no Chromium on this machine")
+    elector = f"/account/-1:{'3' * 64}"
+    with (
+        serve(growth.lake_dir) as served,
+        Chrome(program, tmp_path_factory.mktemp("live"), served.url) as browser,
+    ):
+        # Without timers that repeat, the stream alone brings what is new.
+        script = "window.setInterval = () => 0"
+        browser.call("Page.addScriptToEvaluateOnNewDocument", source=script)
+        for path, place in (("/", "#figures"), (elector, "#state")):
+            browser.open(path)
+            before, loads = (
+                browser.run(f"document.querySelector('{place}').innerText"),
+                browser.loads,
+            )
+            browser.run(STREAM_OPEN)
+            growth.show()
+            changed = browser.run(CHANGED % (place, json.dumps(before)))
+            assert changed
+            assert browser.loads == loads
+        assert browser.problems == []
+
+
+def test_pictures_of_traces_are_zoomed(chrome: Chrome, paths: dict[str, str]) -> None:
+    chrome.open(paths["trace"])
+    size = "document.querySelector('[data-zoom] svg').getBoundingClientRect().width"
+    before = chrome.run(size)
+    buttons = "[...document.querySelectorAll('.zoom button')]"
+    chrome.run(f"{buttons}.find((each) => each.textContent === 'Larger').click()")
+    assert chrome.run(size) > before
