@@ -67,8 +67,11 @@ select
     volume_ton
 from listed
 order by
-    case $sort when 'transfers' then transfers::double when 'volume' then volume_ton::double else holders::double end
-    desc nulls last,
+    case $sort
+        when 'transfers' then transfers::double
+        when 'volume' then volume_ton::double
+        else holders::double
+    end desc nulls last,
     workchain,
     account
 limit $limit

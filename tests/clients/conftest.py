@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.api.growth import serve
-from tests.clients.packages import NODE, provide_packages
+from tests.clients.packages import NODE, RUN_S, provide_packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-RUN_S = 240
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.clients.conftest import NODE, RUN_S
+from tests.clients.packages import NODE, RUN_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
