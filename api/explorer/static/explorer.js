@@ -71,7 +71,7 @@ if (document.querySelector("[data-live], [data-live-part]")) {
     stream?.close();
     if (document.hidden) return;
     stream = new EventSource(path);
-    for (const kind of ["account_state_change", "blocks_undone"]) stream.addEventListener(kind, renew);
+    stream.onmessage = renew;
   };
   document.addEventListener("visibilitychange", follow);
   follow();

@@ -37,12 +37,13 @@ new Promise((done) => {
   const place = document.querySelector("%s"), before = %s;
   const look = () => {
     if (place.innerText !== before) done(true);
+    else if (performance.now() > 60000) done(false);
     else setTimeout(look, 50);
   };
   look();
 })
 """
-"""Waits until a part of the page shows something else."""
+"""Waits until a part of the page shows something else, a minute at most."""
 
 WIDER = """
 [...document.querySelectorAll("main *, header *, footer *, aside *")]
