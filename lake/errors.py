@@ -19,6 +19,9 @@ LakeError
 ├── PieceRefused          a folder is no export, or one that this version cannot take
 ├── StorageError          object storage, or a web server, cannot be reached or refuses
 ├── SourceRefused         what a source sends is not a sound lake, or not the one copied before
+├── ScanError             a scan that cannot be carried out
+│   ├── CursorRefused     text that is no cursor, or one of another lake
+│   └── BlocksLacking     the lake has not the blocks to be scanned
 ├── EngineError           Apache Spark is not installed, or failed
 └── QueryError            a person's SQL cannot be answered
 """
@@ -153,6 +156,18 @@ class SourceRefused(LakeError):
         """Name the file, relative to the source, and what is wrong with it."""
         self.file = file
         super().__init__(f"the source's file {file!r}: {reason}; the copy stays as it is")
+
+
+class ScanError(LakeError):
+    """A scan cannot be carried out."""
+
+
+class CursorRefused(ScanError):
+    """Text is no cursor of a scan, or one of another lake."""
+
+
+class BlocksLacking(ScanError):
+    """The lake has not the masterchain blocks that are to be scanned."""
 
 
 class EngineError(LakeError):

@@ -1,0 +1,159 @@
+"""The plan of a scan: its table, columns and filters as the schema has them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tonlake.api.errors import AddressInvalid, RequestInvalid
+from tonlake.api.request.params import ConversionError, parse_hash
+from tonlake.api.text.address import parse_address
+from tonlake.lake.scan.plan import SCANNED, Among, AmongAccounts, Plan, list_joins
+from tonlake.lake.schema.column import ARROW_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonlake.api.scan.query import Scan, Value
+    from tonlake.lake.scan.plan import Filter, Join
+    from tonlake.lake.schema import Column, Table
+
+MOST_VALUES = 10_000
+"""Values of all filters of a scan."""
+
+_INTEGERS = {"int8": 8, "int32": 32, "int64": 64, "ints": 32}
+_TEXTS = frozenset({"text", "texts"})
+_HASHES = frozenset({"hash", "hashes"})
+_FILTERED = frozenset({*_INTEGERS, *_TEXTS, *_HASHES, "bool", "amount"})
+_ALIASES = {
+    "exit_code": ("compute_exit_code", "transaction.compute_exit_code"),
+    "code_hash": ("state.code_hash",),
+    "interface": ("interface.names",),
+    "action_type": ("type",),
+    "account": ("tx_account",),
+}
+"""Names of filters that stand for the first of these columns that a table has."""
+
+
+def make_plan(scan: Scan) -> Plan:
+    """Return what a scan reads.
+
+    Raises:
+        RequestInvalid: a table or column does not exist, or a value is none of its column's.
+    """
+    if scan.table not in SCANNED:
+        raise RequestInvalid(f"table {_suggest(scan.table, SCANNED)}")
+    table = SCANNED[scan.table]
+    if sum(len(values) for each in scan.where for values in each.values()) > MOST_VALUES:
+        raise RequestInvalid(f"more than {MOST_VALUES:,} values in all filters: use several scans")
+    for name in scan.columns:
+        _find_column(table, name)
+    if len(set(scan.columns)) < len(scan.columns):
+        raise RequestInvalid("columns names a column twice")
+    selections = tuple(
+        tuple(_read_filter(table, name, values) for name, values in each.items())
+        for each in scan.where
+    )
+    # A selection without filters chooses every row.
+    chosen = selections if all(selections) else ()
+    return Plan(table, tuple(scan.columns) or table.names, chosen)
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name[:80], list(known), 3) or sorted(known)
+    return f"{name[:80]!r} does not exist here; there are: {', '.join(near)}"
+
+
+def _find_column(table: Table, name: str) -> Column:
+    """Return a column of a table or of what is joined to it."""
+    prefix, dot, rest = name.partition(".")
+    joins = list_joins(table)
+    if dot and prefix not in joins:
+        raise RequestInvalid(f"column {_suggest(name, [*table.names, *_list_joined(joins)])}")
+    of = joins[prefix].table if dot else table
+    for column in of.columns:
+        if column.name == (rest if dot else name):
+            return column
+    raise RequestInvalid(f"column {_suggest(name, [*table.names, *_list_joined(joins)])}")
+
+
+def _list_joined(joins: dict[str, Join]) -> list[str]:
+    return [f"{join.name}.{column}" for join in joins.values() for column in join.table.names]
+
+
+def _read_filter(table: Table, name: str, values: list[Value]) -> Filter:
+    """Return the filter that a name and its values stand for."""
+    known = {*table.names, *_list_joined(list_joins(table))}
+    if name not in known:
+        name = next((alias for alias in _ALIASES.get(name, ()) if alias in known), name)
+    column = _find_column(table, name)
+    if column.type not in _FILTERED:
+        raise RequestInvalid(f"{name} is of type {column.type}, by which a scan cannot choose")
+    workchain = name_workchain(name)
+    if column.type == "hash" and workchain in known and None not in values:
+        return _read_accounts(name, workchain, values)
+    kind = ARROW_TYPES[column.type]
+    try:
+        items = [_read_value(column, value) for value in values]
+        return Among(name, pa.array(items, kind.value_type if pa.types.is_list(kind) else kind))
+    except (ConversionError, ValueError, TypeError, OverflowError, ArithmeticError) as error:
+        raise RequestInvalid(f"{name} is of type {column.type}: {error}") from error
+
+
+def name_workchain(name: str) -> str:
+    """Return the column with the workchain of a column of account ids."""
+    if name.endswith("account"):
+        return f"{name.removesuffix('account')}workchain"
+    return f"{name}_workchain"
+
+
+def _read_accounts(name: str, workchain: str, values: list[Value]) -> AmongAccounts:
+    accounts: dict[int, list[bytes]] = {}
+    for value in values:
+        if not isinstance(value, str):
+            raise RequestInvalid(f"{name} is a list of addresses, and {value!r} is none")
+        address = parse_address(value)
+        accounts.setdefault(address.workchain, []).append(address.account)
+    ids = {each: pa.array(found, pa.binary(32)) for each, found in accounts.items()}
+    return AmongAccounts(workchain, name, ids or {0: pa.array([], pa.binary(32))})
+
+
+def _read_value(column: Column, value: Value) -> object:
+    """Return a value as its column has it: addresses raw, hashes as bytes, opcodes signed."""
+    if value is None:
+        return None
+    if column.type == "bool":
+        if not isinstance(value, bool):
+            raise ConversionError(f"{value!r} is neither true nor false")
+        return value
+    if isinstance(value, bool):
+        raise ConversionError(f"{value!r} is true or false")
+    if column.type in _TEXTS:
+        return _read_text(str(value))
+    if column.type in _HASHES:
+        return _read_hash(value)
+    number = value if isinstance(value, int) else int(value, 0)
+    if column.type == "amount":
+        return Decimal(number)
+    bits = _INTEGERS[column.type]
+    # Opcodes and shards are written unsigned as well.
+    return number - (1 << bits) if 1 << (bits - 1) <= number < 1 << bits else number
+
+
+def _read_text(text: str) -> str:
+    try:
+        return str(parse_address(text))
+    except AddressInvalid:
+        return text
+
+
+def _read_hash(value: str | int) -> bytes:
+    try:
+        return parse_hash(str(value))
+    except ConversionError as error:
+        raise ConversionError(
+            f"{str(value)[:80]!r} is no hash: 64 hex digits or 44 base64 characters"
+        ) from error

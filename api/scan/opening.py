@@ -1,0 +1,98 @@
+"""Where a scan begins and ends, and a scan that is about to begin."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tonlake.api.chain.place import MASTERCHAIN_SHARD
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.scan.filter import make_plan
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.log.state import read_state
+from tonlake.lake.scan.cursor import parse_cursor
+from tonlake.lake.scan.scanner import Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.api.scan.query import Position, Scan
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.scan.cursor import Cursor
+    from tonlake.lake.scan.file import OpenFile
+    from tonlake.queries.reader import Reader
+
+_SNAPSHOT = "snapshot:"
+
+
+def open_scan(
+    scan: Scan, reader: Reader, open_newest: Callable[[], Snapshot], open_file: OpenFile
+) -> Scanner:
+    """Return a scan that is about to begin; ``reader`` finds the blocks of times.
+
+    Raises:
+        RequestInvalid: a table, column, value or position does not exist.
+        CursorRefused: the cursor is not of this lake.
+        BlocksLacking: the lake has not the blocks.
+    """
+    plan = make_plan(scan)
+    if scan.cursor is not None and scan.start is not None:
+        raise RequestInvalid("a scan begins at from or behind a cursor, and not at both")
+    snapshot = reader.snapshot
+    start: Cursor | int
+    if scan.cursor is not None:
+        start = parse_cursor(scan.cursor)
+    elif scan.start is None:
+        first = snapshot.ranges[-1][0]
+        start = 0 if first == 1 else first  # the zero state comes with block 1
+    else:
+        start = _find_block(scan.start, reader, is_first=True)
+    last = None if scan.stop is None else _find_block(scan.stop, reader, is_first=False)
+    if last is None and not scan.follow:
+        last = snapshot.last_mc_seqno
+    if last is not None and not scan.follow and last > snapshot.last_mc_seqno:
+        raise RequestInvalid(
+            f"to is masterchain block {last}, and the newest in the lake is"
+            f" {snapshot.last_mc_seqno}: leave it out, or wait for it with follow"
+        )
+    return Scanner(plan, start, last, open_newest, open_file)
+
+
+def _find_block(position: Position, reader: Reader, *, is_first: bool) -> int:
+    """Return the masterchain block of a position."""
+    if isinstance(position, int):
+        if position < 0:
+            raise RequestInvalid(f"there is no masterchain block {position}")
+        return position
+    if position.startswith(_SNAPSHOT):
+        number = position.removeprefix(_SNAPSHOT)
+        if not number.isdecimal():
+            raise RequestInvalid(f"{position[:80]!r}: write {_SNAPSHOT}N, N the number of a commit")
+        last = read_state(reader.snapshot.lake_dir, int(number)).ranges[-1][1]
+        return last + is_first
+    if position.isdecimal():
+        return int(position)
+    block = reader.one(
+        "v3/blocks",
+        workchain=MASTERCHAIN,
+        shard=MASTERCHAIN_SHARD,
+        end_utime=math.ceil(_read_time(position)) - 1 if is_first else int(_read_time(position)),
+        limit=1,
+    )
+    if block is None and is_first:
+        return reader.snapshot.ranges[0][0]
+    if block is None:
+        raise RequestInvalid(f"the lake has no block up to {position}")
+    return int(block["seqno"]) + is_first
+
+
+def _read_time(text: str) -> float:
+    """Return Unix seconds."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise RequestInvalid(
+            f"{text[:80]!r} is no masterchain seqno, no time in ISO 8601 and no {_SNAPSHOT}N"
+        ) from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

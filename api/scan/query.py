@@ -1,0 +1,108 @@
+"""A scan as people write it: the same struct for HTTP, Python and the command line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from tonlake.api.errors import RequestInvalid
+
+Value = str | int | bool | None
+Selection = dict[str, list[Value]]
+"""Values by name of a filter: a row has one of them for every filter."""
+
+Position = int | str
+"""A masterchain seqno, a time (ISO 8601, UTC without a zone), or ``snapshot:N``."""
+
+
+class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Rows of a table in chain order; the fields are those of ``POST /api/scan``."""
+
+    table: Annotated[str, Meta(description="Table to read")]
+    where: Annotated[
+        list[Selection],
+        Meta(
+            description="Selections; a row is given if it fits one of them. A selection has lists"
+            " of values by column: for every column the row has one of the values"
+        ),
+    ] = []
+    columns: Annotated[
+        list[str],
+        Meta(
+            description="Columns in order, by default all of the table; those of a joined row with"
+            " its name, as transaction.compute_exit_code, trace.trace_id, body.decoded,"
+            " state.code_hash, interface.names"
+        ),
+    ] = []
+    start: Annotated[
+        Position | None,
+        Meta(
+            description="First masterchain block: its seqno, the time that it is not before"
+            " (ISO 8601), or snapshot:N for the block after the last one of commit N; by default"
+            " the first of the lake's newest range"
+        ),
+    ] = msgspec.field(default=None, name="from")
+    stop: Annotated[
+        Position | None,
+        Meta(
+            description="Last masterchain block: its seqno, the time that it is not after, or"
+            " snapshot:N; by default the newest of the lake, with follow none"
+        ),
+    ] = msgspec.field(default=None, name="to")
+    cursor: Annotated[
+        str | None, Meta(description="Cursor of a batch: go on behind it, in place of from")
+    ] = None
+    follow: Annotated[bool, Meta(description="Go on with new blocks as they come")] = False
+    limit: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="End with the masterchain block that has this row"),
+    ] = None
+
+
+def read_scan(data: bytes) -> Scan:
+    """Read a scan from JSON.
+
+    Raises:
+        RequestInvalid: it is none.
+    """
+    try:
+        return msgspec.json.decode(data, type=Scan)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestInvalid(f"the scan cannot be read: {error}") from error
+
+
+def convert_scan(table: str, options: dict[str, Any]) -> Scan:
+    """Return a scan from Python values; a selection may stand alone, and so may a value.
+
+    Raises:
+        RequestInvalid: an option does not exist, or has a value of another type.
+    """
+    where = options.pop("where", None) or []
+    listed = [where] if isinstance(where, dict) else list(where)
+    fields = {name: value for name, value in options.items() if value is not None}
+    for name in ("from", "to"):
+        if isinstance(fields.get(name), datetime):
+            fields[name] = fields[name].isoformat()
+    fields |= {"table": table, "where": [_list_values(one) for one in listed]}
+    try:
+        return msgspec.convert(fields, Scan)
+    except msgspec.ValidationError as error:
+        raise RequestInvalid(f"the scan cannot be read: {error}") from error
+
+
+def _list_values(selection: dict[str, Any]) -> dict[str, list[Any]]:
+    return {
+        name: [_write(value) for value in (values if _is_list(values) else [values])]
+        for name, values in selection.items()
+    }
+
+
+def _is_list(values: object) -> bool:
+    return isinstance(values, list | tuple | set | frozenset)
+
+
+def _write(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else value

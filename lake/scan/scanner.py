@@ -1,0 +1,174 @@
+"""A scan that is under way: batch by batch, over commits that come and blocks that are undone."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.lake.errors import BlocksLacking, LakeCorrupt
+from tonlake.lake.scan.cursor import Cursor, check_cursor, find_undone, make_cursor
+from tonlake.lake.scan.file import OpenFiles
+from tonlake.lake.scan.rows import Part, RowReader, SnapshotFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.scan.file import OpenFile
+    from tonlake.lake.scan.plan import Plan
+
+BATCH_ROWS = 65_536
+"""Rows of a batch, about: it ends with a masterchain block."""
+
+BATCH_BYTES = 16 << 20
+"""Bytes of a batch in memory, about."""
+
+SLICE_S = 0.5
+"""Rows are looked for so long before a batch with those found, or with none, shows the height."""
+
+
+class Batch(NamedTuple):
+    """All rows of the masterchain blocks behind the batch before, up to ``cursor.height``.
+
+    With ``undone``, the first and last of blocks that are no part of the chain any more, it has no
+    rows: those of these blocks are to be dropped, and the scan goes on before them.
+    """
+
+    rows: pa.Table
+    cursor: Cursor
+    undone: Range | None = None
+
+
+class Scanner:
+    """Reads what a plan chooses; for one thread at a time."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        start: Cursor | int,
+        last: int | None,
+        open_newest: Callable[[], Snapshot],
+        open_file: OpenFile,
+    ) -> None:
+        """Begin at a masterchain block or behind a cursor, and end after block ``last``, if any.
+
+        Args:
+            plan: What is chosen.
+            start: The first block, or a cursor.
+            last: The last block; None: the scan has no end.
+            open_newest: Returns the newest snapshot of the lake, the same one as long as it is.
+            open_file: Opens a file by its path in the lake.
+
+        Raises:
+            CursorRefused: the cursor is not of this lake.
+        """
+        self.plan, self.last = plan, last
+        self._open_newest, self._files = open_newest, OpenFiles(open_file)
+        self._snapshot = snapshot = open_newest()
+        if isinstance(start, Cursor):
+            check_cursor(start, snapshot)
+        self.cursor = start if isinstance(start, Cursor) else make_cursor(snapshot, start - 1)
+        self._parts: Iterator[Part] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all blocks were read that are to be."""
+        return self.last is not None and self.cursor.height >= self.last
+
+    def close(self) -> None:
+        """Close the files that are open."""
+        self._files.close()
+
+    def advance(self) -> Batch | None:
+        """Return the next batch; None where the scan is over, or the lake has no more blocks yet.
+
+        Raises:
+            BlocksLacking: the lake has not the next block, but later ones, or it was pruned.
+            LakeCorrupt: a file is missing or damaged.
+        """
+        undone = self._refresh()
+        if undone is not None:
+            self.cursor = make_cursor(self._snapshot, undone[0] - 1)
+            return Batch(self.plan.schema.empty_table(), self.cursor, undone)
+        try:
+            return self._read_batch()
+        except LakeCorrupt:
+            self._parts = None
+            if self._open_newest() is self._snapshot:
+                raise
+            return self.advance()  # the file was merged with others, and is gone
+
+    def _refresh(self) -> Range | None:
+        """Take the newest snapshot, and return the blocks already read that it is without."""
+        newest = self._open_newest()
+        if len(newest.undoings) != len(self._snapshot.undoings):
+            self._parts = None  # it may be about to read blocks that are gone
+        self._snapshot = newest
+        return find_undone(self.cursor, newest)
+
+    def _read_batch(self) -> Batch | None:
+        ends_s = time.monotonic() + SLICE_S
+        found: list[pa.Table] = []
+        height: int | None = None
+        size = count = 0
+        for part in self._list_parts():
+            height = part.height
+            if part.rows.num_rows:
+                found.append(part.rows)
+            count, size = count + part.rows.num_rows, size + part.rows.nbytes
+            if count >= BATCH_ROWS or size >= BATCH_BYTES or time.monotonic() > ends_s:
+                break
+        else:
+            self._parts = None
+            if height is None:
+                return None
+        self.cursor = make_cursor(self._snapshot, height)
+        rows = pa.concat_tables(found) if found else self.plan.schema.empty_table()
+        return Batch(rows, self.cursor)
+
+    def _list_parts(self) -> Iterator[Part]:
+        """Return the parts that follow, as far as the lake has blocks.
+
+        Raises:
+            BlocksLacking: it has later blocks alone.
+        """
+        if self._parts is None:
+            span = self._find_span()
+            if span is None:
+                return iter(())
+            reader = RowReader(SnapshotFiles(self._snapshot), self.plan, self._files)
+            self._parts = cut_parts(reader.read(span), self.plan.height)
+        return self._parts
+
+    def _find_span(self) -> Range | None:
+        """Return the next blocks that the lake has; None where it has none of them yet."""
+        first, ranges = self.cursor.height + 1, self._snapshot.ranges
+        if self.is_over or first > ranges[-1][1]:
+            return None
+        for start, end in ranges:
+            if start <= max(1, first) <= end:  # with block 1 it has the zero state
+                return first, end if self.last is None else min(end, self.last)
+        shown = ", ".join(f"{start}..{end}" for start, end in ranges)
+        raise BlocksLacking(
+            f"masterchain block {first} is not in the lake, which has {shown}: begin and end"
+            " the scan within one of these ranges"
+        )
+
+
+def cut_parts(parts: Iterator[Part], height: str) -> Iterator[Part]:
+    """Yield parts cut behind masterchain blocks, so that none is much larger than a batch."""
+    for part in parts:
+        rows = part.rows
+        while rows.num_rows > 1 and (rows.num_rows > BATCH_ROWS or rows.nbytes > BATCH_BYTES):
+            most = min(BATCH_ROWS, max(1, rows.num_rows * BATCH_BYTES // max(1, rows.nbytes)))
+            last = rows[height][most - 1].as_py()
+            size = pc.sum(pc.less_equal(rows[height], last)).as_py()
+            if size == rows.num_rows:
+                break
+            yield Part(rows.slice(0, size), last)
+            rows = rows.slice(size)
+        yield Part(rows, part.height)
