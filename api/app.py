@@ -17,6 +17,7 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFou
 
 import tonlake.api.metrics.routes
 import tonlake.api.publish.routes
+import tonlake.api.scan.routes
 import tonlake.api.sql.routes
 import tonlake.api.stream.routes
 import tonlake.api.v2.routes
@@ -40,6 +41,7 @@ from tonlake.api.pending.pool import PendingPool
 from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import HTML, choose_format
+from tonlake.api.scan.lane import ScanLane
 from tonlake.api.sql.pool import SqlPool
 from tonlake.api.stream.hub import Hub
 from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -96,6 +98,7 @@ def create_app(
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
     tvm = TvmPool(settings.tvm)
     sql = SqlPool(settings.sql, settings.lake, most_bytes=settings.http.response_bytes)
+    scans = ScanLane(settings.scan)
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)
     hub.watch(pending.settle)
@@ -119,13 +122,14 @@ def create_app(
         "settings": settings,
         "tvm": tvm,
         "sql": sql,
+        "scans": scans,
         "hub": hub,
         "pending": pending,
         "meter": meter,
         "connections": connections,
     }
     closing = [recheck.stop, hub.close, pulse.stop, connections.stop, lanes.close, holder.close]
-    closing += [tvm.close, sql.close]
+    closing += [tvm.close, sql.close, scans.close]
     if spans is not None:
         closing.append(spans.close)
     application = create_application(settings, parts, [start_timers, hub.start], closing)
@@ -136,7 +140,7 @@ def create_app(
         Parts(connections, lanes, pulse, cache, holder.newest_open, meter.begin, rules.check),
         settings,
         any_origin="*" in list_origins(settings),
-        streams=tonlake.api.stream.routes.PREFIX,
+        streams=(tonlake.api.stream.routes.PREFIX, tonlake.api.scan.routes.PATH),
     )
     return Service(app, application.state)
 
@@ -170,6 +174,7 @@ def create_application(
             *docs.routes,
             *tonlake.api.metrics.routes.routes,
             *tonlake.api.publish.routes.routes,
+            *tonlake.api.scan.routes.routes,
             *tonlake.api.sql.routes.routes,
             *tonlake.api.stream.routes.routes,
             create_router(explain_error),

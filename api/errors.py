@@ -34,7 +34,14 @@ STATUS is the one table from classes, of this tree and of the packages below, to
 from __future__ import annotations
 
 from tonlake.ingest.errors import TvmBusy, TvmError, TvmMissing
-from tonlake.lake.errors import LakeCorrupt, LakeError, LakeNotFound, SnapshotNotFound
+from tonlake.lake.errors import (
+    BlocksLacking,
+    LakeCorrupt,
+    LakeError,
+    LakeNotFound,
+    ScanError,
+    SnapshotNotFound,
+)
 from tonlake.queries.errors import QueryTimeout
 
 
@@ -191,6 +198,8 @@ STATUS: dict[type[Exception], int] = {
     SnapshotNotFound: 404,
     LakeNotFound: 503,
     LakeCorrupt: 503,
+    ScanError: 422,
+    BlocksLacking: 404,
     LakeError: 500,
     QueryTimeout: 503,
     TvmError: 500,

@@ -188,6 +188,17 @@ class SqlSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "nobody"
 
 
+class ScanSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many scans there are at the same time."""
+
+    clients: Annotated[int, Meta(description="Most scans at the same time; more get 503", ge=0)] = (
+        64
+    )
+    clients_of_key: Annotated[
+        int, Meta(description="Most of them of one API key, or of one address without", ge=1)
+    ] = 4
+
+
 class Settings(IngestSections, frozen=True, forbid_unknown_fields=True):
     """All settings, section by section, with their defaults."""
 
@@ -199,3 +210,4 @@ class Settings(IngestSections, frozen=True, forbid_unknown_fields=True):
     stream: StreamSettings = StreamSettings()
     pending: PendingSettings = PendingSettings()
     sql: SqlSettings = SqlSettings()
+    scan: ScanSettings = ScanSettings()

@@ -25,9 +25,15 @@ class Admission:
     """Middleware that gives each request a turn in a lane, or notes that it is refused."""
 
     def __init__(
-        self, app: ASGIApp, lanes: Lanes, pulse: Pulse, *, most_in_flight: int, streams: str
+        self,
+        app: ASGIApp,
+        lanes: Lanes,
+        pulse: Pulse,
+        *,
+        most_in_flight: int,
+        streams: str | tuple[str, ...],
     ) -> None:
-        """Take the bound of requests under way, and the path prefix of streams.
+        """Take the bound of requests under way, and the path prefixes of streams.
 
         Streams last, and are bounded by number where they are sent.
         """

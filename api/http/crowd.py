@@ -29,8 +29,8 @@ _POLICY_VIOLATION = 1008
 class Crowd:
     """Middleware that counts open streams and WebSockets, and notes which are refused."""
 
-    def __init__(self, app: ASGIApp, *, most: int, streams: str) -> None:
-        """Take the bound of streams, and the path prefix of those over HTTP."""
+    def __init__(self, app: ASGIApp, *, most: int, streams: str | tuple[str, ...]) -> None:
+        """Take the bound of streams, and the path prefixes of those over HTTP."""
         self._app, self._streams = app, streams
         self._most, self._most_of_address = most, max(1, most // SHARE)
         self._open: Counter[str] = Counter()

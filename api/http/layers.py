@@ -65,7 +65,12 @@ def make_connections(settings: HttpSettings) -> Connections:
 
 
 def wrap_application(
-    direct: Direct, parts: Parts, settings: Settings, *, any_origin: bool, streams: str
+    direct: Direct,
+    parts: Parts,
+    settings: Settings,
+    *,
+    any_origin: bool,
+    streams: str | tuple[str, ...],
 ) -> ASGIApp:
     """Return the application with all layers around it, the outermost last.
 
@@ -74,7 +79,7 @@ def wrap_application(
         parts: What the layers work with.
         settings: The bounds.
         any_origin: Whether pages of every web origin get the same response.
-        streams: Path prefix of streams.
+        streams: Path prefixes of streams.
 
     Raises:
         SettingsError: a trusted proxy is no address and no network.

@@ -26,8 +26,10 @@ PIECE_BYTES = 256 << 10
 class Pieces:
     """Middleware that sends a body piece by piece, as fast as the client reads."""
 
-    def __init__(self, app: ASGIApp, transit: Transit, refuse: Refuse, *, streams: str) -> None:
-        """Take what accounts for bytes, what answers an error, and the path prefix of streams."""
+    def __init__(
+        self, app: ASGIApp, transit: Transit, refuse: Refuse, *, streams: str | tuple[str, ...]
+    ) -> None:
+        """Take what accounts for bytes, what answers an error, and the path prefixes of streams."""
         self._app, self._transit, self._refuse = app, transit, refuse
         self._streams = streams
 

@@ -31,7 +31,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Upper ends of the histograms' buckets."""
 
 UNKNOWN_ROUTE = "unknown"
-STREAM_PREFIX = "/api/streaming/"
+STREAM_PREFIXES = ("/api/streaming/", "/api/scan")
 """Streams last as long as their clients like, which is no measure of the service."""
 
 METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "WEBSOCKET"})
@@ -138,7 +138,7 @@ class Meter:
         method = method if method in METHODS else OTHER_METHOD
         counter, histogram = self._find_labelled(route, method, status)
         counter.inc()
-        if not route.startswith(STREAM_PREFIX):
+        if not route.startswith(STREAM_PREFIXES):
             histogram.observe(seconds)
         state: dict[str, Any] = scope.get("state") or {}
         refusal = state.get(REFUSAL)

@@ -56,7 +56,7 @@ def open_scan(
             f"to is masterchain block {last}, and the newest in the lake is"
             f" {snapshot.last_mc_seqno}: leave it out, or wait for it with follow"
         )
-    return Scanner(plan, start, last, open_newest, open_file)
+    return Scanner(plan, start, last, open_newest, open_file, limit=scan.limit)
 
 
 def _find_block(position: Position, reader: Reader, *, is_first: bool) -> int:

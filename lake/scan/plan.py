@@ -5,6 +5,7 @@ A column of a joined row is written with the name of its join: ``transaction.com
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -196,10 +197,16 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
                 found[name] = columns
         return found
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the answer; columns of joins may be NULL."""
         return pa.schema([self.find_field(name) for name in self.columns])
+
+    @cached_property
+    def held_schema(self) -> pa.Schema:
+        """The same with the masterchain block of a row, which may be none of the columns."""
+        names = dict.fromkeys((*self.columns, self.height))
+        return pa.schema([self.find_field(name) for name in names])
 
     def find_field(self, name: str) -> pa.Field:
         """Return the Arrow field of a column of the table or of a join."""

@@ -111,7 +111,7 @@ class RowReader:
             except (OSError, pa.ArrowInvalid) as error:
                 raise LakeCorrupt(file.path, str(error)) from error
         if height < span[1]:
-            yield Part(self._plan.schema.empty_table(), span[1])
+            yield Part(self._plan.held_schema.empty_table(), span[1])
 
     def _read_file(self, file: DataFile, span: Range) -> Iterator[Part]:
         groups = _choose_groups(self._files.open(file).groups, span)
@@ -143,7 +143,7 @@ class RowReader:
         """Return rows of the table with what is joined to them, those that all filters choose."""
         plan = self._plan
         if not rows.num_rows:
-            return plan.schema.empty_table()
+            return plan.held_schema.empty_table()
         span = pc.min_max(rows[plan.height])
         blocks = span["min"].as_py(), span["max"].as_py()
         for name, columns in self._joined.items():
@@ -152,7 +152,7 @@ class RowReader:
             rows = append_joined(rows, join, columns, others)
         if self._is_late:
             rows = rows.filter(mask_selections(rows, plan.selections))
-        return rows.select(plan.columns).cast(plan.schema)
+        return rows.select(plan.held_schema.names).cast(plan.held_schema)
 
     def _read_joined(self, join: Join, columns: Sequence[str], span: Range) -> pa.Table:
         """Return the rows of a join that may belong to rows of some blocks."""

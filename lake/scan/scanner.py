@@ -27,7 +27,7 @@ BATCH_ROWS = 65_536
 BATCH_BYTES = 16 << 20
 """Bytes of a batch in memory, about."""
 
-SLICE_S = 0.5
+SLICE_S = 0.1
 """Rows are looked for so long before a batch with those found, or with none, shows the height."""
 
 
@@ -53,6 +53,8 @@ class Scanner:
         last: int | None,
         open_newest: Callable[[], Snapshot],
         open_file: OpenFile,
+        *,
+        limit: int | None = None,
     ) -> None:
         """Begin at a masterchain block or behind a cursor, and end after block ``last``, if any.
 
@@ -62,11 +64,12 @@ class Scanner:
             last: The last block; None: the scan has no end.
             open_newest: Returns the newest snapshot of the lake, the same one as long as it is.
             open_file: Opens a file by its path in the lake.
+            limit: The scan ends with the block that has so many rows, those before counted.
 
         Raises:
             CursorRefused: the cursor is not of this lake.
         """
-        self.plan, self.last = plan, last
+        self.plan, self.last, self._left = plan, last, limit
         self._open_newest, self._files = open_newest, OpenFiles(open_file)
         self._snapshot = snapshot = open_newest()
         if isinstance(start, Cursor):
@@ -76,7 +79,9 @@ class Scanner:
 
     @property
     def is_over(self) -> bool:
-        """Whether all blocks were read that are to be."""
+        """Whether all blocks or rows were read that are to be."""
+        if self._left == 0:
+            return True
         return self.last is not None and self.cursor.height >= self.last
 
     def close(self) -> None:
@@ -126,9 +131,13 @@ class Scanner:
             self._parts = None
             if height is None:
                 return None
+        rows = pa.concat_tables(found) if found else self.plan.held_schema.empty_table()
+        if self._left is not None:
+            if rows.num_rows >= self._left:
+                rows, height = cut_rows(rows, self.plan.height, self._left)
+            self._left = max(0, self._left - rows.num_rows)
         self.cursor = make_cursor(self._snapshot, height)
-        rows = pa.concat_tables(found) if found else self.plan.schema.empty_table()
-        return Batch(rows, self.cursor)
+        return Batch(rows.select(self.plan.columns), self.cursor)
 
     def _list_parts(self) -> Iterator[Part]:
         """Return the parts that follow, as far as the lake has blocks.
@@ -165,10 +174,15 @@ def cut_parts(parts: Iterator[Part], height: str) -> Iterator[Part]:
         rows = part.rows
         while rows.num_rows > 1 and (rows.num_rows > BATCH_ROWS or rows.nbytes > BATCH_BYTES):
             most = min(BATCH_ROWS, max(1, rows.num_rows * BATCH_BYTES // max(1, rows.nbytes)))
-            last = rows[height][most - 1].as_py()
-            size = pc.sum(pc.less_equal(rows[height], last)).as_py()
-            if size == rows.num_rows:
+            first, last = cut_rows(rows, height, most)
+            if first.num_rows == rows.num_rows:
                 break
-            yield Part(rows.slice(0, size), last)
-            rows = rows.slice(size)
+            yield Part(first, last)
+            rows = rows.slice(first.num_rows)
         yield Part(rows, part.height)
+
+
+def cut_rows(rows: pa.Table, height: str, count: int) -> tuple[pa.Table, int]:
+    """Return so many rows and the others of the last one's masterchain block, and that block."""
+    last: int = rows[height][count - 1].as_py()
+    return rows.slice(0, pc.sum(pc.less_equal(rows[height], last)).as_py()), last

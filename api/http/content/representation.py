@@ -50,7 +50,7 @@ class Representations:
     """Middleware that chooses what of an answer is sent: nothing but its head, or a packed body."""
 
     def __init__(
-        self, app: ASGIApp, cache: ResponseCache, *, most_bytes: int, streams: str
+        self, app: ASGIApp, cache: ResponseCache, *, most_bytes: int, streams: str | tuple[str, ...]
     ) -> None:
         """Take the layer inside.
 
@@ -58,7 +58,7 @@ class Representations:
             app: Answers the request.
             cache: Keeps packed bodies beside the answers that it has.
             most_bytes: Bytes that are compressed at a time; what comes beyond goes uncompressed.
-            streams: Path prefix of streams.
+            streams: Path prefixes of streams.
         """
         self._app, self._cache, self._streams = app, cache, streams
         self._most_bytes, self._under_way_bytes = most_bytes, 0

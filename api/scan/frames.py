@@ -1,0 +1,206 @@
+"""Batches of a scan as bytes: an Arrow stream, Parquet, NDJSON or CSV."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from tonlake.api.request.table_format import (
+    ARROW,
+    CSV,
+    JSON,
+    MEDIA_TYPES,
+    PARQUET,
+    choose_format,
+)
+from tonlake.lake.duck.answer import ENCODER, plain_rows, write_csv
+
+if TYPE_CHECKING:
+    from tonlake.lake.scan.scanner import Batch
+
+NDJSON = "ndjson"
+NDJSON_TYPE = "application/x-ndjson"
+SCAN_TYPES = {
+    ARROW: MEDIA_TYPES[ARROW],
+    PARQUET: MEDIA_TYPES[PARQUET],
+    NDJSON: NDJSON_TYPE,
+    CSV: MEDIA_TYPES[CSV],
+}
+"""Media types of the answer by form, the usual one first."""
+
+MARK = "@batch"
+"""The one field of a line of NDJSON that is no row: what is known of the rows before it."""
+
+FOOTER = b"tonlake.batch"
+"""The key of the same in the footer of a Parquet file."""
+
+
+class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What stands beside the rows of a batch: cursor, height, and first and last undone block."""
+
+    cursor: str
+    height: int
+    undone: tuple[int, int] | None = None
+
+
+def make_mark(batch: Batch) -> Mark:
+    """Return what stands beside the rows of a batch."""
+    return Mark(str(batch.cursor), batch.cursor.height, batch.undone)
+
+
+class Frames(Protocol):
+    """Writes the batches of one scan; the rows of each are complete in the bytes returned."""
+
+    def begin(self) -> bytes:
+        """Return what comes before the first batch."""
+
+    def write(self, batch: Batch) -> bytes:
+        """Return a batch."""
+
+    def end(self) -> bytes:
+        """Return what comes behind the last batch."""
+
+
+class _Sink(io.RawIOBase):
+    """Keeps what a writer of Arrow writes until it is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:  # noqa: ANN401 - a buffer
+        self._parts.append(bytes(data))
+        return len(self._parts[-1])
+
+    def take(self) -> bytes:
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+class _ArrowFrames:
+    """A record batch for each batch; its custom metadata has the fields of ``Mark`` as text."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._sink = _Sink()
+        self._schema = schema
+        self._writer = pa.ipc.new_stream(self._sink, schema)
+
+    def begin(self) -> bytes:
+        return self._sink.take()
+
+    def write(self, batch: Batch) -> bytes:
+        fields = msgspec.to_builtins(make_mark(batch))
+        metadata = {
+            name: "-".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            for name, value in fields.items()
+        }
+        rows = batch.rows.combine_chunks().to_batches() or [_make_empty(self._schema)]
+        for part in rows[:-1]:  # of more than 2 GiB
+            self._writer.write_batch(part)
+        self._writer.write_batch(rows[-1], custom_metadata=metadata)
+        return self._sink.take()
+
+    def end(self) -> bytes:
+        self._writer.close()
+        return self._sink.take()
+
+
+def _make_empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+class _ParquetFrames:
+    """A file that ends with the scan; the footer has the mark of the last batch."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._sink = _Sink()
+        self._writer = pq.ParquetWriter(self._sink, schema, compression="zstd")
+        self._mark: Mark | None = None
+
+    def begin(self) -> bytes:
+        return self._sink.take()
+
+    def write(self, batch: Batch) -> bytes:
+        self._mark = make_mark(batch)
+        if batch.rows.num_rows:
+            self._writer.write_table(batch.rows)
+        return self._sink.take()
+
+    def end(self) -> bytes:
+        self._writer.add_key_value_metadata({FOOTER: msgspec.json.encode(self._mark)})
+        self._writer.close()
+        return self._sink.take()
+
+
+class _LineFrames:
+    """An object for each row, and after those of a batch one with its mark."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._names = schema.names
+
+    def begin(self) -> bytes:
+        return b""
+
+    def write(self, batch: Batch) -> bytes:
+        rows = plain_rows(batch.rows.to_reader())
+        lines = [ENCODER.encode(dict(zip(self._names, row, strict=True))) for row in rows]
+        lines.append(msgspec.json.encode({MARK: make_mark(batch)}))
+        return b"".join(line + b"\n" for line in lines)
+
+    def end(self) -> bytes:
+        return b""
+
+
+class _CsvFrames:
+    """A header and rows; without marks, as there is no place for them."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def begin(self) -> bytes:
+        return _write_csv(self._schema.empty_table())
+
+    def write(self, batch: Batch) -> bytes:
+        return _write_csv(batch.rows).partition(b"\n")[2]
+
+    def end(self) -> bytes:
+        return b""
+
+
+def _write_csv(rows: pa.Table) -> bytes:
+    stream = io.StringIO()
+    write_csv(rows.to_reader(), stream)
+    return stream.getvalue().encode()
+
+
+_FRAMES = {
+    ARROW: _ArrowFrames,
+    PARQUET: _ParquetFrames,
+    NDJSON: _LineFrames,
+    CSV: _CsvFrames,
+}
+MARKED = frozenset({ARROW, NDJSON})
+"""Forms that show what was undone, and so can follow the chain."""
+
+
+def make_frames(form: str, schema: pa.Schema) -> Frames:
+    """Return what writes the batches of a scan in a form of ``SCAN_TYPES``."""
+    return _FRAMES[form](schema)
+
+
+def choose_form(accept: str) -> str:
+    """Return the form that an Accept header asks for: an Arrow stream, if nothing else."""
+    if NDJSON in accept.lower():
+        return NDJSON
+    chosen = choose_format(accept)
+    if chosen == JSON:
+        return NDJSON
+    return chosen if chosen in SCAN_TYPES else ARROW

@@ -1,0 +1,127 @@
+"""``POST /api/scan``: rows of a table in chain order, as fast as the client reads them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from litestar import post
+from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
+from litestar.response import Stream
+
+from tonlake.api.errors import RequestInvalid, ServiceBusy
+from tonlake.api.http.gate import KEY_ID
+from tonlake.api.http.transit import read_address
+from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.api.scan.frames import MARKED, SCAN_TYPES, choose_form, make_frames
+from tonlake.api.scan.opening import open_scan
+from tonlake.api.scan.query import read_scan
+from tonlake.lake.scan.scanner import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from tonlake.api.request.snapshot import SnapshotHolder
+    from tonlake.api.scan.frames import Frames
+    from tonlake.api.scan.lane import ScanLane
+    from tonlake.api.scan.query import Scan
+    from tonlake.lake.scan.scanner import Scanner
+
+PATH = "/api/scan"
+LOOK_S = 0.1
+"""How often a scan that follows looks for a new commit."""
+
+KEEP_ALIVE_S = 15.0
+"""A client to which nothing was sent for this long is sent its cursor."""
+
+PIECE_BYTES = 256 << 10
+"""Bytes that are handed to a connection at once; it waits until most of them were read."""
+
+
+@post(PATH, status_code=200)
+async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
+    """Send the rows that a scan chooses, batch by batch.
+
+    Raises:
+        RequestInvalid, ScanError: the scan cannot be carried out.
+        ServiceBusy, ShareExceeded: there are too many scans.
+    """
+    scan = read_scan(body)
+    form = choose_form(request.headers.get("accept", ""))
+    if scan.follow and form not in MARKED:
+        raise RequestInvalid(f"follow needs {' or '.join(SCAN_TYPES[one] for one in MARKED)}")
+    lane: ScanLane = request.app.state.scans
+    key = request.scope["state"].get(KEY_ID)
+    leave = lane.enter(f"key {key}" if key else read_address(request.scope))
+    try:
+        run = await lane.call(partial(_Run, lane, request.app.state.holder, scan, form, leave))
+        first = await lane.call(run.scanner.advance)
+    except BaseException:
+        leave()
+        raise
+    headers = {"Cache-Control": "no-store", "Vary": "Accept", "X-Accel-Buffering": "no"}
+    return Stream(run.write(first), media_type=SCAN_TYPES[form], headers=headers)
+
+
+class _Run:
+    """A scan for one client."""
+
+    def __init__(
+        self,
+        lane: ScanLane,
+        holder: SnapshotHolder,
+        scan: Scan,
+        form: str,
+        leave: Callable[[], None],
+    ) -> None:
+        reader = holder.reader()
+        lake_dir = reader.snapshot.lake_dir
+        self._lane, self._holder, self._leave = lane, holder, leave
+        self._follow = scan.follow
+        self.scanner: Scanner = open_scan(
+            scan,
+            reader,
+            open_newest=lambda: holder.reader().snapshot,
+            open_file=lambda path: nullcontext(str(lake_dir / path)),
+        )
+        self._frames: Frames = make_frames(form, self.scanner.plan.schema)
+
+    def __del__(self) -> None:
+        self._leave()  # a client may go away before anything is written
+
+    async def write(self, batch: Batch | None) -> AsyncIterator[bytes]:
+        """Yield the pieces of the answer."""
+        try:
+            yield self._frames.begin()
+            while not self._lane.is_closed:
+                if batch is None:
+                    if self.scanner.is_over:
+                        break
+                    batch = await self._wait()
+                data = await self._lane.call(partial(self._frames.write, batch))
+                for at in range(0, len(data), PIECE_BYTES):
+                    yield data[at : at + PIECE_BYTES]
+                batch = await self._lane.call(self.scanner.advance)
+            if not self._follow and not self.scanner.is_over:
+                raise ServiceBusy("the service ends")  # the client sees that rows are missing
+            yield self._frames.end()
+        finally:
+            self.scanner.close()
+            self._leave()
+
+    async def _wait(self) -> Batch:
+        """Return the next batch, or one without rows where none comes."""
+        ends_s = time.monotonic() + KEEP_ALIVE_S
+        while time.monotonic() < ends_s and not self._lane.is_closed:
+            if self._holder.newest_number() != self.scanner.cursor.commit:
+                batch = await self._lane.call(self.scanner.advance)
+                if batch is not None:
+                    return batch
+            await asyncio.sleep(LOOK_S)
+        return Batch(self.scanner.plan.schema.empty_table(), self.scanner.cursor)
+
+
+routes: list[Any] = [answer_scan]
