@@ -111,6 +111,10 @@ def create_app(
     connections = make_connections(settings.http)
     meter.registry.register(ServiceCollector(holder, cache, tvm, recheck, hub.count_clients))
 
+    def end_streams() -> None:
+        hub.end_clients()
+        scans.end_scans()
+
     async def start_timers() -> None:
         pulse.start(asyncio.get_running_loop())
         recheck.start()
@@ -123,6 +127,7 @@ def create_app(
         "tvm": tvm,
         "sql": sql,
         "scans": scans,
+        "end_streams": end_streams,
         "hub": hub,
         "pending": pending,
         "meter": meter,

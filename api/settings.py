@@ -191,12 +191,14 @@ class SqlSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ScanSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many scans there are at the same time."""
 
-    clients: Annotated[int, Meta(description="Most scans at the same time; more get 503", ge=0)] = (
-        64
-    )
-    clients_of_key: Annotated[
-        int, Meta(description="Most of them of one API key, or of one address without", ge=1)
-    ] = 4
+    clients: Annotated[
+        int,
+        Meta(
+            description="Most scans at the same time, a quarter of them of one API key or address;"
+            " more get 503 or 429",
+            ge=0,
+        ),
+    ] = 64
 
 
 class Settings(IngestSections, frozen=True, forbid_unknown_fields=True):

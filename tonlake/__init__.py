@@ -1,7 +1,7 @@
 """A TON node's storage as a lake of Parquet files, asked with SQL and served over HTTP.
 
-``tonlake.open`` opens a lake, ``tonlake.demo`` the shipped one; ``tonlake.decode`` reads a message
-body. They are loaded when they are named, so that a command loads only what it needs.
+``tonlake.open`` opens a lake, ``tonlake.demo`` the shipped one, ``tonlake.connect`` one that a
+service has; ``tonlake.decode`` reads a message body. They are loaded when they are named, so that a command loads only what it needs.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonlake.api.python.lake import Lake, decode, demo, open  # noqa: A004 - tonlake.open
+    from tonlake.api.python.remote import RemoteLake, connect
 
-__all__ = ["Lake", "decode", "demo", "open"]
+_PLACES = {
+    **dict.fromkeys(("Lake", "decode", "demo", "open"), "tonlake.api.python.lake"),
+    **dict.fromkeys(("RemoteLake", "connect"), "tonlake.api.python.remote"),
+}
+__all__ = ["Lake", "RemoteLake", "connect", "decode", "demo", "open"]
 
 
 def __getattr__(name: str) -> object:
     """Return one of the names above."""
-    if name in __all__:
-        return getattr(import_module("tonlake.api.python.lake"), name)
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'tonlake' has no attribute {name!r}")
 
 

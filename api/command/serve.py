@@ -187,7 +187,7 @@ def serve_lake(
     app.state.followed = bool(tails)
     server = StreamingServer(
         app,
-        lambda: (app.state.hub.end_clients(), app.state.scans.end_scans()),
+        app.state.end_streams,
         app.state.connections,
         body_s=settings.http.body_timeout_ms / 1000,
     )

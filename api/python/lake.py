@@ -14,9 +14,11 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.python.account import Account, find_address
 from tonlake.api.python.frame import scan_table
 from tonlake.api.python.result import Result
+from tonlake.api.python.scan import scan_batches
 from tonlake.api.python.source import Opened, Source
 from tonlake.api.python.trace import Trace, open_trace
 from tonlake.api.request.params import ConversionError, parse_hash
+from tonlake.api.scan.query import convert_scan
 from tonlake.api.v3.route.decode import decode_text
 from tonlake.lake.errors import SnapshotNotFound
 from tonlake.lake.log.reader import LogReader
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tonlake.api.python.scan import ScanBatch
+    from tonlake.api.scan.query import Where
     from tonlake.api.settings import Settings
     from tonlake.lake.log.state import Commit
 
@@ -99,6 +103,20 @@ class Lake:
         if name not in TABLES:
             raise KeyError(f"no table is called {name!r}; there are: {', '.join(self.tables)}")
         return scan_table(self._opened, TABLES[name])
+
+    def scan(self, table: str, where: Where = None, **options: Any) -> Iterator[ScanBatch]:  # noqa: ANN401 - see below
+        """Yield rows of a table in chain order, in batches; docs/indexer.md describes scans.
+
+        ``where`` is a selection, lists of values by column, or several, of which a row fits one.
+        Options are ``columns``, ``start`` and ``stop`` (masterchain seqno, time, or
+        ``snapshot:N``), ``cursor`` of a batch to go on behind, ``follow`` and ``limit``. Without
+        ``stop`` and ``follow`` it ends with the newest block of this snapshot.
+
+        Raises:
+            RequestInvalid, ScanError: it cannot be carried out.
+            LakeCorrupt, StorageError: as ``sql``.
+        """
+        return scan_batches(self._opened, convert_scan(table, {"where": where, **options}))
 
     def account(self, name: str) -> Account:
         """Return an account by its address, raw or friendly, or by a domain such as ``name.ton``.

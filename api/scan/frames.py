@@ -21,6 +21,8 @@ from tonlake.api.request.table_format import (
 from tonlake.lake.duck.answer import ENCODER, plain_rows, write_csv
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonlake.lake.scan.scanner import Batch
 
 NDJSON = "ndjson"
@@ -181,7 +183,7 @@ def _write_csv(rows: pa.Table) -> bytes:
     return stream.getvalue().encode()
 
 
-_FRAMES = {
+_FRAMES: dict[str, Callable[[pa.Schema], Frames]] = {
     ARROW: _ArrowFrames,
     PARQUET: _ParquetFrames,
     NDJSON: _LineFrames,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 THREADS = 2
+SHARE = 4
+"""One key or address may have one part of so many of all scans."""
+
 NICENESS = 10
 """Other threads of the process come first where there are not enough cores."""
 
@@ -39,9 +42,9 @@ class ScanLane:
         Raises:
             ServiceBusy, ShareExceeded: all places, or those of the client, are taken.
         """
-        if self._open[client] >= self._settings.clients_of_key:
-            count = self._settings.clients_of_key
-            raise ShareExceeded(f"{count} scans are open, the most of one key or address")
+        share = max(1, self._settings.clients // SHARE)
+        if self._open[client] >= share:
+            raise ShareExceeded(f"{share} scans are open, the most of one key or address")
         if self._open.total() >= self._settings.clients:
             raise ServiceBusy("too many scans at once")
         self._open[client] += 1

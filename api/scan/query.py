@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,6 +14,9 @@ from tonlake.api.errors import RequestInvalid
 Value = str | int | bool | None
 Selection = dict[str, list[Value]]
 """Values by name of a filter: a row has one of them for every filter."""
+
+Where = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+"""Selections as Python takes them: one or several, with lists of values or single ones."""
 
 Position = int | str
 """A masterchain seqno, a time (ISO 8601, UTC without a zone), or ``snapshot:N``."""
@@ -62,6 +66,10 @@ class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     ] = None
 
 
+_RENAMED = {"start": "from", "stop": "to"}
+"""Names that Python has other words for, and their fields."""
+
+
 def read_scan(data: bytes) -> Scan:
     """Read a scan from JSON.
 
@@ -81,11 +89,12 @@ def convert_scan(table: str, options: dict[str, Any]) -> Scan:
         RequestInvalid: an option does not exist, or has a value of another type.
     """
     where = options.pop("where", None) or []
-    listed = [where] if isinstance(where, dict) else list(where)
-    fields = {name: value for name, value in options.items() if value is not None}
-    for name in ("from", "to"):
-        if isinstance(fields.get(name), datetime):
-            fields[name] = fields[name].isoformat()
+    listed = [where] if isinstance(where, Mapping) else list(where)
+    fields = {
+        _RENAMED.get(name, name): value.isoformat() if isinstance(value, datetime) else value
+        for name, value in options.items()
+        if value is not None
+    }
     fields |= {"table": table, "where": [_list_values(one) for one in listed]}
     try:
         return msgspec.convert(fields, Scan)
@@ -93,7 +102,7 @@ def convert_scan(table: str, options: dict[str, Any]) -> Scan:
         raise RequestInvalid(f"the scan cannot be read: {error}") from error
 
 
-def _list_values(selection: dict[str, Any]) -> dict[str, list[Any]]:
+def _list_values(selection: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {
         name: [_write(value) for value in (values if _is_list(values) else [values])]
         for name, values in selection.items()

@@ -124,12 +124,13 @@ def test_old_names_lead_to_names_of_today() -> None:
 
 
 def test_settings_stay_few() -> None:
-    """Seventy, and nine: trusted proxies, SQL's hosts, a body's time, the recheck, two for copies.
+    """Seventy, and ten: trusted proxies, SQL's hosts, a body's time, the recheck, two for copies.
 
-    These are the key of who pulls a lake, and the switch of who publishes one. The last three are
-    the days that are kept, the file of labels, and the stablecoins.
+    These are the key of who pulls a lake, and the switch of who publishes one. The last four are
+    the days that are kept, the file of labels, the stablecoins, and the number of
+    scans.
     """
-    assert len(NAMES) <= 79
+    assert len(NAMES) <= 80
 
 
 def test_every_setting_is_documented() -> None:

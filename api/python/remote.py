@@ -1,0 +1,232 @@
+"""A lake behind a service: ``tonlake.connect``, with what ``tonlake.open`` has that HTTP answers."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import msgspec
+import pyarrow as pa
+import pyarrow.ipc
+
+from tonlake.api.errors import RequestInvalid, UpstreamRefusal
+from tonlake.api.python.result import Result
+from tonlake.api.python.scan import ScanBatch
+from tonlake.api.request.table_format import ARROW, MEDIA_TYPES
+from tonlake.api.scan.query import convert_scan
+from tonlake.queries.literal import fill_query
+from tonlake.queries.loader import find_query
+from tonlake.queries.parameter import read_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.api.scan.query import Scan, Where
+
+TIMEOUT_S = 60.0
+"""How long a service may take to answer, or to send the next bytes."""
+
+RETRIES = 5
+"""How often in a row a scan is begun again behind its last batch."""
+
+FIRST_PAUSE_S = 0.2
+_ARROW_TYPE = MEDIA_TYPES[ARROW]
+
+
+class RemoteLake:
+    """A lake that a service answers for, always its newest snapshot; close it, or use ``with``."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        """Take a client whose base is the service; ``tonlake.connect`` gives a lake."""
+        self._client = client
+
+    def __enter__(self) -> RemoteLake:
+        """Return the lake."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Close the connections."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Return where the service is."""
+        return f"<RemoteLake {self._client.base_url}>"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def sql(self, statement: str) -> Result:
+        """Answer a read-only statement of DuckDB, for which the service needs [sql] enabled.
+
+        Raises:
+            UpstreamRefusal: the service does not answer it; has its status and its words.
+            httpx.HTTPError: it cannot be reached.
+        """
+        return self._ask("POST", "/sql", {"query": statement})
+
+    def query(self, name: str, /, **parameters: object) -> Result:
+        """Answer a named query of this version of tonlake, as ``Lake.query``, with ``sql``.
+
+        Raises:
+            QueryUnknown, ParameterMismatch: there is no such query, or it takes other parameters.
+            UpstreamRefusal, httpx.HTTPError: as ``sql``.
+        """
+        query = find_query(name)
+        return self.sql(fill_query(query, read_values(query, parameters)))
+
+    def account(self, name: str) -> RemoteAccount:
+        """Return an account by its address in any form; the service reads it."""
+        return RemoteAccount(self, name)
+
+    def scan(self, table: str, where: Where = None, **options: Any) -> Iterator[ScanBatch]:  # noqa: ANN401 - see below
+        """Yield rows of a table in chain order, as ``Lake.scan`` does.
+
+        A connection that breaks is opened again, and the scan goes on behind its last batch.
+
+        Raises:
+            RequestInvalid: an option does not exist.
+            UpstreamRefusal, httpx.HTTPError: as ``sql``; the service stays away for long.
+        """
+        return self._scan(convert_scan(table, {"where": where, **options}))
+
+    def _scan(self, scan: Scan) -> Iterator[ScanBatch]:
+        failures = 0
+        while True:
+            try:
+                for batch in self._read_batches(scan):
+                    failures = 0
+                    left = None if scan.limit is None else scan.limit - len(batch.rows)
+                    scan = msgspec.structs.replace(
+                        scan, start=None, cursor=batch.cursor, limit=left and max(left, 1)
+                    )
+                    yield batch
+                    if left is not None and left <= 0:
+                        return
+            except (httpx.TransportError, pa.ArrowInvalid, OSError):
+                failures += 1
+                if failures > RETRIES:
+                    raise
+                time.sleep(FIRST_PAUSE_S * 2**failures)
+                continue
+            if not scan.follow:
+                return
+
+    def _read_batches(self, scan: Scan) -> Iterator[ScanBatch]:
+        """Yield the batches of one answer."""
+        body = msgspec.json.encode(scan)
+        with self._client.stream(
+            "POST", "/api/scan", content=body, headers={"Accept": _ARROW_TYPE}
+        ) as answer:
+            if answer.is_error:
+                answer.read()
+            _check(answer)
+            reader = pa.ipc.open_stream(_Incoming(answer.iter_raw()))
+            parts: list[pa.RecordBatch] = []
+            while True:
+                try:
+                    part, metadata = reader.read_next_batch_with_custom_metadata()
+                except StopIteration:
+                    return
+                parts.append(part)
+                if metadata is not None:
+                    yield _read_batch(pa.Table.from_batches(parts), dict(metadata))
+                    parts = []
+
+    def _ask(
+        self, method: str, path: str, body: object = None, params: dict[str, Any] | None = None
+    ) -> Result:
+        """Return the rows that the service answers as an Arrow stream."""
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {"Accept": _ARROW_TYPE, "Content-Type": "application/json"}
+        answer = self._client.request(method, path, content=content, headers=headers, params=params)
+        _check(answer)
+        return Result(pa.ipc.open_stream(answer.content).read_all())
+
+
+class RemoteAccount:
+    """An account as the newest snapshot of a service knows it."""
+
+    def __init__(self, lake: RemoteLake, name: str) -> None:
+        """Take the service and an address; ``RemoteLake.account`` gives an account."""
+        self._lake, self._name = lake, name
+
+    def __repr__(self) -> str:
+        """Return the address as it was given."""
+        return f"<RemoteAccount {self._name}>"
+
+    def transactions(self, limit: int = 100, offset: int = 0) -> Result:
+        """Return its transactions, newest first, in the columns of ``/api/v3/transactions``.
+
+        Raises:
+            UpstreamRefusal, httpx.HTTPError: as ``RemoteLake.sql``.
+        """
+        return self._list("transactions", account=self._name, limit=limit, offset=offset)
+
+    def states(self) -> Result:
+        """Return its newest state, in the columns of ``/api/v3/accountStates``; raises as above."""
+        return self._list("accountStates", address=self._name, include_boc="false")
+
+    def jetton_wallets(self, limit: int = 100, offset: int = 0) -> Result:
+        """Return what jettons it holds, as ``/api/v3/jetton/wallets``; raises as above."""
+        return self._list("jetton/wallets", owner_address=self._name, limit=limit, offset=offset)
+
+    def _list(self, path: str, **params: str | int) -> Result:
+        return self._lake._ask("GET", f"/api/v3/{path}", params=params)  # noqa: SLF001 - one module
+
+
+def connect(url: str, *, key: str = "", timeout_s: float = TIMEOUT_S) -> RemoteLake:
+    """Return the lake of a service, such as ``https://lake.example.org``; nothing is asked yet.
+
+    ``key`` is an API key of the service.
+
+    Raises:
+        RequestInvalid: the text is no URL of a service.
+    """
+    parsed = httpx.URL(url)
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise RequestInvalid(f"{url!r} is no URL of a service, such as https://lake.example.org")
+    headers = {"X-API-Key": key} if key else {}
+    return RemoteLake(httpx.Client(base_url=parsed, headers=headers, timeout=timeout_s))
+
+
+class _Incoming:
+    """Bytes of an answer as a file that Arrow reads, as they come."""
+
+    closed = False
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return so many bytes, fewer only at the end."""
+        parts, have = [self._left], len(self._left)
+        while have < size:
+            piece = next(self._pieces, None)
+            if piece is None:
+                break
+            parts.append(piece)
+            have += len(piece)
+        data = b"".join(parts)
+        self._left = data[size:]
+        return data[:size]
+
+
+def _read_batch(rows: pa.Table, metadata: dict[bytes, bytes]) -> ScanBatch:
+    undone = metadata.get(b"undone")
+    span = None if undone is None else tuple(map(int, undone.split(b"-")))
+    height = int(metadata[b"height"])
+    cursor = metadata[b"cursor"].decode()
+    return ScanBatch(Result(rows), cursor, height, None if span is None else (span[0], span[1]))
+
+
+def _check(answer: httpx.Response) -> None:
+    """Raise what the service refuses with."""
+    if not answer.is_error:
+        return
+    try:
+        text = msgspec.json.decode(answer.content)["error"]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        text = answer.text[:200]
+    raise UpstreamRefusal(answer.status_code, str(text))

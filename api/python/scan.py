@@ -1,0 +1,84 @@
+"""Scans in Python: batches of a table's rows in chain order."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tonlake.api.python.result import Result
+from tonlake.api.scan.opening import open_scan
+from tonlake.lake.log.reader import LogReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from tonlake.api.python.source import Opened
+    from tonlake.api.scan.query import Scan
+    from tonlake.lake.log.snapshot import Snapshot
+
+LOOK_S = 0.1
+"""How often a scan that follows looks for a new commit."""
+
+
+class ScanBatch(NamedTuple):
+    """All rows of the masterchain blocks behind the batch before, up to block ``height``.
+
+    With ``undone``, first and last of blocks that are no part of the chain any more, it has no
+    rows: drop those of these blocks; the blocks in their place follow. A scan that begins with
+    ``cursor`` goes on behind the batch.
+    """
+
+    rows: Result
+    cursor: str
+    height: int
+    undone: tuple[int, int] | None = None
+
+
+def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
+    """Yield the batches of a scan; one that follows has no end.
+
+    Raises:
+        RequestInvalid, ScanError, LakeCorrupt, StorageError: it cannot be carried out.
+    """
+    newest = _Newest(opened)
+    test_only = opened.test_only
+    with opened.source.naming_faults():
+        scanner = open_scan(scan, opened.call().reader, newest.open, newest.open_file)
+        try:
+            while not scanner.is_over:
+                batch = scanner.advance()
+                if batch is None:
+                    time.sleep(LOOK_S)
+                    continue
+                rows = Result(batch.rows, test_only=test_only)
+                yield ScanBatch(rows, str(batch.cursor), batch.cursor.height, batch.undone)
+        finally:
+            scanner.close()
+
+
+class _Newest:
+    """The newest snapshot of a lake; in object storage the one that is open."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        place = opened.source.place
+        self._log = None if isinstance(place, str) else LogReader(place)
+
+    def open(self) -> Snapshot:
+        """Return the snapshot, the same one as long as the log has no more entries."""
+        if self._log is not None:
+            newest = self._log.read().number
+            if newest > self._opened.snapshot.number:
+                self._opened = self._opened.source.open()
+        return self._opened.snapshot
+
+    def open_file(self, path: str) -> AbstractContextManager[Any]:
+        """Open a file of the lake for Arrow."""
+        storage = self._opened.source.storage
+        if storage is not None:
+            return storage.open(path)
+        folder: Path = self._opened.snapshot.lake_dir
+        return nullcontext(str(folder / path))
