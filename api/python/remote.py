@@ -1,9 +1,9 @@
-"""A lake behind a service: ``tonlake.connect``, with what ``tonlake.open`` has that HTTP answers."""
+"""A lake behind a service: ``tonlake.connect``, with the interface of ``tonlake.open``."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 import msgspec
@@ -41,7 +41,7 @@ class RemoteLake:
         """Take a client whose base is the service; ``tonlake.connect`` gives a lake."""
         self._client = client
 
-    def __enter__(self) -> RemoteLake:
+    def __enter__(self) -> Self:
         """Return the lake."""
         return self
 

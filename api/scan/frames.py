@@ -23,7 +23,6 @@ from tonlake.lake.duck.answer import ENCODER, plain_rows, write_csv
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.lake.scan.scanner import Batch
 
 NDJSON = "ndjson"
 NDJSON_TYPE = "application/x-ndjson"
@@ -50,18 +49,13 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     undone: tuple[int, int] | None = None
 
 
-def make_mark(batch: Batch) -> Mark:
-    """Return what stands beside the rows of a batch."""
-    return Mark(str(batch.cursor), batch.cursor.height, batch.undone)
-
-
 class Frames(Protocol):
     """Writes the batches of one scan; the rows of each are complete in the bytes returned."""
 
     def begin(self) -> bytes:
         """Return what comes before the first batch."""
 
-    def write(self, batch: Batch) -> bytes:
+    def write(self, rows: pa.Table, mark: Mark) -> bytes:
         """Return a batch."""
 
     def end(self) -> bytes:
@@ -98,16 +92,16 @@ class _ArrowFrames:
     def begin(self) -> bytes:
         return self._sink.take()
 
-    def write(self, batch: Batch) -> bytes:
-        fields = msgspec.to_builtins(make_mark(batch))
+    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+        fields = msgspec.to_builtins(mark)
         metadata = {
             name: "-".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             for name, value in fields.items()
         }
-        rows = batch.rows.combine_chunks().to_batches() or [_make_empty(self._schema)]
-        for part in rows[:-1]:  # of more than 2 GiB
+        parts = rows.combine_chunks().to_batches() or [_make_empty(self._schema)]
+        for part in parts[:-1]:  # of more than 2 GiB
             self._writer.write_batch(part)
-        self._writer.write_batch(rows[-1], custom_metadata=metadata)
+        self._writer.write_batch(parts[-1], custom_metadata=metadata)
         return self._sink.take()
 
     def end(self) -> bytes:
@@ -130,10 +124,10 @@ class _ParquetFrames:
     def begin(self) -> bytes:
         return self._sink.take()
 
-    def write(self, batch: Batch) -> bytes:
-        self._mark = make_mark(batch)
-        if batch.rows.num_rows:
-            self._writer.write_table(batch.rows)
+    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+        self._mark = mark
+        if rows.num_rows:
+            self._writer.write_table(rows)
         return self._sink.take()
 
     def end(self) -> bytes:
@@ -151,10 +145,10 @@ class _LineFrames:
     def begin(self) -> bytes:
         return b""
 
-    def write(self, batch: Batch) -> bytes:
-        rows = plain_rows(batch.rows.to_reader())
-        lines = [ENCODER.encode(dict(zip(self._names, row, strict=True))) for row in rows]
-        lines.append(msgspec.json.encode({MARK: make_mark(batch)}))
+    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+        plain = plain_rows(rows.to_reader())
+        lines = [ENCODER.encode(dict(zip(self._names, row, strict=True))) for row in plain]
+        lines.append(msgspec.json.encode({MARK: mark}))
         return b"".join(line + b"\n" for line in lines)
 
     def end(self) -> bytes:
@@ -170,8 +164,8 @@ class _CsvFrames:
     def begin(self) -> bytes:
         return _write_csv(self._schema.empty_table())
 
-    def write(self, batch: Batch) -> bytes:
-        return _write_csv(batch.rows).partition(b"\n")[2]
+    def write(self, rows: pa.Table, mark: Mark) -> bytes:  # noqa: ARG002 - no place for it
+        return _write_csv(rows).partition(b"\n")[2]
 
     def end(self) -> bytes:
         return b""

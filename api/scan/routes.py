@@ -16,7 +16,7 @@ from tonlake.api.errors import RequestInvalid, ServiceBusy
 from tonlake.api.http.gate import KEY_ID
 from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
-from tonlake.api.scan.frames import MARKED, SCAN_TYPES, choose_form, make_frames
+from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Mark, choose_form, make_frames
 from tonlake.api.scan.opening import open_scan
 from tonlake.api.scan.query import read_scan
 from tonlake.lake.scan.scanner import Batch
@@ -101,7 +101,9 @@ class _Run:
                     if self.scanner.is_over:
                         break
                     batch = await self._wait()
-                data = await self._lane.call(partial(self._frames.write, batch))
+                data = await self._lane.call(
+                    partial(self._frames.write, batch.rows, _make_mark(batch))
+                )
                 for at in range(0, len(data), PIECE_BYTES):
                     yield data[at : at + PIECE_BYTES]
                 batch = await self._lane.call(self.scanner.advance)
@@ -122,6 +124,10 @@ class _Run:
                     return batch
             await asyncio.sleep(LOOK_S)
         return Batch(self.scanner.plan.schema.empty_table(), self.scanner.cursor)
+
+
+def _make_mark(batch: Batch) -> Mark:
+    return Mark(str(batch.cursor), batch.cursor.height, batch.undone)
 
 
 routes: list[Any] = [answer_scan]

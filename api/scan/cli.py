@@ -1,0 +1,119 @@
+"""The command ``tonlake scan``: rows of a table in chain order, to a file or stdout."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager, nullcontext
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from tonlake.api.errors import ApiError
+from tonlake.api.python.scan import scan_batches
+from tonlake.api.python.source import Source
+from tonlake.api.scan.filter import make_plan
+from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Mark, make_frames
+from tonlake.api.scan.query import convert_scan
+from tonlake.api.settings import Settings
+from tonlake.lake.command.argument import output_option, place_option, read_pairs
+from tonlake.lake.command.cli import EXIT_DATA, failing_cleanly, read_settings
+from tonlake.lake.log.disk import unfinished
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.api.python.scan import ScanBatch
+    from tonlake.api.scan.frames import Frames
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake scan messages --where opcode=0x0f8a7ea5 --columns mc_seqno,source,destination,value \\
+    --lake mainnet.lake --format csv
+  tonlake scan transactions --where account=EQ... --where exit_code=0,1 --from 2026-11-01 \\
+    --lake mainnet.lake -o transactions.parquet --format parquet
+  tonlake scan dex_swaps --cursor 4120-17-8f3e... --follow --lake mainnet.lake
+
+A row is printed if it has one of the values of every column named with --where. The cursor behind
+the last row is printed on stderr; in NDJSON and Arrow every batch has one.
+"""
+
+
+@click.command("scan", epilog=EXAMPLES)
+@click.argument("table")
+@place_option
+@click.option(
+    "--where", multiple=True, metavar="COLUMN=VALUE,…", help="Values of a column; may be repeated."
+)
+@click.option("--columns", metavar="NAME,…", help="Columns, by default all of the table.")
+@click.option("--from", "start", help="First block: seqno, time (ISO 8601), or snapshot:N.")
+@click.option("--to", "stop", help="Last block, likewise; by default the newest.")
+@click.option("--cursor", help="Go on behind a batch.")
+@click.option("--limit", type=click.IntRange(min=1), help="End with the block of this row.")
+@click.option("--follow", is_flag=True, help="Go on with new blocks as they come.")
+@click.option(
+    "--format", "form", type=click.Choice([*SCAN_TYPES]), default="ndjson", show_default=True
+)
+@output_option
+def scan_command(
+    *,
+    table: str,
+    place: Path | str,
+    where: tuple[str, ...],
+    columns: str | None,
+    form: str,
+    output: Path | None,
+    **options: str | int | bool | None,
+) -> None:
+    """Print rows of a table in chain order, and go on where an earlier scan ended."""
+    if options["follow"] and form not in MARKED:
+        raise click.UsageError(f"--follow needs --format {' or '.join(sorted(MARKED))}")
+    filters = {name: text.split(",") for name, text in read_pairs(where, "--where").items()}
+    with failing_cleanly(), _refusing_requests():
+        scan = convert_scan(table, {"where": filters, "columns": _split(columns), **options})
+        schema = make_plan(scan).schema
+        opened = Source(place, read_settings(Settings)).open()
+        frames = make_frames(form, schema)
+        with (
+            unfinished(output.absolute()) if output else nullcontext() as path,
+            path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream,
+        ):
+            _write(scan_batches(opened, scan), frames, stream)
+
+
+def _split(columns: str | None) -> list[str]:
+    return [name.strip() for name in (columns or "").split(",") if name.strip()]
+
+
+def _write(batches: Iterator[ScanBatch], frames: Frames, stream: IO[bytes]) -> None:
+    """Write all batches, and print the cursor behind them."""
+    stream.write(frames.begin())
+    cursor = None
+    try:
+        for batch in batches:
+            stream.write(
+                frames.write(batch.rows.arrow(), Mark(batch.cursor, batch.height, batch.undone))
+            )
+            stream.flush()
+            cursor = batch.cursor
+    except KeyboardInterrupt:
+        pass  # it is how a scan that follows ends
+    stream.write(frames.end())
+    stream.flush()
+    if cursor is not None:
+        click.echo(f"cursor: {cursor}", err=True)
+
+
+@contextmanager
+def _refusing_requests() -> Iterator[None]:
+    """Print in one line what is wrong with a scan, and end with an exit code."""
+    try:
+        yield
+    except ApiError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+
+
+commands: list[click.Command] = [scan_command]
