@@ -1,7 +1,8 @@
 """A TON node's storage as a lake of Parquet files, asked with SQL and served over HTTP.
 
 ``tonlake.open`` opens a lake, ``tonlake.demo`` the shipped one, ``tonlake.connect`` one that a
-service has; ``tonlake.decode`` reads a message body. They are loaded when they are named, so that a command loads only what it needs.
+service has; ``tonlake.decode`` reads a message body. They are loaded when they are named, so that
+a command loads only what it needs.
 """
 
 from __future__ import annotations

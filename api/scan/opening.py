@@ -56,6 +56,10 @@ def open_scan(
             f"to is masterchain block {last}, and the newest in the lake is"
             f" {snapshot.last_mc_seqno}: leave it out, or wait for it with follow"
         )
+    if isinstance(start, int) and last is not None and start > last + 1:
+        raise RequestInvalid(
+            f"the scan begins at masterchain block {start}, after its last one, {last}"
+        )
     return Scanner(plan, start, last, open_newest, open_file, limit=scan.limit)
 
 

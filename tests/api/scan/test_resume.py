@@ -1,0 +1,140 @@
+"""Scans that are stopped and go on, over commits that come, merge and are undone."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import tonlake
+from tests.patience import compose
+from tonlake.ingest.derive.trace.derivation import reopen_traces
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.errors import CursorRefused
+from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.scan import scanner
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tonlake.api.python.lake import Lake
+    from tonlake.api.python.scan import ScanBatch
+
+TABLES = ("transactions", "messages", "account_states", "actions", "traces")
+SETTINGS = compose(ingest={"mc_blocks_per_commit": 10, "mc_blocks_per_chunk": 10})
+
+
+@pytest.fixture
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "BATCH_ROWS", 20)
+
+
+@pytest.mark.usefixtures("_small_batches")
+@pytest.mark.parametrize("table", TABLES)
+def test_every_row_once(many_commits: Path, table: str) -> None:
+    """A scan that ends after any of its batches goes on behind it, a hundred times in all."""
+    lake, chance = tonlake.open(many_commits), random.Random(table)
+    whole = _join(list(lake.scan(table)))
+    for _ in range(100 // len(TABLES)):
+        taken: list[ScanBatch] = []
+        cursor = None
+        while cursor is None or taken[-1].height < lake.ranges[-1][1]:
+            batches = lake.scan(table, cursor=cursor)
+            taken += [batch for batch, _ in zip(batches, range(chance.randint(1, 9)), strict=False)]
+            cursor = taken[-1].cursor
+        assert _join(taken).equals(whole)
+
+
+def _join(batches: list[ScanBatch]) -> pa.Table:
+    return pa.concat_tables(batch.rows.arrow() for batch in batches).combine_chunks()
+
+
+class Reader:
+    """Someone who follows a table, is killed now and then, and keeps rows with the cursor."""
+
+    def __init__(self, lake_dir: Path, table: str, chance: random.Random) -> None:
+        self._lake_dir, self._table, self._chance = lake_dir, table, chance
+        self._rows: list[dict[str, Any]] = []
+        self.cursor: str | None = None
+        self.undone = 0
+        self._batches: Iterator[ScanBatch] = iter(())
+
+    def read(self, last: int) -> None:
+        """Read until block ``last``, as it is now."""
+        while True:
+            if self._chance.random() < 0.3:  # killed
+                self._batches = iter(())
+            batch = next(self._batches, None)
+            if batch is None:
+                lake = tonlake.open(self._lake_dir)
+                options = {"start": 1} if self.cursor is None else {"cursor": self.cursor}
+                self._batches = lake.scan(self._table, follow=True, **options)
+                continue
+            height = "mc_seqno_end" if self._table == "traces" else "mc_seqno"
+            if batch.undone is not None:
+                self.undone += 1
+                self._rows = [row for row in self._rows if row[height] < batch.undone[0]]
+            self._rows += batch.rows.arrow().to_pylist()
+            self.cursor = batch.cursor
+            if batch.height == last:
+                return
+
+    def check(self, lake: Lake) -> None:
+        """Compare what is kept with the lake as it is."""
+        found = list(lake.scan(self._table, start=1))
+        assert self._rows == _join(found).to_pylist()
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path) -> None:
+    chance, lake_dir = random.Random(5), tmp_path / "lake"
+    readers = [Reader(lake_dir, table, chance) for table in TABLES]
+    last = 0
+    with closing(open_node(demo_node)) as source:
+        for step in range(12):
+            last += chance.choice((10, 20))
+            first = read_state(lake_dir).ranges[-1][1] + 1 if step else 1
+            ingest(source, lake_dir, Span(first, last), SETTINGS)
+            chosen = chance.sample(readers, 3) if step < 11 else readers
+            for reader in chosen:
+                reader.read(last)
+            if step % 3 == 1:
+                compact_lake(lake_dir, LakeSettings())
+            if step % 3 == 2:
+                last -= chance.choice((5, 15, 25))
+                _undo(lake_dir, last)
+    lake = tonlake.open(lake_dir)
+    for reader in readers:
+        reader.read(lake.ranges[-1][1])
+        reader.check(lake)
+        assert reader.undone
+
+
+def _undo(lake_dir: Path, last_kept: int) -> None:
+    commit = undo_after(
+        lake_dir,
+        last_kept,
+        LakeSettings(),
+        most_mc_blocks=1000,
+        source={},
+        reopen=lambda state, first: reopen_traces(lake_dir, state, first),
+    )
+    assert commit is not None
+
+
+def test_a_cursor_of_another_lake(many_commits: Path, demo_lake: Path) -> None:
+    *_, batch = tonlake.open(many_commits).scan("blocks")
+    with pytest.raises(CursorRefused, match="is of commit 6, and the lake has"):
+        next(tonlake.open(demo_lake).scan("blocks", cursor=batch.cursor))
+    *_, batch = tonlake.open(demo_lake).scan("blocks")
+    with pytest.raises(CursorRefused, match="is of another lake: begin again"):
+        next(tonlake.open(many_commits).scan("blocks", cursor=batch.cursor))

@@ -1,0 +1,34 @@
+"""Scans give the rows that SQL gives, in chain order, also those of the genuine networks."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+import tonlake
+from tests.api.scan.selections import draw
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.api.scan.selections import Asked
+    from tonlake.api.python.lake import Lake
+
+
+def compare(lake: Lake, asked: Asked) -> int:
+    """Compare a scan with SQL, and return the number of rows."""
+    batches = list(lake.scan(asked.table, **asked.options))
+    scanned = pa.concat_tables(batch.rows.arrow() for batch in batches)
+    expected = lake.sql(asked.statement, **asked.values).arrow()
+    assert scanned.num_rows == expected.num_rows, asked
+    assert scanned.to_pylist() == expected.to_pylist(), asked
+    assert batches[-1].height == asked.options["stop"]
+    return scanned.num_rows
+
+
+def test_random_scans_equal_sql(demo_lake: Path) -> None:
+    lake, chance = tonlake.open(demo_lake), random.Random(1)
+    found = [compare(lake, draw(chance, lake)) for _ in range(60)]
+    assert sum(1 for count in found if count) > 20, "filters leave something to compare"
