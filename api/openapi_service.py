@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tonlake.api.parameter import describe_parameter
 from tonlake.api.request.params import converters_of
-from tonlake.api.request.table_format import MEDIA_TYPES
+from tonlake.api.request.table_format import CSV, MEDIA_TYPES
+from tonlake.api.scan.frames import SCAN_TYPES
+from tonlake.api.scan.query import Scan
+from tonlake.api.scan.routes import PATH
 from tonlake.api.stream.event import FINALITIES, TYPES
 from tonlake.api.stream.routes import PREFIX
 from tonlake.api.stream.subscription import StreamQuery
@@ -33,6 +38,11 @@ _SQL = (
     "Answer one SQL statement (DuckDB) in a sandboxed process. Off by default: setting"
     " `[sql] enabled`. The answer is JSON unless `format` or `Accept` asks for"
     f" {', '.join(media for media in MEDIA_TYPES.values() if media != _JSON)}."
+)
+_SCAN = (
+    "Rows of one table by masterchain block, in batches. Each batch has a cursor behind which a"
+    " later scan goes on: in the custom metadata of an Arrow record batch, in a line `@batch` of"
+    " NDJSON. With `follow` the answer goes on with new blocks."
 )
 _ROWS = {
     "type": "object",
@@ -63,6 +73,7 @@ def describe_service() -> dict[str, Schema]:
     return {
         **_describe_streams(),
         "/sql": _describe_sql(),
+        PATH: _describe_scan(),
         "/healthz": _describe_check("healthz", "Show that the process answers", _TEXT),
         "/readyz": _describe_check("readyz", "Show the snapshot served and its lag; 503 if late"),
         "/version": _describe_check("version", "Show name and version of the program"),
@@ -137,6 +148,28 @@ def _describe_sql() -> Schema:
             "summary": "Answer a SQL statement in the body",
             "requestBody": {"required": True, "content": {_JSON: {"schema": _STATEMENT}}},
         },
+    }
+
+
+def _describe_scan() -> Schema:
+    _refs, named = msgspec.json.schema_components([Scan], ref_template="{name}")
+    # Generators of clients know none of the other types.
+    answers = _list_answers(SCAN_TYPES[CSV], _STRING)
+    usual, *others = SCAN_TYPES.values()
+    text = f"Success: {usual}, or by Accept {', '.join(others)}."
+    answers["200"]["description"] = text
+    return {
+        "post": {
+            "operationId": "scan_post",
+            "tags": ["scan"],
+            "summary": "Send rows of a table in chain order",
+            "description": _SCAN,
+            "requestBody": {
+                "required": True,
+                "content": {_JSON: {"schema": named["Scan"] | {"description": _SCAN}}},
+            },
+            "responses": answers,
+        }
     }
 
 

@@ -34,7 +34,7 @@ def document(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def _run(*command: str | Path, cwd: Path, text: str = "") -> str:
+def run(*command: str | Path, cwd: Path, text: str = "") -> str:
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -55,7 +55,7 @@ def generated(document: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("python")
     package = folder / "tonlake_generated"
     command = (BIN / "openapi-python-client", "generate", "--path", document)
-    printed = _run(*command, "--meta", "none", "--output-path", package, cwd=folder)
+    printed = run(*command, "--meta", "none", "--output-path", package, cwd=folder)
     assert "warning" not in printed.lower(), printed
     sys.path.insert(0, str(folder))
     try:
@@ -114,10 +114,10 @@ def test_typescript_compiles_and_is_answered(document: Path, server: str, tmp_pa
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "tsconfig.json").write_text(COMPILED)
     shutil.copy(NODE / "generated.ts", tmp_path)
-    _run(tools / ".bin" / "openapi-typescript", document, "-o", "schema.d.ts", cwd=tmp_path)
-    _run(tools / ".bin" / "tsc", "-p", ".", cwd=tmp_path)
+    run(tools / ".bin" / "openapi-typescript", document, "-o", "schema.d.ts", cwd=tmp_path)
+    run(tools / ".bin" / "tsc", "-p", ".", cwd=tmp_path)
     plan = json.dumps({"origin": server, "address": SHOP})
-    found = json.loads(_run("node", "out/generated.js", cwd=tmp_path, text=plan))
+    found = json.loads(run("node", "out/generated.js", cwd=tmp_path, text=plan))
     assert found["last"] == 238
     assert found["blocks"] == [238, 237, 236]
     assert found["actions"] == ["jetton_transfer"] * 2

@@ -44,7 +44,9 @@ def draw(chance: random.Random, lake: Lake) -> Asked:
     """Return a random scan whose filters have values of the lake, so that they find something."""
     table = SCANNED[chance.choice(sorted(SCANNED))]
     joins = list_joins(table)
-    known = [*table.names] + [f"{each.name}.{name}" for each in joins.values() for name in each.table.names]
+    known = [*table.names] + [
+        f"{each.name}.{name}" for each in joins.values() for name in each.table.names
+    ]
     columns = chance.sample(known, min(len(known), chance.randint(1, 6)))
     first, last = sorted(chance.choices(range(lake.ranges[0][1] + 1), k=2))
     where, conditions, values = [], [], {}
@@ -64,14 +66,16 @@ def draw(chance: random.Random, lake: Lake) -> Asked:
             where.append(selection)
             conditions.append(" and ".join(parts))
     height = name_height(table)
-    shown = ", ".join(f"{_qualify(name)} as \"{name}\"" for name in columns)
-    joined = "\n".join(_write_join(table, name) for name in joins if _is_used(name, joins, columns, conditions))
+    shown = ", ".join(f'{_qualify(name)} as "{name}"' for name in columns)
+    joined = "\n".join(
+        _write_join(table, name) for name in joins if _is_used(name, joins, columns, conditions)
+    )
     # What a commit replaces is not final: open traces are no part of a scan.
     final = " and t.state in ('complete')" if table.name == "traces" else ""
     text = f"""select {shown} from {table.name} as t {joined}
         where t.{height} between {first} and {last} {final}
-        and ({' or '.join(f'({one})' for one in conditions) or 'true'})
-        order by {', '.join(f't.{name}' for name in (height, *table.sort))}"""
+        and ({" or ".join(f"({one})" for one in conditions) or "true"})
+        order by {", ".join(f"t.{name}" for name in (height, *table.sort))}"""
     options = {"where": where, "columns": columns, "start": first, "stop": last}
     return Asked(table.name, options, text, values)
 
@@ -119,7 +123,11 @@ def _draw_values(chance: random.Random, lake: Lake, table: Table, name: str) -> 
 
 
 def _match(
-    table: Table, name: str, drawn: list[Any], selection: dict[str, list[Any]], values: dict[str, Any]
+    table: Table,
+    name: str,
+    drawn: list[Any],
+    selection: dict[str, list[Any]],
+    values: dict[str, Any],
 ) -> str:
     """Add a filter to a selection, and return it as a condition of SQL."""
     key = f"v{len(values)}"

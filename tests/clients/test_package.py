@@ -1,0 +1,77 @@
+"""The package in clients/typescript: compiled strictly, and run against the demo lake."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+import tonlake
+from tests.clients.conftest import NODE, RUN_S
+from tests.clients.test_generated import run
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = ROOT / "clients" / "typescript"
+SCRIPT = """
+import { connect, Refusal } from "./dist/index.js";
+import { readFileSync } from "node:fs";
+
+const plan = JSON.parse(readFileSync(0, "utf8"));
+const lake = connect(plan.origin);
+const scan = { table: "messages", where: [{ direction: ["in"] }], columns: ["mc_seqno", "value"] };
+const found = { rows: [], heights: [] };
+for await (const batch of lake.scan({ ...scan, limit: 500 })) {
+  for (const row of batch.rows) found.rows.push([row.mc_seqno, row.value].map(String));
+  found.cursor = batch.cursor;
+}
+for await (const batch of lake.scan({ ...scan, cursor: found.cursor, follow: true })) {
+  for (const row of batch.rows) found.rows.push([row.mc_seqno, row.value].map(String));
+  if (batch.height === plan.last) break;
+}
+const blocks = await lake.api.GET("/api/v3/blocks", { params: { query: { limit: 3 } } });
+found.blocks = blocks.data.blocks.length;
+for (const wrong of [lake.scan({ table: "none" }).next(), lake.sql("select 1")]) {
+  const error = await wrong.catch((error) => error);
+  (found.refused ??= []).push([error instanceof Refusal, error.status]);
+}
+console.log(JSON.stringify(found));
+"""
+
+
+@pytest.mark.usefixtures("run_node")
+def test_package(server: str, demo_lake: Path, tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE / "src", tmp_path / "src", ignore=shutil.ignore_patterns("api.d.ts"))
+    for name in ("package.json", "tsconfig.json"):
+        shutil.copy(PACKAGE / name, tmp_path)
+    (tmp_path / "node_modules").symlink_to(NODE / "node_modules", target_is_directory=True)
+    document = tmp_path / "openapi.json"
+    document.write_bytes(httpx.get(f"{server}/openapi.json", timeout=RUN_S).content)
+    tools = tmp_path / "node_modules" / ".bin"
+    run(tools / "openapi-typescript", document, "-o", "src/api.d.ts", cwd=tmp_path)
+    run(tools / "tsc", "-p", ".", cwd=tmp_path)
+    (tmp_path / "client.js").write_text(SCRIPT)
+    lake = tonlake.open(demo_lake)
+    plan = json.dumps({"origin": server, "last": lake.ranges[-1][1]})
+    found = json.loads(run("node", "client.js", cwd=tmp_path, text=plan))
+    expected = lake.sql("select mc_seqno, value from messages where direction = 'in' order by all")
+    written = [["null" if each is None else str(each) for each in row] for row in expected]
+    assert sorted(found["rows"]) == sorted(written)
+    assert found["blocks"] == 3
+    assert found["refused"] == [[True, 422], [True, 403]]
+
+
+def test_versions_of_the_package() -> None:
+    """The suite compiles and runs it with the tools that the package names."""
+    own, checked = (
+        json.loads((folder / "package.json").read_bytes()) for folder in (PACKAGE, NODE)
+    )
+    wanted = own["dependencies"] | own["devDependencies"]
+    assert {name: text.lstrip("^") for name, text in wanted.items()}.items() <= checked[
+        "dependencies"
+    ].items()
