@@ -1,0 +1,160 @@
+"""Scans beside PostgreSQL's binary COPY of the same rows, with the service's indexes.
+
+    python -m tests.bench.scan [--transactions N] [--rounds N] [--scratch FOLDER]
+
+Times are CPU: of the server's process and the client's on the one side, of the scan and the Arrow
+stream it writes on the other. ``--transactions 3000000`` takes most of an hour.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+import psycopg
+from rich.console import Console
+
+import tonlake
+from tests.bench.clock import cpu_clock_of
+from tests.bench.figure import Figure, at_least, at_most, print_figures
+from tests.bench.lakegen import make_lake
+from tests.bench.peer.store import load_peer
+from tests.bench.postgres import running_server
+from tonlake.api.scan.frames import Mark, make_frames
+from tonlake.api.settings import Settings
+from tonlake.ingest.derive.stages import rebuild
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COLUMNS = ("mc_seqno", "tx_lt", "direction", "opcode", "value")
+RARE_SHARE, FULL_TIMES = 0.5, 10.0
+MEMORY_MIB = 32
+KIB_PER_MIB = 1024
+
+
+class Took(NamedTuple):
+    """CPU seconds, rows and bytes."""
+
+    cpu_s: float
+    rows: int
+    size: int
+
+
+def scan(lake: Any, where: dict[str, Any]) -> Took:
+    """Scan messages as the service does, and drop what it would send."""
+    began_s, rows, size = time.process_time(), 0, 0
+    frames = None
+    for batch in lake.scan("messages", where, columns=list(COLUMNS)):
+        table = batch.rows.arrow()
+        frames = frames or make_frames("arrow", table.schema)
+        size += len(frames.write(table, Mark(batch.cursor, batch.height)))
+        rows += table.num_rows
+    return Took(time.process_time() - began_s, rows, size)
+
+
+def copy(peer: psycopg.Connection, where: str) -> Took:
+    """Copy the same rows out of PostgreSQL, and drop them."""
+    clock = cpu_clock_of(peer.info.backend_pid)
+    began_s, own_s = time.clock_gettime(clock), time.process_time()
+    size = 0
+    rows = f"select {', '.join(COLUMNS)} from messages {where}"  # noqa: S608 - the bench's own
+    statement = f"copy ({rows}) to stdout (format binary)"
+    with peer.cursor().copy(statement.encode()) as stream:
+        for piece in stream:
+            size += len(piece)
+    used_s = time.clock_gettime(clock) - began_s + time.process_time() - own_s
+    count = peer.execute(f"select count(*) from messages {where}".encode()).fetchone()  # noqa: S608
+    return Took(used_s, int(count[0]) if count else 0, size)
+
+
+def find_rare(lake: Any) -> int:
+    """Return the opcode that the fewest messages have, of those that a hundred have."""
+    found = lake.sql(
+        "select opcode from messages where opcode is not null group by all having count(*) >= 100"
+        " order by count(*), opcode limit 1"
+    ).fetchall()
+    return int(found[0][0])
+
+
+def measure(lake_dir: Path, scratch: Path, transactions: int, rounds: int) -> list[Figure]:
+    """Return the figures of both kinds of scans."""
+    lake = tonlake.open(lake_dir)
+    opcode = find_rare(lake)
+    area = f"scan, {transactions:,} transactions"
+    with running_server(scratch) as address:
+        load_peer(address, lake_dir, scratch)
+        with psycopg.connect(address, autocommit=True) as peer:
+            rare = _repeat(rounds, lambda: scan(lake, {"opcode": opcode}))
+            rare_peer = _repeat(rounds, lambda: copy(peer, f"where opcode = {opcode}"))
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            full = _repeat(rounds, lambda: scan(lake, {}))
+            after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            full_peer = _repeat(rounds, lambda: copy(peer, ""))
+    for mine, other in ((rare, rare_peer), (full, full_peer)):
+        if mine.rows != other.rows:
+            raise ValueError(f"{mine.rows:,} rows are not the peer's {other.rows:,}")
+    return [
+        Figure(
+            area=area,
+            name=f"rare opcode, {rare.rows:,} rows of all blocks",
+            unit="ms",
+            value=rare.cpu_s * 1000,
+            peer=rare_peer.cpu_s * 1000,
+            ratio=rare_peer.cpu_s / rare.cpu_s,
+            targets={"ratio": at_least(1 / RARE_SHARE)},
+        ),
+        Figure(
+            area=area,
+            name=f"five columns of {full.rows:,} messages",
+            unit="rows/s/core",
+            value=full.rows / full.cpu_s,
+            peer=full_peer.rows / full_peer.cpu_s,
+            ratio=full.rows / full.cpu_s / (full_peer.rows / full_peer.cpu_s),
+            targets={"ratio": at_least(FULL_TIMES)},
+        ),
+        Figure(
+            area=area,
+            name="memory that the full scan adds",
+            unit="MiB",
+            value=(after - before) / KIB_PER_MIB,
+            targets={"value": at_most(MEMORY_MIB)},
+        ),
+    ]
+
+
+def _repeat(rounds: int, work: Callable[[], Took]) -> Took:
+    work()
+    found = [work() for _ in range(rounds)]
+    return found[0]._replace(cpu_s=median(one.cpu_s for one in found))
+
+
+@click.command()
+@click.option("--transactions", default=200_000, show_default=True)
+@click.option("--rounds", default=5, show_default=True)
+@click.option("--scratch", type=click.Path(file_okay=False, path_type=Path))
+def main(*, transactions: int, rounds: int, scratch: Path | None) -> None:
+    """Measure scans beside PostgreSQL."""
+    folder = Path(tempfile.mkdtemp(dir=scratch))
+    folder.chmod(0o711)
+    try:
+        lake_dir = folder / "lake"
+        make_lake(lake_dir, transactions=transactions, seed=1, lookups=True)
+        rebuild("traces", lake_dir, Settings())
+        figures = measure(lake_dir, folder, transactions, rounds)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print_figures(figures, Console(width=170))
+    if not all(figure.holds in (None, True) for figure in figures):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
