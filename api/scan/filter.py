@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST_VALUES = 10_000
 """Values of all filters of a scan."""
 
+MOST_NAMES = 40
+"""Names that an error lists where none is like the one that was meant."""
+
 _INTEGERS = {"int8": 8, "int32": 32, "int64": 64, "ints": 32}
 _TEXTS = frozenset({"text", "texts"})
 _HASHES = frozenset({"hash", "hashes"})
@@ -63,7 +66,11 @@ def make_plan(scan: Scan) -> Plan:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name[:80], list(known), 3) or sorted(known)
+    listed = sorted(known)
+    near = get_close_matches(name[:80], listed, 3) or [
+        *listed[:MOST_NAMES],
+        *(["and others"] if len(listed) > MOST_NAMES else []),
+    ]
     return f"{name[:80]!r} does not exist here; there are: {', '.join(near)}"
 
 

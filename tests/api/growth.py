@@ -127,7 +127,7 @@ def serve(lake_dir: Path, **settings: Any) -> Iterator[Served]:
     app = create_app(lake_dir, patient(**settings))
     server = StreamingServer(
         app,
-        app.state.hub.end_clients,
+        app.state.end_streams,
         app.state.connections,
         body_s=app.state.settings.http.body_timeout_ms / 1000,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.api.scan.filter import name_workchain
 from tonlake.lake.scan.plan import SCANNED, list_joins, name_height
 
 if TYPE_CHECKING:
+    import random
+
     from tonlake.api.python.lake import Lake
     from tonlake.lake.schema import Table
 
@@ -26,7 +27,8 @@ _JOINS = {
     ) as state on t.{workchain} = state.workchain and t.{account} = state.account
         and t.mc_seqno = state.mc_seqno""",
     "interface": """left join (
-        from interfaces qualify row_number() over (partition by code_hash order by mc_seqno desc) = 1
+        from interfaces
+        qualify row_number() over (partition by code_hash order by mc_seqno desc) = 1
     ) as interface on {code_hash} = interface.code_hash""",
 }
 
@@ -49,7 +51,9 @@ def draw(chance: random.Random, lake: Lake) -> Asked:
     ]
     columns = chance.sample(known, min(len(known), chance.randint(1, 6)))
     first, last = sorted(chance.choices(range(lake.ranges[0][1] + 1), k=2))
-    where, conditions, values = [], [], {}
+    where: list[dict[str, Any]] = []
+    conditions: list[str] = []
+    values: dict[str, Any] = {}
     for _ in range(chance.choice((0, 1, 1, 2))):
         selection: dict[str, list[Any]] = {}
         parts = []
@@ -75,7 +79,7 @@ def draw(chance: random.Random, lake: Lake) -> Asked:
     text = f"""select {shown} from {table.name} as t {joined}
         where t.{height} between {first} and {last} {final}
         and ({" or ".join(f"({one})" for one in conditions) or "true"})
-        order by {", ".join(f"t.{name}" for name in (height, *table.sort))}"""
+        order by {", ".join(f"t.{name}" for name in (height, *table.sort))}"""  # noqa: S608 - names of the schema
     options = {"where": where, "columns": columns, "start": first, "stop": last}
     return Asked(table.name, options, text, values)
 
@@ -116,7 +120,7 @@ def _draw_values(chance: random.Random, lake: Lake, table: Table, name: str) -> 
     head = f"struct_pack(w := {pair}, a := {column})" if is_pair else column
     if _find(of, column).type in ("hashes", "texts", "ints"):
         head = f"unnest({column})"
-    text = f"select distinct {head} as v from {of.name} order by v"
+    text = f"select distinct {head} as v from {of.name} order by v"  # noqa: S608
     listed = [row[0] for row in lake.sql(text).fetchall()]
     listed = [one for one in listed if not is_pair or one["a"] is not None]
     return chance.sample(listed, min(len(listed), chance.randint(1, 5)))
@@ -136,7 +140,8 @@ def _match(
     if isinstance(drawn[0], dict):
         selection[name] = [f"{one['w']}:{one['a'].hex()}" for one in drawn]
         values[key] = selection[name]
-        return f"ton_address({name_workchain(column)}, {column}) in (select upper(v) from (select unnest(${key}) as v))"
+        address = f"ton_address({name_workchain(column)}, {column})"
+        return f"{address} in (select upper(unnest(${key})))"
     selection[name] = [one.hex() if isinstance(one, bytes) else _plain(one) for one in drawn]
     values[key] = drawn
     if kind in ("hashes", "texts", "ints"):

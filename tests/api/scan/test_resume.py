@@ -42,7 +42,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_every_row_once(many_commits: Path, table: str) -> None:
     """A scan that ends after any of its batches goes on behind it, a hundred times in all."""
-    lake, chance = tonlake.open(many_commits), random.Random(table)
+    lake, chance = tonlake.open(many_commits), random.Random(table)  # noqa: S311 - no secret
     whole = _join(list(lake.scan(table)))
     for _ in range(100 // len(TABLES)):
         taken: list[ScanBatch] = []
@@ -96,7 +96,7 @@ class Reader:
 
 @pytest.mark.usefixtures("_small_batches")
 def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path) -> None:
-    chance, lake_dir = random.Random(5), tmp_path / "lake"
+    chance, lake_dir = random.Random(5), tmp_path / "lake"  # noqa: S311 - no secret
     readers = [Reader(lake_dir, table, chance) for table in TABLES]
     last = 0
     with closing(open_node(demo_node)) as source:

@@ -1,0 +1,182 @@
+"""``POST /api/scan`` over real HTTP, and what ``tonlake.connect`` makes of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import tonlake
+from tests.api.growth import serve
+from tonlake.api.errors import UpstreamRefusal
+from tonlake.api.scan.filter import MOST_VALUES
+from tonlake.api.scan.frames import FOOTER, MARK, SCAN_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.api.growth import Growth
+
+SCAN: dict[str, Any] = {
+    "table": "messages",
+    "where": [{"opcode": ["0x0f8a7ea5"]}, {"transaction.aborted": [True], "direction": ["in"]}],
+    "columns": ["mc_seqno", "tx_lt", "opcode", "destination", "body.decoded"],
+}
+HOSTILE = (
+    "",
+    "[]",
+    "null",
+    '{"table": 1}',
+    '{"table": "messages", "where": {"opcode": [1]}}',
+    '{"table": "messages", "where": [{"opcode": 1}]}',
+    '{"table": "messages", "where": [{"opcode": ["0xzz"]}]}',
+    '{"table": "messages", "where": [{"opcode": [4294967296]}]}',
+    '{"table": "messages", "where": [{"opcode": [true]}]}',
+    '{"table": "messages", "where": [{"destination": ["x"]}]}',
+    '{"table": "messages", "where": [{"tx_hash": ["00"]}]}',
+    '{"table": "messages", "where": [{"body": ["00"]}]}',
+    '{"table": "messages", "where": [{"nothing.at_all": ["00"]}]}',
+    '{"table": "messages", "columns": ["mc_seqno", "mc_seqno"]}',
+    '{"table": "messages", "columns": ["transaction."]}',
+    '{"table": "state_cells"}',
+    '{"table": "../blocks"}',
+    '{"table": "messages", "from": -1}',
+    '{"table": "messages", "from": "yesterday"}',
+    '{"table": "messages", "from": "snapshot:x"}',
+    '{"table": "messages", "from": 9, "to": 3}',
+    '{"table": "messages", "to": 99999999}',
+    '{"table": "messages", "to": "1970-01-01"}',
+    '{"table": "messages", "cursor": "1"}',
+    '{"table": "messages", "cursor": "1-1-0000000000000000"}',
+    '{"table": "messages", "cursor": "1-999999-00"}',
+    '{"table": "messages", "cursor": "1-1-00", "from": 1}',
+    '{"table": "messages", "limit": 0}',
+    '{"table": "messages", "limit": 1e99}',
+    '{"table": "messages", "where": ' + "[" * 5000 + "]" * 5000 + "}",
+    json.dumps({"table": "messages", "where": [{"opcode": [7] * (MOST_VALUES + 1)}]}),
+)
+
+
+@pytest.fixture(scope="module")
+def url(demo_lake: Path) -> Iterator[str]:
+    with serve(demo_lake, sql={"enabled": True}) as server:
+        yield server.url
+
+
+def _post(url: str, body: Any, accept: str = "*/*") -> httpx.Response:
+    content = body if isinstance(body, str | bytes) else json.dumps(body)
+    headers = {"Accept": accept}
+    return httpx.post(f"{url}/api/scan", content=content, headers=headers, timeout=60)
+
+
+def test_every_form_has_the_same_rows(url: str, demo_lake: Path) -> None:
+    batches = list(tonlake.open(demo_lake).scan("messages", SCAN["where"], columns=SCAN["columns"]))
+    expected = pa.concat_tables(batch.rows.arrow() for batch in batches)
+    assert expected.num_rows > 50
+    last = {"cursor": batches[-1].cursor, "height": batches[-1].height}
+    found = {form: _post(url, SCAN, media) for form, media in SCAN_TYPES.items()}
+    for form, answer in found.items():
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].partition(";")[0] == SCAN_TYPES[form]
+    assert pa.ipc.open_stream(found["arrow"].content).read_all().equals(expected)
+    file = pq.ParquetFile(io.BytesIO(found["parquet"].content))
+    assert file.read().cast(expected.schema).equals(expected)
+    assert json.loads(file.metadata.metadata[FOOTER]) == last
+    lines = [json.loads(line) for line in found["ndjson"].text.splitlines()]
+    assert lines[-1] == {MARK: last}
+    assert [line["tx_lt"] for line in lines if MARK not in line] == expected["tx_lt"].to_pylist()
+    assert pa.csv.read_csv(io.BytesIO(found["csv"].content)).num_rows == expected.num_rows
+    assert _post(url, SCAN).content == found["arrow"].content
+    assert _post(url, SCAN, "application/json").text == found["ndjson"].text
+
+
+@pytest.mark.parametrize("body", HOSTILE)
+def test_hostile_bodies(url: str, demo_lake: Path, body: str) -> None:
+    answer = _post(url, body)
+    assert answer.status_code in (404, 422), answer.text[:300]
+    error = answer.json()["error"]
+    assert 10 < len(error) < 1500
+    assert str(demo_lake) not in error
+
+
+def test_bodies_that_are_nearly_right(url: str) -> None:
+    """Whatever a byte is changed to, there is an answer, and no fault of the service."""
+    chance, right = random.Random(1), json.dumps(SCAN | {"limit": 3}).encode()  # noqa: S311 - no secret
+    with httpx.Client(timeout=60) as client:
+        for _ in range(150):
+            body = bytearray(right)
+            for _ in range(chance.randint(1, 3)):
+                body[chance.randrange(len(body))] = chance.randrange(256)
+            answer = client.post(f"{url}/api/scan", content=bytes(body))
+            assert answer.status_code in (200, 404, 422), bytes(body)
+
+
+def test_follow_needs_a_form_with_marks(url: str) -> None:
+    answer = _post(url, SCAN | {"follow": True}, "text/csv")
+    assert answer.status_code == 422
+    assert "follow needs" in answer.json()["error"]
+
+
+def test_a_client_has_a_quarter_of_all_scans(demo_lake: Path) -> None:
+    body = json.dumps({"table": "blocks", "follow": True})
+    with serve(demo_lake, scan={"clients": 8}) as server, httpx.Client(timeout=60) as client:
+        streams = [client.stream("POST", f"{server.url}/api/scan", content=body) for _ in range(2)]
+        answers = [stream.__enter__() for stream in streams]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert _post(server.url, body).status_code == 429
+        for stream in streams:
+            stream.__exit__(None, None, None)
+        for _ in range(100):
+            again = _post(server.url, SCAN)
+            if again.status_code == 200:
+                break
+        assert again.status_code == 200, "places come back when clients go away"
+
+
+def test_a_remote_lake_is_like_a_local_one(url: str, demo_lake: Path) -> None:
+    local = tonlake.open(demo_lake)
+    statement = "select mc_seqno, count(*) as n from transactions group by all order by all"
+    with tonlake.connect(url) as remote:
+        assert remote.sql(statement).fetchall() == local.sql(statement).fetchall()
+        for name, values in (
+            ("accounts_by_balance", {"limit": 5}),
+            ("v3/blocks", {"workchain": -1, "limit": 3}),
+        ):
+            expected = local.query(name, **values).arrow()
+            assert remote.query(name, **values).arrow().to_pylist() == expected.to_pylist()
+        where = {"direction": "in", "value": None}
+        scanned = [list(each.scan("messages", where, limit=40)) for each in (remote, local)]
+        rows, own = (pa.concat_tables(one.rows.arrow() for one in each) for each in scanned)
+        assert rows.equals(own)
+        assert scanned[0][-1][1:] == scanned[1][-1][1:]
+        address = local.sql("select ton_address(workchain, account) from transactions").fetchall()
+        account = remote.account(address[0][0])
+        assert 1 <= len(account.transactions(limit=3)) <= 3
+        assert len(account.states()) == 1
+        with pytest.raises(UpstreamRefusal, match="does not exist here; there are: opcode"):
+            next(remote.scan("messages", {"opcod": 1}))
+        with pytest.raises(UpstreamRefusal, match="error converting value"):
+            remote.account("x").states()
+
+
+def test_a_remote_scan_follows(growth: Growth) -> None:
+    growth.show()
+    heights = []
+    with serve(growth.lake_dir) as server, tonlake.connect(server.url) as remote:
+        for batch in remote.scan("transactions", columns=["mc_seqno"], follow=True):
+            heights.append(batch.height)
+            if growth.shown == growth.commits:
+                break
+            growth.show()
+    lake = tonlake.open(growth.lake_dir)
+    assert heights[0] == 15
+    assert heights == sorted(set(heights))
+    assert heights[-1] <= lake.ranges[-1][1]
