@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -111,10 +112,6 @@ def create_app(
     connections = make_connections(settings.http)
     meter.registry.register(ServiceCollector(holder, cache, tvm, recheck, hub.count_clients))
 
-    def end_streams() -> None:
-        hub.end_clients()
-        scans.end_scans()
-
     async def start_timers() -> None:
         pulse.start(asyncio.get_running_loop())
         recheck.start()
@@ -127,7 +124,7 @@ def create_app(
         "tvm": tvm,
         "sql": sql,
         "scans": scans,
-        "end_streams": end_streams,
+        "end_streams": partial(_end_all, hub.end_clients, scans.end_scans),
         "hub": hub,
         "pending": pending,
         "meter": meter,
@@ -148,6 +145,11 @@ def create_app(
         streams=(tonlake.api.stream.routes.PREFIX, tonlake.api.scan.routes.PATH),
     )
     return Service(app, application.state)
+
+
+def _end_all(*ends: Callable[[], None]) -> None:
+    for end in ends:
+        end()
 
 
 def make_rules(settings: Settings, clock: Callable[[], float]) -> AccessRules:

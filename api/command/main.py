@@ -30,7 +30,7 @@ MODULES = {
     "query": "tonlake.queries.cli",
     "pull": "tonlake.lake.command.pull",
     "rebuild": "tonlake.ingest.command.rebuild",
-    "scan": "tonlake.api.scan.cli",
+    "scan": "tonlake.api.python.cli",
     "schema": "tonlake.lake.command.cli",
     "serve": "tonlake.api.command.serve",
     "spark": "tonlake.api.command.spark",

@@ -63,7 +63,7 @@ def test_volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         )
         _run(VOLUME, tonlake.open(tmp_path / "lake"), monkeypatch)
     _run(VOLUME, tonlake.open(tmp_path / "lake"), monkeypatch)
-    statement = "select count(*), sum(amount_in)::double from dex_swaps where success"
+    statement = "select count(*), sum(amount_in::double) from dex_swaps where success"
     count, total = tonlake.open(tmp_path / "lake").sql(statement).fetchall()[0]
     found = sqlite3.connect("volume.db").execute("select count(*), sum(amount) from swaps")
     assert found.fetchone() == (count, pytest.approx(total))

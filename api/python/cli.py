@@ -54,7 +54,12 @@ the last row is printed on stderr; in NDJSON and Arrow every batch has one.
 @click.option("--limit", type=click.IntRange(min=1), help="End with the block of this row.")
 @click.option("--follow", is_flag=True, help="Go on with new blocks as they come.")
 @click.option(
-    "--format", "form", type=click.Choice([*SCAN_TYPES]), default="ndjson", show_default=True
+    "--format",
+    "form",
+    type=click.Choice([*SCAN_TYPES]),
+    default="ndjson",
+    show_default=True,
+    help="Form of the rows; NDJSON and Arrow have a cursor behind every batch.",
 )
 @output_option
 def scan_command(
