@@ -19,6 +19,7 @@ IngestError
 │   ├── TvmStackDeep     the resulting stack is nested too deep to be shown
 │   └── TvmStackLarge    the resulting stack is too large to be shown
 ├── BodyError            a message body and a layout of the body table that do not fit together
+├── SignatureInvalid     a layout that a person gives, and that cannot be used
 ├── FetchError           content outside of the chain that was not had
 │   ├── FetchRefused     its address is not asked
 │   ├── FetchFailed      there was no answer
@@ -89,6 +90,10 @@ class ActionUnreadable(IngestError):
 
 class RecordingMalformed(IngestError):
     """A line of recorded traces that cannot be read as rows; names the file and the line."""
+
+
+class SignatureInvalid(IngestError):
+    """A layout of bodies that a person gives cannot be read or used."""
 
 
 class FetchError(IngestError):

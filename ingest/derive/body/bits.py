@@ -21,17 +21,17 @@ class Bits(Codec):
 
     def __init__(self, bits: int) -> None:
         """Make the codec of one length."""
-        self._bits = bits
+        self.bits = bits
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read upper-case hexadecimal text."""
         del work
-        return load_bits(source, self._bits)
+        return load_bits(source, self.bits)
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return the width."""
         del program
-        return (self._bits,)
+        return (self.bits,)
 
 
 def load_bits(source: CellSlice, bits: int) -> str:

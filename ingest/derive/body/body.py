@@ -103,7 +103,7 @@ def _decode_signed(type_name: str, source: CellSlice, work: Work) -> Object | No
         return None
     if attempt.bits_left or attempt.refs_left:
         return None
-    return _show_fields(value, work, MAX_PAYLOADS)
+    return show_fields(value, work, MAX_PAYLOADS)
 
 
 def _peek_opcode(source: CellSlice) -> int | None:
@@ -129,12 +129,12 @@ def _decode_slice(source: CellSlice, work: Work, payloads: int) -> Object | None
             value = record.decode(attempt, work)
         except (BocError, BodyError):
             continue
-        return _show_fields(value, work, payloads)
+        return show_fields(value, work, payloads)
     work.level = level
     return None
 
 
-def _show_fields(value: Value, work: Work, payloads: int) -> Object:
+def show_fields(value: Value, work: Work, payloads: int) -> Object:
     """Return an object in which no raw cell is left."""
     if not isinstance(value, dict):
         raise BodyError(f"{value!r} is no object")

@@ -26,13 +26,13 @@ class Reference(Codec):
 
     def __init__(self, inner: Codec) -> None:
         """Make the codec of a reference to one type."""
-        self._inner = inner
+        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read the value of the child, which must be used up."""
         child = source.tree.slice(source.load_ref())
         work.enter()
-        value = self._inner.decode(child, work)
+        value = self.inner.decode(child, work)
         work.leave()
         if child.bits_left or child.refs_left:
             raise BodyError(f"cell {child.cell} holds more than its type")
@@ -40,7 +40,7 @@ class Reference(Codec):
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return the node inside."""
-        return (program.add(self._inner),)
+        return (program.add(self.inner),)
 
 
 class Wrapped(Codec):
@@ -50,15 +50,15 @@ class Wrapped(Codec):
 
     def __init__(self, inner: Codec) -> None:
         """Wrap the codec of the reference."""
-        self._inner = inner
+        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read the object."""
-        return {CELL_REFERENCE: self._inner.decode(source, work)}
+        return {CELL_REFERENCE: self.inner.decode(source, work)}
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return the node inside."""
-        return (program.add(self._inner),)
+        return (program.add(self.inner),)
 
 
 class Maybe(Codec):
@@ -68,17 +68,17 @@ class Maybe(Codec):
 
     def __init__(self, inner: Codec) -> None:
         """Make the codec of one optional type."""
-        self._inner = inner
+        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read the object of nothing or of something."""
         if not source.load_bit():
             return {"@type": NOTHING}
-        return {"@type": SOMETHING, "value": self._inner.decode(source, work)}
+        return {"@type": SOMETHING, "value": self.inner.decode(source, work)}
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return the node inside."""
-        return (program.add(self._inner),)
+        return (program.add(self.inner),)
 
 
 class Either(Codec):
@@ -110,7 +110,7 @@ class Chunks(Codec):
 
     def __init__(self, inner: Codec) -> None:
         """Make the codec of a list of one type."""
-        self._inner = inner
+        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read a list of the items of all chunks."""
@@ -122,10 +122,10 @@ class Chunks(Codec):
             following = chunk.load_maybe_ref()
             while chunk.bits_left or chunk.refs_left:
                 work.enter()
-                items.append(self._inner.decode(chunk, work))
+                items.append(self.inner.decode(chunk, work))
                 work.leave()
         return items
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return the node inside."""
-        return (program.add(self._inner),)
+        return (program.add(self.inner),)

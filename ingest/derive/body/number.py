@@ -22,17 +22,17 @@ class Unsigned(Codec):
 
     def __init__(self, bits: int) -> None:
         """Make the codec of one width."""
-        self.bits = self._bits = bits
+        self.bits = bits
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read decimal text."""
         del work
-        return str(source.load_uint(self._bits))
+        return str(source.load_uint(self.bits))
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return the width."""
         del program
-        return (self._bits,)
+        return (self.bits,)
 
 
 class Signed(Codec):
@@ -42,17 +42,17 @@ class Signed(Codec):
 
     def __init__(self, bits: int) -> None:
         """Make the codec of one width."""
-        self._bits = bits
+        self.bits = bits
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read decimal text."""
         del work
-        return str(source.load_int(self._bits))
+        return str(source.load_int(self.bits))
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return the width."""
         del program
-        return (self._bits,)
+        return (self.bits,)
 
 
 class Flag(Codec):
@@ -74,21 +74,21 @@ class VarUnsigned(Codec):
     def __init__(self, limit: int) -> None:
         """Make the codec of one n."""
         self._length_bits = (limit - 1).bit_length()
-        self._limit = limit
+        self.limit = limit
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read an object of ``len`` and ``value``, both decimal text."""
         del work
         count = source.load_uint(self._length_bits)
-        if count >= self._limit:
-            raise BodyError(f"number of {count} bytes where fewer than {self._limit} are allowed")
+        if count >= self.limit:
+            raise BodyError(f"number of {count} bytes where fewer than {self.limit} are allowed")
         number = source.load_uint(count * 8)
         return {"@type": "var_uint", "len": str(count), "value": str(number)}
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return the limit, and the width of the length."""
         del program
-        return (self._limit, self._length_bits)
+        return (self.limit, self._length_bits)
 
 
 class Unreadable(Codec):

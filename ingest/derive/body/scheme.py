@@ -65,8 +65,9 @@ class Scheme:
 
     def __init__(self, constructors: Iterable[Constructor]) -> None:
         """Compile the layouts; raises BodyError for a type that the table does not define."""
+        self.constructors = tuple(constructors)
         self._types: dict[str, list[Constructor]] = {}
-        for constructor in constructors:
+        for constructor in self.constructors:
             self._types.setdefault(constructor.result, []).append(constructor)
         self._unions: dict[str, Union] = {}
         self.layouts: dict[int, list[Record]] = {}

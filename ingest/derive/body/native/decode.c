@@ -64,30 +64,35 @@ static Result decode_chunks(Work *work, int32_t node, Slice *slice, unsigned pay
     return READ;
 }
 
+/* Read one part of a record behind its key, and keep its number if others depend on it. */
+static Result decode_part(Work *work, const int32_t *part, uint64_t *number, Slice *slice,
+                          const uint64_t *numbers, unsigned payloads)
+{
+    const int32_t *node = work->program->code + work->program->starts[part[1]];
+    if (node[0] == OP_CHUNKS) {
+        uint64_t count;
+        TRY(decode_chunks(work, node[1], slice, payloads, &count));
+        return part[4] < 0 || numbers[part[4]] == count ? READ : FAILED;
+    }
+    bool is_number = (node[0] == OP_UINT && node[1] <= 64) || node[0] == OP_BOOL;
+    unsigned bits = node[0] == OP_BOOL ? 1 : (unsigned)node[1];
+    if (is_number && bits <= bits_left(slice))
+        *number = read_bits(here(slice), bits);
+    return decode_node(work, part[1], slice, payloads);
+}
+
 static Result decode_record(Work *work, const int32_t *code, Slice *slice, unsigned payloads)
 {
     uint64_t numbers[MAX_PARTS];
-    const Program *program = work->program;
     PUT(&work->out, "{");
     if (code[1] >= 0)
         put_key(work, code[1]);
     for (int32_t i = 0; i < code[2]; i++) {
         const int32_t *part = code + 3 + PART_WORDS * i;
-        const int32_t *node = program->code + program->starts[part[1]];
         if (!is_present(part, numbers))
             continue;
         put_key(work, part[0]);
-        if (node[0] == OP_CHUNKS) {
-            uint64_t count;
-            TRY(decode_chunks(work, node[1], slice, payloads, &count));
-            NEED(part[4] < 0 || numbers[part[4]] == count);
-            continue;
-        }
-        bool is_number = (node[0] == OP_UINT && node[1] <= 64) || node[0] == OP_BOOL;
-        unsigned bits = node[0] == OP_BOOL ? 1 : (unsigned)node[1];
-        if (is_number && bits <= bits_left(slice))
-            numbers[i] = read_bits(here(slice), bits);
-        TRY(decode_node(work, part[1], slice, payloads));
+        TRY(decode_part(work, part, numbers + i, slice, numbers, payloads));
     }
     PUT(&work->out, "}");
     return READ;
@@ -359,20 +364,29 @@ Result decode_opcode(Work *work, Slice slice, unsigned payloads)
     return FAILED;
 }
 
-Result decode_body(Work *work, const uint8_t *data, size_t size, bool with_wallets,
-                   int64_t *opcode)
+/* Read the bag, and set what it may cost; false: the reference decoder has to look at it. */
+static bool begin(Work *work, const uint8_t *data, size_t size, Slice *slice, int64_t *opcode)
 {
     Bag *bag = &work->bag;
     if (!read_bag(bag, data, size))
-        return DECLINED;
+        return false;
     work->visits = (long)CELL_TRIALS * bag->count + SPARE_CELLS;
     work->raw_bytes = (long)(RAW_SHOWS * bag->bytes) + SPARE_BYTES + SPARE_CELL_BYTES * bag->count;
     work->shows = SPARE_SHOWS;
     work->shown_bytes = SHOWN_BYTES * work->raw_bytes;
     work->level = 0;
+    *slice = (Slice){&bag->cells[0], 0, 0};
+    *opcode = bits_left(slice) < OPCODE_BITS ? -1 : (int64_t)read_bits(here(slice), OPCODE_BITS);
+    return true;
+}
+
+Result decode_body(Work *work, const uint8_t *data, size_t size, bool with_wallets,
+                   int64_t *opcode)
+{
+    Slice slice;
     work->out.size = 0;
-    Slice slice = {&bag->cells[0], 0, 0};
-    *opcode = bits_left(&slice) < OPCODE_BITS ? -1 : (int64_t)read_bits(here(&slice), OPCODE_BITS);
+    if (!begin(work, data, size, &slice, opcode))
+        return DECLINED;
     if (is_used_up(&slice)) {
         PUT(&work->out, "{\"@type\":\"empty_cell\"}");
         return READ;
@@ -387,5 +401,30 @@ Result decode_body(Work *work, const uint8_t *data, size_t size, bool with_walle
         if (result == READ && !is_used_up(&attempt))
             result = FAILED;
     }
+    return work->out.is_full ? DECLINED : result;
+}
+
+Result decode_field(Work *work, const uint8_t *data, size_t size, uint32_t opcode, int32_t node,
+                    int32_t field, bool *is_there)
+{
+    Slice slice;
+    int64_t found;
+    uint64_t numbers[MAX_PARTS];
+    const int32_t *code = work->program->code + work->program->starts[node];
+    if (code[0] != OP_RECORD || !begin(work, data, size, &slice, &found))
+        return DECLINED;
+    NEED(found == (int64_t)opcode);
+    slice.pos += OPCODE_BITS;
+    *is_there = false;
+    Result result = READ;
+    for (int32_t i = 0; i < code[2] && result == READ; i++) {
+        const int32_t *part = code + 3 + PART_WORDS * i;
+        if (!is_present(part, numbers))
+            continue;
+        work->out.is_muted = i != field;
+        *is_there |= i == field;
+        result = decode_part(work, part, numbers + i, &slice, numbers, MAX_PAYLOADS);
+    }
+    work->out.is_muted = false;
     return work->out.is_full ? DECLINED : result;
 }

@@ -65,4 +65,10 @@ typedef struct {
 Result decode_body(Work *work, const uint8_t *data, size_t size, bool with_wallets,
                    int64_t *opcode);
 
+/* Append one field of a body that follows a layout, a record of the program, without its key.
+   FAILED: another opcode, or the body does not fit, and what was appended is of no use. Only that
+   field is written, none for -1; `is_there` is false where the body does not have it. */
+Result decode_field(Work *work, const uint8_t *data, size_t size, uint32_t opcode, int32_t node,
+                    int32_t field, bool *is_there);
+
 #endif

@@ -5,6 +5,7 @@
 #include "decode.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char NAME[] = "tonlake.bodies";
 
@@ -121,7 +122,101 @@ static PyObject *decode(PyObject *self, PyObject *args)
     }
 }
 
+/* Take the quotes off a value without escapes. */
+static void unquote(Out *out, size_t from)
+{
+    if (out->size - from < 2 || out->text[from] != '"')
+        return;
+    out->size -= 2;
+    memmove(out->text + from, out->text + from + 1, out->size - from);
+}
+
+/* Decode one field of each body into Arrow's buffers; list the bodies that are declined. */
+static bool decode_bodies(Work *work, const int32_t *offsets, const uint8_t *data,
+                          Py_ssize_t count, uint32_t opcode, int32_t node, int32_t field,
+                          bool is_plain, int32_t *ends, uint8_t *valid, PyObject *declined)
+{
+    Out *out = &work->out;
+    out->size = 0;
+    ends[0] = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        size_t from = out->size;
+        bool is_there = false;
+        Result result = decode_field(work, data + offsets[i], (size_t)(offsets[i + 1] - offsets[i]),
+                                     opcode, node, field, &is_there);
+        if (result != READ || !is_there)
+            out->size = from;
+        else if (is_plain)
+            unquote(out, from);
+        if (out->size > INT32_MAX) {
+            PyErr_SetString(PyExc_OverflowError, "the fields have more than 2^31 bytes");
+            return false;
+        }
+        if (result == READ && (is_there || field < 0))
+            valid[i / 8] |= (uint8_t)(1 << i % 8);
+        ends[i + 1] = (int32_t)out->size;
+        if (result != DECLINED)
+            continue;
+        PyObject *place = PyLong_FromSsize_t(i);
+        bool is_listed = place && PyList_Append(declined, place) == 0;
+        Py_XDECREF(place);
+        if (!is_listed)
+            return false;
+    }
+    return true;
+}
+
+PyDoc_STRVAR(fields_doc, "fields(decoder, node, opcode, field, plain, offsets, data, count, /) -> "
+                         "(offsets, data, valid, declined)\n\n"
+                         "Decode one field of each of `count` bodies, Arrow's binary values, by the "
+                         "layout of a node. JSON texts as Arrow's buffers, without quotes if "
+                         "`plain`; not valid: NULL, or the body does not fit. Field -1: none, valid "
+                         "where the body fits. `declined` lists what the reference has to look at.");
+
+static PyObject *fields(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *capsule;
+    int node, field, is_plain;
+    unsigned opcode;
+    Py_buffer offsets, data;
+    Py_ssize_t count;
+    if (!PyArg_ParseTuple(args, "OiIipy*y*n", &capsule, &node, &opcode, &field, &is_plain, &offsets,
+                          &data, &count))
+        return NULL;
+    PyObject *ends = NULL, *valid = NULL, *declined = NULL, *text = NULL, *found = NULL;
+    Decoder *decoder = PyCapsule_GetPointer(capsule, NAME);
+    if (!decoder)
+        goto done;
+    if (count < 0 || offsets.len / (Py_ssize_t)sizeof(int32_t) < count + 1) {
+        PyErr_SetString(PyExc_ValueError, "fewer offsets than bodies");
+        goto done;
+    }
+    ends = PyBytes_FromStringAndSize(NULL, (count + 1) * (Py_ssize_t)sizeof(int32_t));
+    valid = PyBytes_FromStringAndSize(NULL, count / 8 + 1);
+    declined = PyList_New(0);
+    if (!ends || !valid || !declined)
+        goto done;
+    uint8_t *bits = (uint8_t *)PyBytes_AsString(valid);
+    memset(bits, 0, (size_t)(count / 8 + 1));
+    if (!decode_bodies(&decoder->work, offsets.buf, data.buf, count, opcode, node, field, is_plain,
+                       (int32_t *)PyBytes_AsString(ends), bits, declined))
+        goto done;
+    text = PyBytes_FromStringAndSize(decoder->work.out.text, (Py_ssize_t)decoder->work.out.size);
+    if (text)
+        found = PyTuple_Pack(4, ends, text, valid, declined);
+done:
+    Py_XDECREF(ends);
+    Py_XDECREF(valid);
+    Py_XDECREF(declined);
+    Py_XDECREF(text);
+    PyBuffer_Release(&offsets);
+    PyBuffer_Release(&data);
+    return found;
+}
+
 static PyMethodDef METHODS[] = {
+    {"fields", fields, METH_VARARGS, fields_doc},
     {"make", make, METH_VARARGS, make_doc},
     {"decode", decode, METH_VARARGS, decode_doc},
     {NULL, NULL, 0, NULL},

@@ -11,6 +11,8 @@ static const char HEX[] = "0123456789ABCDEF";
 
 void put(Out *out, const char *text, size_t size)
 {
+    if (out->is_muted)
+        return;
     if (out->size + size > out->room) {
         size_t room = (out->size + size) * 2 + 1024;
         char *grown = realloc(out->text, room);
@@ -101,6 +103,8 @@ static void put_limbs(Out *out, uint32_t *limbs, unsigned count, bool is_negativ
 
 void put_number(Out *out, Bits at, unsigned count, bool is_signed)
 {
+    if (out->is_muted)
+        return;
     bool is_negative = is_signed && count && read_bits(at, 1);
     if (count <= 64) {
         uint64_t number = read_bits(at, count);
@@ -134,6 +138,8 @@ void put_number(Out *out, Bits at, unsigned count, bool is_signed)
 
 void put_bits(Out *out, Bits at, unsigned count)
 {
+    if (out->is_muted)
+        return;
     char digits[264];
     unsigned size = 0;
     digits[size++] = '"';
@@ -154,6 +160,8 @@ void put_bits(Out *out, Bits at, unsigned count)
 
 void put_hex(Out *out, const uint8_t *data, size_t size)
 {
+    if (out->is_muted)
+        return;
     PUT(out, "\"");
     for (size_t i = 0; i < size; i++) {
         char digits[2] = {HEX[data[i] >> 4], HEX[data[i] & 15]};
@@ -220,6 +228,8 @@ void put_base64(Out *out, const uint8_t *data, size_t size)
 {
     static const char LETTERS[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    if (out->is_muted)
+        return;
     PUT(out, "\"");
     for (size_t i = 0; i < size; i += 3) {
         uint32_t group = (uint32_t)data[i] << 16;

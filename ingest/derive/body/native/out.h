@@ -10,6 +10,7 @@ typedef struct {
     char *text;
     size_t size, room;
     bool is_full; /* no memory: what was put is incomplete */
+    bool is_muted; /* what is put is read, and not written */
 } Out;
 
 /* Bits of a cell, from bit `pos` of `data` on. */

@@ -1,0 +1,281 @@
+"""Layouts that a person gives: TL-B, a Tact ABI, or the name of one that is shipped.
+
+What a stranger writes is checked before it is compiled, so that a body costs bounded work.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.derive.body.abi import read_abi
+from tonlake.ingest.derive.body.grammar import (
+    Conditional,
+    Constructor,
+    Field,
+    Group,
+    Linked,
+    Named,
+    Type,
+    parse_scheme,
+)
+from tonlake.ingest.derive.body.record import MAX_NUMBER_BITS, MAX_PARTS, Record
+from tonlake.ingest.derive.body.scheme import BODY_TYPES, OPCODE_BITS, Scheme, load_scheme
+from tonlake.ingest.errors import SignatureInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+MAX_CHARACTERS = 65_536
+"""Most characters of a signature."""
+
+MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED, MAX_SHOWN = 500, 1000, 12, 60
+"""Most constructors; types of one cell with all that they are made of, one inside the other; and
+characters of a name in an error."""
+
+_NAME = re.compile(r"[A-Za-z_]\w{0,62}", re.ASCII)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TAG = re.compile(r"^(\s*\w+#)([0-9a-fA-F]+)", re.ASCII)
+_SYNONYMS = (
+    (re.compile(r"\(\s*##\s*(\d+)\s*\)"), r"uint\1"),
+    (re.compile(r"\(\s*(u?int|bits)\s+(\d+)\s*\)"), r"\1\2"),
+    (re.compile(r":\s*#(?=\s)"), ":uint32"),
+    (re.compile(r"\bMsgAddress(Int|Ext)\b"), "MsgAddress"),
+)
+"""Other notations of block.tlb for the same types."""
+
+_WIDTH = re.compile(r"(uint|int|bits)(\d+)")
+_MOST_BITS = {"uint": 256, "int": 257, "bits": 1023}
+_MOST_KEY_BITS = 1023
+_VAR_LIMITS = range(2, 33)
+_ARGUMENTS = {"Maybe": 1, "Either": 2, "Hashmap": 2, "HashmapE": 2, "VarUInteger": 1}
+
+
+class Layout(NamedTuple):
+    """The layout of the bodies that begin with an opcode, an unsigned 32-bit number."""
+
+    name: str
+    opcode: int
+    record: Record
+
+
+def parse_signature(text: str) -> list[Layout]:
+    """Return the layouts that a signature gives, those of one name and opcode in order of trial.
+
+    It is TL-B (constructors of 32-bit tags are layouts, others types that they use; types that are
+    shipped are known), the JSON of a Tact ABI, or the name of a shipped layout.
+
+    Raises:
+        SignatureInvalid: it is none of these, or names what is wrong with it.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise SignatureInvalid(f"a signature has at most {MAX_CHARACTERS:,} characters")
+    bare = text.strip()
+    if _NAME.fullmatch(bare):
+        return _find_shipped(bare)
+    try:
+        parsed = read_abi(bare) if bare.startswith("{") else _read_scheme(bare)
+        return _compile(parsed)
+    except RecursionError as error:
+        raise SignatureInvalid("the types of the signature are nested too deep") from error
+
+
+def _find_shipped(name: str) -> list[Layout]:
+    shipped = load_scheme().layouts.items()
+    found = [
+        Layout(name, opcode, record)
+        for opcode, records in shipped
+        for record in records
+        if record.name == name
+    ]
+    if not found:
+        raise SignatureInvalid(
+            f"no layout is called {name[:MAX_SHOWN]}: write TL-B such as "
+            "'transfer#0f8a7ea5 query_id:uint64 amount:Coins = Body'"
+        )
+    return found
+
+
+def _read_scheme(text: str) -> list[Constructor]:
+    """Parse TL-B as block.tlb writes it, as far as the grammar of layouts has it."""
+    text = _COMMENT.sub("", text)
+    if "{" in text:
+        raise SignatureInvalid("types with parameters, in braces, cannot be used in a signature")
+    for pattern, replacement in _SYNONYMS:
+        text = pattern.sub(replacement, text)
+    parts = (_TAG.sub(lambda tag: tag[1] + tag[2].lower(), part) for part in text.split(";"))
+    try:
+        return parse_scheme(";".join(parts))
+    except ValueError as error:
+        raise SignatureInvalid(f"the signature has no number where one belongs: {error}") from error
+
+
+def _compile(constructors: Sequence[Constructor]) -> list[Layout]:
+    """Check constructors and compile those with an opcode."""
+    bodies = [each for each in constructors if each.tag_bits == OPCODE_BITS]
+    if not bodies:
+        raise SignatureInvalid(
+            "no constructor of the signature has an opcode of 32 bits: write it behind the name, "
+            "as in 'transfer#0f8a7ea5 query_id:uint64 = Body'"
+        )
+    if len(constructors) > MAX_CONSTRUCTORS:
+        raise SignatureInvalid(f"a signature has at most {MAX_CONSTRUCTORS} constructors")
+    own = {each.result for each in constructors}
+    shared = [each for each in load_scheme().constructors if each.result not in own]
+    known = [each for each in shared if each.result not in BODY_TYPES]
+    known += [each for each in constructors if each.result not in BODY_TYPES]
+    _check(constructors, known)
+    scheme = Scheme([*known, *(each._replace(result=BODY_TYPES[0]) for each in bodies)])
+    return [
+        Layout(record.name, opcode, record)
+        for opcode, records in scheme.layouts.items()
+        for record in records
+    ]
+
+
+def _check(constructors: Iterable[Constructor], known: Iterable[Constructor]) -> None:
+    """Refuse what could cost more than bounded work, and what cannot be read."""
+    checker = _Checker(known)
+    for each in constructors:
+        if each.tag_bits > OPCODE_BITS:
+            raise SignatureInvalid(f"the tag of {_show(each.name)} has more than 32 bits")
+        if each.tag_bits == OPCODE_BITS and not _NAME.fullmatch(each.name):
+            raise SignatureInvalid(
+                f"{_show(each.name)} is no name of a table: letters, digits and _, at most 63"
+            )
+        checker.measure(each.name, each.fields)
+        checker.check_links()
+
+
+class _Checker:
+    """Counts the types of cells, with every type written out where it is used."""
+
+    def __init__(self, known: Iterable[Constructor]) -> None:
+        self._types: dict[str, list[Constructor]] = {}
+        for each in known:
+            self._types.setdefault(each.result, []).append(each)
+        self._sizes: dict[str, int] = {}
+        self._path: list[str] = []
+        self._linked: list[tuple[str, Type]] = []
+        self._seen: set[Type] = set()
+
+    def measure(self, name: str, fields: Sequence[Field]) -> int:
+        """Return the count of a record; what stands behind references is left for later."""
+        self._check_fields(name, fields)
+        total = 1 + sum(self._count(name, each.type) for each in fields)
+        if total > MAX_INLINE:
+            raise SignatureInvalid(
+                f"{_show(name)} has more than {MAX_INLINE} fields in one cell with its types"
+            )
+        return total
+
+    def check_links(self) -> None:
+        """Check all types in cells of their own, which may contain themselves."""
+        while self._linked:
+            name, of = self._linked.pop()
+            if of not in self._seen:
+                self._seen.add(of)
+                self._count(name, of)
+
+    def _count(self, name: str, of: Type) -> int:
+        if isinstance(of, Linked):
+            self._linked.append((name, of.of))
+            return 1
+        if isinstance(of, Group):
+            return self.measure(name, of.fields)
+        if isinstance(of, Conditional):
+            return self._count(name, of.of)
+        return self._count_applied(name, of) if of.arguments else self._count_named(name, of)
+
+    def _count_named(self, name: str, of: Named) -> int:
+        if of.name in _ARGUMENTS:
+            raise SignatureInvalid(f"{of.name} takes {_ARGUMENTS[of.name]} arguments: {name}")
+        match = _WIDTH.fullmatch(of.name)
+        if match and not 1 <= _read_number(match[2]) <= _MOST_BITS[match[1]]:
+            raise SignatureInvalid(
+                f"{_show(of.name)} in {name}: {match[1]} has 1 to {_MOST_BITS[match[1]]} bits"
+            )
+        if of.name not in self._types:
+            return 1  # a simple type, or none: then it cannot be compiled
+        if of.name not in self._sizes:
+            self._sizes[of.name] = self._count_type(of.name)
+        return self._sizes[of.name]
+
+    def _count_type(self, name: str) -> int:
+        if name in self._path or len(self._path) == MAX_NESTED:
+            raise SignatureInvalid(
+                f"type {_show(name)} contains itself without a reference (^) in between"
+                if name in self._path
+                else f"more than {MAX_NESTED} types stand one inside the other: {_show(name)}"
+            )
+        self._path.append(name)
+        choices = self._types[name]
+        total = sum(self.measure(each.name or name, each.fields) for each in choices)
+        self._path.pop()
+        # Where several fit, the one that is chosen is read twice.
+        return total * min(len(choices), 2)
+
+    def _count_applied(self, name: str, of: Named) -> int:
+        if len(of.arguments) != _ARGUMENTS.get(of.name, -1):
+            raise SignatureInvalid(f"{_show(of.name)} in {name} does not take these arguments")
+        first, last = of.arguments[0], of.arguments[-1]
+        if of.name == "VarUInteger":
+            if _read_size(first) not in _VAR_LIMITS:
+                raise SignatureInvalid(f"VarUInteger in {name} takes a number from 2 to 32")
+            return 1
+        if of.name.startswith("Hashmap"):
+            if not 1 <= _read_size(first) <= _MOST_KEY_BITS:
+                raise SignatureInvalid(f"{of.name} in {name}: keys have 1 to 1023 bits")
+            self._linked.append((name, last))
+            return 1 + self._count(name, last)
+        return 1 + sum(self._count(name, each) for each in of.arguments)
+
+    def _check_fields(self, name: str, fields: Sequence[Field]) -> None:
+        """Check names of fields, and what conditions name."""
+        if len(fields) > MAX_PARTS:
+            raise SignatureInvalid(f"{_show(name)} has more than {MAX_PARTS} fields")
+        numbers: dict[str, int] = {}
+        seen: set[str] = set()
+        for field in fields:
+            folded = field.name.lower()
+            if folded in seen:
+                raise SignatureInvalid(f"{_show(name)} has two fields {_show(field.name)!r}")
+            seen.add(folded)
+            if isinstance(field.type, Conditional):
+                _check_condition(name, field, field.type, numbers)
+            elif field.name:
+                numbers |= _list_number(field)
+
+
+def _check_condition(name: str, field: Field, of: Conditional, numbers: dict[str, int]) -> None:
+    if of.field not in numbers:
+        raise SignatureInvalid(
+            f"{_show(field.name)} in {_show(name)} depends on {_show(of.field)}, which is no "
+            f"number of at most {MAX_NUMBER_BITS} bits before it"
+        )
+    if of.bit is not None and of.bit >= numbers[of.field]:
+        raise SignatureInvalid(f"{_show(of.field)} in {_show(name)} has no bit {of.bit}")
+
+
+def _list_number(field: Field) -> Iterator[tuple[str, int]] | dict[str, int]:
+    """Return the bits of a field that others can depend on, by its name; nothing of others."""
+    if not isinstance(field.type, Named) or field.type.arguments:
+        return {}
+    if field.type.name in {"Bool", "Bit"}:
+        return {field.name: 1}
+    match = _WIDTH.fullmatch(field.type.name)
+    bits = _read_number(match[2]) if match and match[1] == "uint" else 0
+    return {field.name: bits} if 1 <= bits <= MAX_NUMBER_BITS else {}
+
+
+def _read_size(of: Type) -> int:
+    return _read_number(of.name) if isinstance(of, Named) else 0
+
+
+def _read_number(digits: str) -> int:
+    """Return a number of at most four digits; 0 for any other text."""
+    return int(digits) if digits.isdecimal() and len(digits) <= 4 else 0  # noqa: PLR2004
+
+
+def _show(name: str) -> str:
+    return name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}…"

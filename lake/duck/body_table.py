@@ -1,0 +1,251 @@
+"""Tables over message bodies of one layout: views that decode the fields a statement asks for.
+
+What decodes is given (``tonlake.ingest.derive.body.fields``): a function for each field, from a
+batch of bodies to the field's values. DuckDB calls those of the columns that a statement reads,
+for messages with the opcode alone: the opcode is a filter on the files of messages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import pyarrow as pa
+
+from tonlake.lake.duck.connection import ALL_VIEWS
+from tonlake.lake.duck.statement import join_scripts, quote, quote_name
+from tonlake.lake.errors import QueryError
+from tonlake.lake.schema.view import REFERENCE_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from duckdb import DuckDBPyConnection
+
+FieldKind = Literal[
+    "bool", "int", "amount", "text", "bytes", "string", "address", "json"
+]
+
+_MESSAGE_COLUMNS = {
+    "time": "make_timestamp(now * 1000000)",
+    "tx_hash": "tx_hash",
+    "tx_lt": "tx_lt",
+    "tx_workchain": "tx_workchain",
+    "tx_account": "tx_account",
+    "account": "ton_address(tx_workchain, tx_account)",
+    "source": "ton_address(source_workchain, source)",
+    "destination": "ton_address(destination_workchain, destination)",
+    "value": "value",
+    "bounced": "bounced",
+    "kind": "kind",
+    "msg_hash": "msg_hash",
+    "body_hash": "body_hash",
+    "created_lt": "created_lt",
+    "mc_seqno": "mc_seqno",
+    "day": "day",
+}
+"""What every row has beside the fields of its body. A field of the same name takes its place; the
+column is then called ``message_`` and its name."""
+
+MISFITS = "_misfits"
+"""Behind the name of a table: the messages with its opcode whose bodies do not fit."""
+
+_DELIVERED = "(direction = 'in' or kind = 'ext_out')"
+_NAMES_KNOWN = frozenset(ALL_VIEWS) | {table.title for table in REFERENCE_TABLES}
+
+
+class BodyField(NamedTuple):
+    """A field: what it is in SQL, and where in its JSON the value stands.
+
+    ``decode`` returns, for bodies as bags of cells, the field as JSON texts, without quotes where
+    the kind needs no more; NULL where the body does not fit or has no such field.
+    """
+
+    name: str
+    kind: FieldKind
+    path: tuple[str, ...]
+    decode: Callable[[pa.Array], pa.Array]
+
+
+class BodyLayout(NamedTuple):
+    """Fields behind an opcode; ``fit`` returns which bodies they can be read from."""
+
+    opcode: int
+    fields: tuple[BodyField, ...]
+    fit: Callable[[pa.Array], pa.Array]
+
+
+class BodyTable(NamedTuple):
+    """A table of the messages that follow one of some layouts: of an opcode, the first."""
+
+    name: str
+    layouts: tuple[BodyLayout, ...]
+
+
+class Misfits:
+    """Counts, by table, the bodies that statements have read and that do not fit."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.counts: dict[str, int] = {}
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for each table that has such bodies."""
+        return [
+            f"{count:,} {'body' if count == 1 else 'bodies'} with the opcode of {name} that the "
+            f"statement read {'does' if count == 1 else 'do'} not fit: select * from "
+            f"{name}{MISFITS}"
+            for name, count in self.counts.items()
+            if count
+        ]
+
+
+def add_tables(connection: DuckDBPyConnection, tables: Iterable[BodyTable]) -> Misfits:
+    """Make tables on a connection that has the view ``messages``; return what will not fit.
+
+    Raises:
+        QueryError: a table or a field has a name that is taken.
+    """
+    misfits = Misfits()
+    names = set(_NAMES_KNOWN)
+    for table in tables:
+        for name in (table.name, table.name + MISFITS):
+            if name.lower() in names:
+                raise QueryError(f"there is a table {name} already: give the layout another name")
+            names.add(name.lower())
+        _register(connection, table, misfits)
+        connection.execute(join_scripts([_render_table(table), _render_misfits(table)]))
+    return misfits
+
+
+def _register(connection: DuckDBPyConnection, table: BodyTable, misfits: Misfits) -> None:
+    """Make the functions of a table known to DuckDB."""
+    for at, layout in enumerate(table.layouts):
+        is_last = at == _find_last(table, layout.opcode)
+        counted = _count_misfits(layout.fit, table.name, misfits) if is_last else layout.fit
+        functions = {_name_fit(table, at): (counted, "BOOLEAN")}
+        functions |= {
+            _name_field(table, at, place): (field.decode, "VARCHAR")
+            for place, field in enumerate(layout.fields)
+        }
+        for name, (function, returned) in functions.items():
+            connection.create_function(
+                name,
+                _take_batches(function),
+                ["BLOB"],
+                returned,
+                type="arrow",
+                null_handling="special",
+            )
+
+
+def _take_batches(decode: Callable[[pa.Array], pa.Array]) -> Callable[[pa.ChunkedArray], pa.Array]:
+    def decode_batch(bodies: pa.ChunkedArray) -> pa.Array:
+        return decode(bodies.combine_chunks().cast(pa.binary()))
+
+    return decode_batch
+
+
+def _count_misfits(
+    fit: Callable[[pa.Array], pa.Array], name: str, misfits: Misfits
+) -> Callable[[pa.Array], pa.Array]:
+    def fit_and_count(bodies: pa.Array) -> pa.Array:
+        fits = fit(bodies)
+        misfits.counts[name] = misfits.counts.get(name, 0) + fits.false_count
+        return fits
+
+    return fit_and_count
+
+
+def _name_fit(table: BodyTable, at: int) -> str:
+    return f"body_{table.name}_{at}_fits"
+
+
+def _name_field(table: BodyTable, at: int, place: int) -> str:
+    return f"body_{table.name}_{at}_{place}"
+
+
+def _find_last(table: BodyTable, opcode: int) -> int:
+    return max(at for at, layout in enumerate(table.layouts) if layout.opcode == opcode)
+
+
+def _render_table(table: BodyTable) -> str:
+    """Return the SQL text of the view over the bodies that fit."""
+    taken = {field.name.lower() for layout in table.layouts for field in layout.fields}
+    beside = [
+        f"    {expression} as {quote_name(f'message_{name}' if name in taken else name)}"
+        for name, expression in _MESSAGE_COLUMNS.items()
+    ]
+    selects = []
+    for at, layout in enumerate(table.layouts):
+        fields = [
+            f"    {_render_field(field, quote_name(_name_field(table, at, place)))} as "
+            f"{quote_name(field.name)}"
+            for place, field in enumerate(layout.fields)
+        ]
+        columns = ",\n".join([*beside[:1], *fields, *beside[1:]])
+        selects.append(
+            f"select\n{columns}\nfrom messages\nwhere {_render_opcode(layout)}\n"
+            f"    and {_DELIVERED}\n    and {_render_fits(table, at)}"
+        )
+    union = "\nunion all by name\n".join(selects)
+    return f"create or replace view {quote_name(table.name)} as\n{union};\n"
+
+
+def _render_misfits(table: BodyTable) -> str:
+    """Return the SQL text of the view over the bodies that do not fit."""
+    last = {layout.opcode: at for at, layout in enumerate(table.layouts)}
+    columns = ",\n".join(
+        f"    {expression} as {quote_name(name)}" for name, expression in _MESSAGE_COLUMNS.items()
+    )
+    selects = [
+        f"select\n{columns},\n    body\nfrom messages\n"
+        f"where {_render_opcode(table.layouts[at])}\n    and {_DELIVERED}\n"
+        + "".join(
+            f"    and not {quote_name(_name_fit(table, each))}(body)\n"
+            for each, layout in enumerate(table.layouts)
+            if layout.opcode == opcode
+        )
+        for opcode, at in last.items()
+    ]
+    union = "union all\n".join(selects)
+    return f"create or replace view {quote_name(table.name + MISFITS)} as\n{union};\n"
+
+
+def _render_opcode(layout: BodyLayout) -> str:
+    signed = layout.opcode - (1 << 32) if layout.opcode >> 31 else layout.opcode
+    return f"opcode = {signed}"
+
+
+def _render_fits(table: BodyTable, at: int) -> str:
+    """Return the condition that a layout fits, and none of the same opcode before it."""
+    earlier = [
+        f"not {quote_name(_name_fit(table, each))}(body)"
+        for each in range(at)
+        if table.layouts[each].opcode == table.layouts[at].opcode
+    ]
+    return " and ".join([*earlier, f"{quote_name(_name_fit(table, at))}(body)"])
+
+
+def _render_field(field: BodyField, function: str) -> str:
+    """Return the SQL expression of a field's value."""
+    call = f"{function}(body)"
+    if field.kind == "json":
+        return call
+    if field.kind == "address":
+        kind, workchain, account = (
+            _render_value(call, (*field.path, name))
+            for name in ("@type", "workchain_id", "address")
+        )
+        return f"case when {kind} = 'addr_std' then {workchain} || ':' || {account} end"
+    value = call if not field.path and field.kind != "string" else _render_value(call, field.path)
+    if field.kind == "bool":
+        return f"({value} = 'true')"
+    if field.kind == "bytes":
+        return f"unhex({value})"
+    types = {"int": "bigint", "amount": "decimal(38, 0)"}
+    return f"{value}::{types[field.kind]}" if field.kind in types else value
+
+
+def _render_value(call: str, path: tuple[str, ...]) -> str:
+    keys = "".join(f".{quote_name(name)}" for name in path)
+    return f"json_extract_string({call}, {quote(f'${keys}')})"
