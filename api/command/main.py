@@ -34,7 +34,7 @@ MODULES = {
     "schema": "tonlake.lake.command.cli",
     "serve": "tonlake.api.command.serve",
     "spark": "tonlake.api.command.spark",
-    "sql": "tonlake.lake.command.cli",
+    "sql": "tonlake.api.command.sql",
     "status": "tonlake.lake.command.cli",
     "upgrade": "tonlake.ingest.command.rebuild",
     "verify": "tonlake.lake.command.cli",

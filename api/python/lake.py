@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.command.loading import load_settings
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python.account import Account, find_address
+from tonlake.api.python.body import ask_bodies
 from tonlake.api.python.frame import scan_table
 from tonlake.api.python.result import Result
 from tonlake.api.python.scan import scan_batches
@@ -28,7 +29,7 @@ from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -65,14 +66,24 @@ class Lake:
         blocks = ", ".join(f"{first}..{last}" for first, last in self.ranges) or "none"
         return f"<Lake {self._opened.source.place}: commit {self.snapshot}, blocks {blocks}>"
 
-    def sql(self, statement: str, /, **parameters: object) -> Result:
+    def sql(
+        self, statement: str, /, *, signature: str | Sequence[str] = (), **parameters: object
+    ) -> Result:
         """Answer a read-only statement of DuckDB; ``parameters`` are the values of its ``$name``.
 
+        ``signature`` is a TL-B constructor, the JSON of a Tact ABI, the name of a shipped layout,
+        or a list of these: the messages that follow it are a table. Bodies that have its opcode and
+        do not fit raise a UserWarning.
+
         Raises:
+            SignatureInvalid: of ``tonlake.ingest.errors``; a signature is.
             QueryError: of ``tonlake.lake.errors``; DuckDB refuses it, or it does more than read.
             LakeCorrupt, StorageError: a file is damaged, or object storage does not answer.
         """
+        signatures = [signature] if isinstance(signature, str) else signature
         with self._opened.source.naming_faults():
+            if signatures:
+                return self._show(ask_bodies(self._opened, statement, parameters, signatures))
             return self._show(self._opened.reader().ask(statement, parameters))
 
     def query(self, name: str, /, **parameters: object) -> Result:

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.request.call import Call
 from tonlake.api.request.params import Arguments
 from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.database import Database
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.storage.storage import is_url, open_storage
-from tonlake.lake.transfer.remote import RemoteViews, open_remote
+from tonlake.lake.transfer.remote import RemoteViews, connect_remote, open_remote
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     import os
     from contextlib import AbstractContextManager
+
+    from duckdb import DuckDBPyConnection
 
     from tonlake.api.settings import Settings
     from tonlake.lake.duck.database import Views
@@ -97,6 +100,13 @@ class Opened:
             tvm = self.source.tvm
         reader = Reader(self.snapshot, self._views, index=self._indexes[0], lasting=self._lasting)
         return Call(Arguments(()), self.source.settings, reader, tvm=tvm)
+
+    def connect(self, statement: str) -> DuckDBPyConnection:
+        """Return a connection of its own on the snapshot, with the views that a statement needs."""
+        storage, settings = self.source.storage, self.source.settings.lake
+        if storage is not None:
+            return connect_remote(self.snapshot, storage, settings, statement)
+        return connect(self.snapshot, settings, statement=statement)
 
     @property
     def test_only(self) -> bool:

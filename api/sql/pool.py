@@ -68,6 +68,7 @@ class Answer(msgspec.Struct, frozen=True):
     rows: int
     complete: bool
     duration_ms: float
+    warnings: tuple[str, ...] = ()
 
 
 class SqlPool:
@@ -90,8 +91,17 @@ class SqlPool:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._closed = False
 
-    def run(self, snapshot: Snapshot, query: str, form: str, most_rows: int) -> Answer:
+    def run(
+        self,
+        snapshot: Snapshot,
+        query: str,
+        form: str,
+        most_rows: int,
+        signatures: tuple[str, ...] = (),
+    ) -> Answer:
         """Answer a statement about a snapshot, with its first rows.
+
+        ``signatures`` are layouts of bodies whose messages are tables of the statement.
 
         Raises:
             RequestInvalid: the statement cannot be answered, or not within the bounds.
@@ -101,7 +111,7 @@ class SqlPool:
         """
         self._take_place()
         try:
-            answer = self._run(self._write_job(snapshot, query, form, most_rows))
+            answer = self._run(self._write_job(snapshot, query, form, most_rows, signatures))
         except RequestInvalid:
             _check_files(snapshot, list_tables(query))
             raise
@@ -125,7 +135,14 @@ class SqlPool:
         for process in left:
             _bury(process)
 
-    def _write_job(self, snapshot: Snapshot, query: str, form: str, most_rows: int) -> Job:
+    def _write_job(
+        self,
+        snapshot: Snapshot,
+        query: str,
+        form: str,
+        most_rows: int,
+        signatures: tuple[str, ...],
+    ) -> Job:
         settings = self._settings
         damaged = (
             Damaged(each.file, each.reason, each.advice) for each in snapshot.damaged.values()
@@ -136,6 +153,7 @@ class SqlPool:
             snapshot=snapshot.number,
             damaged=tuple(damaged),
             query=query,
+            signatures=signatures,
             form=form,
             most_rows=most_rows,
             most_bytes=self._most_bytes,
@@ -201,7 +219,7 @@ class SqlPool:
         if head.error is not None:
             raise RequestInvalid(head.error)
         duration_ms = (time.monotonic() - began_s) * 1000
-        return Answer(body, head.rows, head.complete, duration_ms)
+        return Answer(body, head.rows, head.complete, duration_ms, head.warnings)
 
     def _take_process(self) -> subprocess.Popen[bytes]:
         with self._lock:

@@ -143,21 +143,26 @@ def show_editor(query: str, off: str | None = None, error: Exception | None = No
     return Shown(TEMPLATE, "SQL", values, status)
 
 
-def show_result(pool: SqlPool, snapshot: Snapshot, query: str) -> Shown:
+def show_result(
+    pool: SqlPool, snapshot: Snapshot, query: str, signatures: tuple[str, ...] = ()
+) -> Shown:
     """Return the page with the answer to a statement.
 
     Raises:
         ApiError: there is none.
     """
-    answer = pool.run(snapshot, query, JSON, SHOWN_ROWS)
+    answer = pool.run(snapshot, query, JSON, SHOWN_ROWS, signatures)
     result = msgspec.json.decode(answer.body, type=Result)
+    given = {"signature": signatures} if signatures else {}
     values = _list_values(query) | {
         "result": result,
         "cells": [[write_cell(value) for value in row] for row in result.rows],
         "duration_ms": round(answer.duration_ms),
+        "signatures": signatures,
+        "notes": answer.warnings,
         "chart": draw_chart([(each.name, each.type) for each in result.columns], result.rows),
         "files": [
-            (form, "/sql?" + urlencode({"query": query, "format": form}))
+            (form, "/sql?" + urlencode({"query": query, "format": form} | given, doseq=True))
             for form in (CSV, JSON, ARROW, PARQUET)
         ],
     }
@@ -183,6 +188,8 @@ def _list_values(query: str) -> dict[str, Any]:
         "query": query,
         "examples": examples,
         "views": list_views(),
+        "signatures": (),
+        "notes": (),
         "result": None,
         "chart": None,
         "error": None,
@@ -193,8 +200,11 @@ def _list_values(query: str) -> dict[str, Any]:
 TEXT_BYTES = 65_536
 """Most bytes of one statement."""
 
+SIGNATURES = 20
+"""Most signatures of one statement."""
+
 _TEXT = Converter(str, {"type": "string"})
-_KNOWN = {"query": _TEXT, "format": _TEXT}
+_KNOWN = {"query": _TEXT, "format": _TEXT, "signature": _TEXT}
 _SHARED = frozenset({"api_key", "snapshot", SAFE_CSV})
 _FORMATS = (*MEDIA_TYPES, HTML)
 
@@ -202,10 +212,15 @@ OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to have i
 
 
 class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A statement as JSON; ``format`` wins over the header Accept."""
+    """A statement as JSON; ``format`` wins over the header Accept.
+
+    ``signature`` has TL-B constructors, Tact ABIs or names of shipped layouts: messages that follow
+    them are tables of the statement.
+    """
 
     query: str
     format: str | None = None
+    signature: tuple[str, ...] | str | None = None
 
 
 def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
@@ -224,6 +239,9 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
             value = getattr(request_body, name)
             if value is not None:
                 arguments.values[name] = [value]
+        if request_body.signature is not None:
+            given = request_body.signature
+            arguments.values["signature"] = [given] if isinstance(given, str) else list(given)
     return _answer(request, arguments)
 
 
@@ -236,7 +254,8 @@ def _read_body(body: bytes, media_type: str) -> SqlRequest:
         raise RequestInvalid(f"the body cannot be read: {error}") from error
     if media_type == "application/x-www-form-urlencoded":
         fields = Arguments(parse_qsl(text, keep_blank_values=True))
-        return SqlRequest(fields.last("query") or "", fields.last("format"))
+        signatures = tuple(fields.values.get("signature", ()))
+        return SqlRequest(fields.last("query") or "", fields.last("format"), signatures or None)
     return SqlRequest(text)
 
 
@@ -270,11 +289,22 @@ def _answer_rows(
     _check_query(query, settings)
     pool: SqlPool = request.app.state.sql
     call = open_call(request, arguments)
-    answer = pool.run(call.reader.snapshot, query, refine_format(form, arguments), settings.rows)
+    form_asked, signatures = refine_format(form, arguments), _list_signatures(arguments)
+    answer = pool.run(call.reader.snapshot, query, form_asked, settings.rows, signatures)
     call.headers["X-Tonlake-Rows"] = str(answer.rows)
+    for note in answer.warnings:
+        call.warn(note)
     if not answer.complete:
         call.warn(f"the answer is cut after {answer.rows} rows, the most that are given at once")
     return Response(answer.body, media_type=MEDIA_TYPES[form])
+
+
+def _list_signatures(arguments: Arguments) -> tuple[str, ...]:
+    """Return the signatures of a request; the page sends an empty one where there is none."""
+    given = tuple(text for text in arguments.values.get("signature", ()) if text.strip())
+    if len(given) > SIGNATURES:
+        raise RequestInvalid(f"a statement takes at most {SIGNATURES} signatures")
+    return given
 
 
 def _answer_page(
@@ -287,7 +317,7 @@ def _answer_page(
     try:
         _check_query(query, settings)
         call = open_call(request, arguments)
-        shown = show_result(pool, call.reader.snapshot, query)
+        shown = show_result(pool, call.reader.snapshot, query, _list_signatures(arguments))
     except ApiError as error:
         return render(request, show_editor(query, error=error), {})
     snapshot = call.reader.snapshot

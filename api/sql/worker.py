@@ -18,7 +18,11 @@ from tonlake.api.errors import SqlUnavailable
 from tonlake.api.request.table_format import JSON, WRITERS
 from tonlake.api.sql.hidden import check_hidden
 from tonlake.api.sql.sandbox import Bounds, confine
+from tonlake.ingest.derive.body.fields import read_tables
+from tonlake.ingest.derive.body.scheme import load_scheme
+from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.duck.answer import ENCODER, ask, naming_the_fault, plain_rows
+from tonlake.lake.duck.body_table import add_tables
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, LakeError
 from tonlake.lake.log.snapshot import Snapshot
@@ -44,6 +48,7 @@ class Job(msgspec.Struct, frozen=True):
     snapshot: int
     damaged: tuple[Damaged, ...]
     query: str
+    signatures: tuple[str, ...]
     form: str
     most_rows: int
     most_bytes: int
@@ -58,6 +63,7 @@ class Head(msgspec.Struct, frozen=True):
     error: str | None = None
     rows: int = 0
     complete: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 READY = b"ready\n"
@@ -83,6 +89,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
 
     Raises:
         LakeError: the lake or the statement is at fault.
+        SignatureInvalid: a signature is.
         SqlUnavailable: the process cannot be confined.
     """
     lake_dir = LAKE_DIR
@@ -92,16 +99,20 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     settings = msgspec.structs.replace(job.lake, duckdb_memory_mib=memory_mib)
     connection = connect(snapshot, settings, statement=job.query)
     _warm_up(connection)
+    if job.signatures:
+        load_scheme()  # reads a file
     paths = (files[0].path for files in snapshot.files.values() if files)
     # DuckDB opens a file by its real path, which the other user may not reach.
     confine(job.bounds, [(lake_dir / path).resolve() for path in paths])
     _say(READY)
     check_hidden(job.query)
+    misfits = add_tables(connection, read_tables(job.signatures))
     reader = ask(connection, snapshot, job.query)
     with naming_the_fault(snapshot):
         table, complete = take_rows(reader, job.most_rows)
         body = write_answer(table, job.form, job.snapshot, complete=complete)
-    head = Head(rows=table.num_rows, complete=complete)
+    warnings = tuple(misfits.warnings())
+    head = Head(rows=table.num_rows, complete=complete, warnings=warnings)
     if len(body) > job.most_bytes:
         text = f"the answer has {len(body):,} bytes, more than {job.most_bytes:,}: ask for less"
         return Head(error=text), b""
@@ -154,7 +165,7 @@ def main() -> None:
     try:
         os.chdir(job.lake_dir)
         head, body = answer_job(job)
-    except (LakeError, SqlUnavailable) as error:
+    except (LakeError, SignatureInvalid, SqlUnavailable) as error:
         text = str(error)
         for place in (str(Path(job.lake_dir).resolve()), job.lake_dir, str(LAKE_DIR)):
             text = text.replace(place, "<lake>")

@@ -1,4 +1,4 @@
-"""Commands on a lake that is there: status, verify, sql, views; and schema."""
+"""Commands on a lake that is there: status, verify, views; and schema."""
 
 from __future__ import annotations
 
@@ -12,21 +12,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tonlake.lake.command.argument import (
-    StatementCommand,
-    choose_output,
-    format_option,
     lake_option,
-    output_option,
-    place_option,
-    read_statement,
-    snapshot_option,
 )
 from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
 from tonlake.lake.command.status import read_status, render_status
 from tonlake.lake.duck.answer import (
     TABLE_ROWS,
     TEXT_WRITERS,
-    ask,
     naming_the_fault,
     write_parquet,
     write_table,
@@ -34,13 +26,11 @@ from tonlake.lake.duck.answer import (
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.disk import unfinished
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSections
-from tonlake.lake.transfer.remote import open_to_ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -132,40 +122,6 @@ def show_progress(noun: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(noun, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-SQL_EXAMPLES = """
-Examples:
-
-\b
-  tonlake sql "select count(*) from transactions" --lake mainnet.lake
-  tonlake sql "from blocks order by gen_utime desc limit 5" --lake mainnet.lake --format json
-  tonlake sql "from messages" --lake mainnet.lake --format parquet -o messages.parquet
-  tonlake sql "select max(gen_utime) from blocks" --lake s3://bucket/mainnet
-
-tonlake schema lists the tables; ton_friendly(workchain, account), ton_hash('...'), ton_coins(nano)
-and others turn values into the forms people know. Bytes are printed as hex.
-"""
-
-
-@click.command("sql", cls=StatementCommand, epilog=SQL_EXAMPLES)
-@click.argument("query", callback=read_statement)
-@place_option
-@format_option
-@output_option
-@snapshot_option
-def sql_command(
-    *, query: str, place: Path | str, output_format: str, output: Path | None, snapshot: int | None
-) -> None:
-    """Ask the lake in SQL (DuckDB); the lake is only read."""
-    output = choose_output(output, output_format)
-    with failing_cleanly():
-        settings = read_settings(LakeSections).lake
-        with (
-            open_to_ask(place, snapshot, settings, query) as (opened, connection),
-            unfinished(output) if output else nullcontext() as path,
-        ):
-            write_answer(opened, ask(connection, opened, query), output_format, path)
 
 
 def write_answer(
@@ -276,7 +232,6 @@ commands: list[click.Command] = [
     rebuild_group,
     status_command,
     verify_command,
-    sql_command,
     views_command,
     schema_command,
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from tonlake.lake.duck.connection import ALL_VIEWS
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-FieldKind = Literal[
-    "bool", "int", "amount", "text", "bytes", "string", "address", "json"
-]
+FieldKind = Literal["bool", "int", "amount", "text", "bytes", "string", "address", "json"]
 
 _MESSAGE_COLUMNS = {
     "time": "make_timestamp(now * 1000000)",
@@ -91,9 +90,8 @@ class Misfits:
     def warnings(self) -> list[str]:
         """Return a sentence for each table that has such bodies."""
         return [
-            f"{count:,} {'body' if count == 1 else 'bodies'} with the opcode of {name} that the "
-            f"statement read {'does' if count == 1 else 'do'} not fit: select * from "
-            f"{name}{MISFITS}"
+            f"bodies with the opcode of {name} that do not fit it: {count:,} of those that the "
+            f"statement read; the table {name}{MISFITS} has them"
             for name, count in self.counts.items()
             if count
         ]
@@ -133,8 +131,8 @@ def _register(connection: DuckDBPyConnection, table: BodyTable, misfits: Misfits
                 _take_batches(function),
                 ["BLOB"],
                 returned,
-                type="arrow",
-                null_handling="special",
+                type=PythonUDFType.ARROW,
+                null_handling=FunctionNullHandling.SPECIAL,
             )
 
 

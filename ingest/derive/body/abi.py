@@ -77,14 +77,7 @@ def read_abi(text: str) -> list[Constructor]:
     except msgspec.DecodeError as error:
         raise SignatureInvalid(f"the signature is no ABI of a Tact contract: {error}") from error
     named = {each.name: each for each in abi.types}
-    return [_convert(each, named) for each in abi.types if each.name not in _PREDEFINED]
-
-
-_PREDEFINED = frozenset(
-    "DataSize SignedBundle StateInit Context SendParameters MessageParameters DeployParameters "
-    "StdAddress VarAddress BasechainAddress".split()
-)
-"""Structures of the compiler that no message on the chain is made of."""
+    return [_convert(each, named) for each in abi.types]
 
 
 def _convert(of: _AbiType, named: dict[str, _AbiType]) -> Constructor:

@@ -84,9 +84,7 @@ class _Bodies:
         _texts, fits = self._read(layout, _WHOLE, bodies, is_plain=True)
         return fits
 
-    def _decode(
-        self, layout: Layout, field: int, bodies: pa.Array, *, is_plain: bool
-    ) -> pa.Array:
+    def _decode(self, layout: Layout, field: int, bodies: pa.Array, *, is_plain: bool) -> pa.Array:
         texts, _fits = self._read(layout, field, bodies, is_plain=is_plain)
         return texts
 
@@ -95,7 +93,9 @@ class _Bodies:
     ) -> tuple[pa.Array, pa.Array]:
         """Return the JSON of a field, NULL where there is none, and where that is not so."""
         if self._native is None:
-            return _join([_read_by_codecs(layout, field, each.as_py(), is_plain=is_plain) for each in bodies])
+            return _join(
+                [_read_by_codecs(layout, field, each.as_py(), is_plain=is_plain) for each in bodies]
+            )
         count = len(bodies)
         _valid, offsets, data = bodies.buffers()
         offsets = offsets.slice(4 * bodies.offset)

@@ -29,23 +29,23 @@ class Hashmap(Codec):
     def __init__(self, key_bits: int, inner: Codec) -> None:
         """Make the codec for what is left of the key; the children of a fork share it."""
         self._key_bits = key_bits
-        self._inner = inner
+        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read the object of the edge."""
         label, length = _load_label(source, self._key_bits)
         left = self._key_bits - length
         if not left:
-            node: Object = {"@type": LEAF, "value": self._inner.decode(source, work)}
+            node: Object = {"@type": LEAF, "value": self.inner.decode(source, work)}
         else:
-            child = Reference(Hashmap(left - 1, self._inner))
+            child = Reference(Hashmap(left - 1, self.inner))
             node = {"@type": FORK, "left": child.decode(source, work)}
             node["right"] = child.decode(source, work)
         return {"@type": EDGE, "label": label, "node": node}
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return width of the key, and the node of the values."""
-        return (self._key_bits, program.add(self._inner))
+        return (self._key_bits, program.add(self.inner))
 
 
 class MaybeHashmap(Codec):
@@ -56,7 +56,7 @@ class MaybeHashmap(Codec):
     def __init__(self, key_bits: int, inner: Codec) -> None:
         """Make the codec of one width of key and one type of value."""
         self._key_bits = key_bits
-        self._inner = inner
+        self.inner = inner
         self._root = Reference(Hashmap(key_bits, inner))
 
     def decode(self, source: CellSlice, work: Work) -> Value:
@@ -67,7 +67,7 @@ class MaybeHashmap(Codec):
 
     def arguments(self, program: Program) -> Sequence[int]:
         """Return width of the key, and the node of the values."""
-        return (self._key_bits, program.add(self._inner))
+        return (self._key_bits, program.add(self.inner))
 
 
 def _load_label(source: CellSlice, key_bits: int) -> tuple[Object, int]:

@@ -82,7 +82,7 @@ class Scheme:
                 record = self._record(constructor)
                 union.choices.append(Choice(constructor.tag, constructor.tag_bits, record))
             if not union.choices:
-                raise BodyError(f"the table of layouts defines no type {name}")
+                raise BodyError(f"no type {name} is defined")
         return self._unions[name]
 
     def _bodies(self) -> Iterable[Constructor]:

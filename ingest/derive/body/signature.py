@@ -21,20 +21,22 @@ from tonlake.ingest.derive.body.grammar import (
 )
 from tonlake.ingest.derive.body.record import MAX_NUMBER_BITS, MAX_PARTS, Record
 from tonlake.ingest.derive.body.scheme import BODY_TYPES, OPCODE_BITS, Scheme, load_scheme
-from tonlake.ingest.errors import SignatureInvalid
+from tonlake.ingest.errors import BodyError, SignatureInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 MAX_CHARACTERS = 65_536
 """Most characters of a signature."""
 
-MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED, MAX_SHOWN = 500, 1000, 12, 60
-"""Most constructors; types of one cell with all that they are made of, one inside the other; and
-characters of a name in an error."""
+MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED = 500, 1000, 12
+"""Most constructors; types in one cell with all that they are made of; types one in another."""
+
+MAX_SHOWN, MAX_ERROR = 60, 300
+"""Most characters of a name in an error, and of what the grammar finds wrong."""
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,62}", re.ASCII)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*")
 _TAG = re.compile(r"^(\s*\w+#)([0-9a-fA-F]+)", re.ASCII)
 _SYNONYMS = (
     (re.compile(r"\(\s*##\s*(\d+)\s*\)"), r"uint\1"),
@@ -78,6 +80,8 @@ def parse_signature(text: str) -> list[Layout]:
         return _compile(parsed)
     except RecursionError as error:
         raise SignatureInvalid("the types of the signature are nested too deep") from error
+    except (BodyError, ValueError) as error:
+        raise SignatureInvalid(_show(str(error), MAX_ERROR)) from error
 
 
 def _find_shipped(name: str) -> list[Layout]:
@@ -86,7 +90,7 @@ def _find_shipped(name: str) -> list[Layout]:
         Layout(name, opcode, record)
         for opcode, records in shipped
         for record in records
-        if record.name == name
+        if name in record.name.split(",")
     ]
     if not found:
         raise SignatureInvalid(
@@ -104,10 +108,7 @@ def _read_scheme(text: str) -> list[Constructor]:
     for pattern, replacement in _SYNONYMS:
         text = pattern.sub(replacement, text)
     parts = (_TAG.sub(lambda tag: tag[1] + tag[2].lower(), part) for part in text.split(";"))
-    try:
-        return parse_scheme(";".join(parts))
-    except ValueError as error:
-        raise SignatureInvalid(f"the signature has no number where one belongs: {error}") from error
+    return parse_scheme(";".join(parts))
 
 
 def _compile(constructors: Sequence[Constructor]) -> list[Layout]:
@@ -257,7 +258,7 @@ def _check_condition(name: str, field: Field, of: Conditional, numbers: dict[str
         raise SignatureInvalid(f"{_show(of.field)} in {_show(name)} has no bit {of.bit}")
 
 
-def _list_number(field: Field) -> Iterator[tuple[str, int]] | dict[str, int]:
+def _list_number(field: Field) -> dict[str, int]:
     """Return the bits of a field that others can depend on, by its name; nothing of others."""
     if not isinstance(field.type, Named) or field.type.arguments:
         return {}
@@ -277,5 +278,5 @@ def _read_number(digits: str) -> int:
     return int(digits) if digits.isdecimal() and len(digits) <= 4 else 0  # noqa: PLR2004
 
 
-def _show(name: str) -> str:
-    return name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}…"
+def _show(text: str, most: int = MAX_SHOWN) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -14,6 +14,7 @@ import pytest
 import tonlake
 from tests.lake.rows import commit_rows
 from tonlake.api.errors import RequestInvalid
+from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, QueryError, SnapshotNotFound
 from tonlake.lake.log.state import read_state
 from tonlake.lake.transfer.export import export_lake
@@ -191,3 +192,20 @@ def test_other_names_are_missing() -> None:
     assert {"Lake", "open", "demo", "decode"} <= set(dir(tonlake))
     with pytest.raises(AttributeError, match="no attribute 'shut'"):
         getattr(tonlake, "shut")  # noqa: B009 - mypy knows that it is not there
+
+
+def test_a_signature_is_a_table(lake: tonlake.Lake) -> None:
+    transfer = "transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body"
+    by_text = lake.sql("select destination, amount from transfer order by all", signature=transfer)
+    by_name = lake.sql(
+        "select destination, amount from jetton_transfer where amount >= $least order by all",
+        signature=["jetton_transfer"],
+        least=0,
+    )
+    assert by_text.fetchall() == by_name.fetchall() != []
+    with pytest.warns(UserWarning, match="do not fit"):
+        assert not len(lake.sql("from t", signature="t#0f8a7ea5 a:bits1023 = Body"))
+    with pytest.raises(SignatureInvalid, match="no layout"):
+        lake.sql("select 1", signature="nothing")
+    with pytest.raises(QueryError, match="already"):
+        lake.sql("select 1", signature="v_swaps#00000001 = Body")

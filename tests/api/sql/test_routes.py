@@ -146,3 +146,44 @@ def test_the_page_lists_tables_and_shows_errors(sql: TestClient[Any]) -> None:
     wrong = sql.get("/sql", params={"query": "selec <1>", "format": "html"})
     assert (wrong.status_code, "syntax error" in wrong.text) == (422, True)
     assert "selec &lt;1&gt;" in wrong.text
+
+
+TRANSFER = "transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body"
+TOTAL = "select sum(amount)::varchar as total from transfer"
+
+
+def test_a_signature_is_a_table(sql: TestClient[Any]) -> None:
+    body = {"query": TOTAL, "signature": TRANSFER}
+    whole = sql.post("/sql", json={"query": TOTAL.replace("transfer", "jetton_transfer")} | body)
+    named = {"query": "select sum(amount)::varchar from jetton_transfer"}
+    by_name = sql.post("/sql", json=named | {"signature": ["jetton_transfer", TRANSFER]})
+    assert whole.json()["rows"] == by_name.json()["rows"] != [[None]]
+    form = sql.post("/sql", data=body | {"format": "csv"})
+    assert form.text.split()[1].strip('"') == whole.json()["rows"][0][0]
+    page = sql.get("/sql", params=body | {"format": "html"})
+    assert (page.status_code, "query_id:uint64" in page.text) == (200, True)
+
+
+def test_bodies_that_do_not_fit_are_counted(sql: TestClient[Any]) -> None:
+    tight = "transfer#0f8a7ea5 a:bits1023 = Body"
+    answer = sql.post("/sql", json={"query": "from transfer", "signature": tight})
+    assert answer.json()["rows"] == []
+    assert "do not fit" in answer.headers["X-Tonlake-Warning"]
+    query = "select count(*), count(body) from transfer_misfits"
+    listed = sql.post("/sql", json={"query": query, "signature": tight}).json()["rows"]
+    assert listed[0][0] == listed[0][1] > 0
+
+
+@pytest.mark.parametrize(
+    ("signature", "complaint"),
+    [
+        ("t$_ x:T = T; a#00000001 x:T = B", "contains itself"),
+        ("nothing_of_the_kind", "no layout is called"),
+        ("messages#00000001 = B", "there is a table messages already"),
+        ("a#00000001 x:^" + "[ y:" * 9000, "no statement"),
+        ([TRANSFER] * 21, "at most 20"),
+    ],
+)
+def test_hostile_signatures(sql: TestClient[Any], signature: object, complaint: str) -> None:
+    answer = sql.post("/sql", json={"query": "select 1", "signature": signature})
+    assert (answer.status_code, complaint in answer.json()["error"]) == (422, True), answer.text

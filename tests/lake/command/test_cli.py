@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.lake.rows import commit_rows, file_bytes
+from tonlake.api.command import sql
 from tonlake.api.command.loading import NAMES, compose_settings
 from tonlake.lake.command import cli
-from tonlake.lake.command.cli import commands
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+commands = [*cli.commands, *sql.commands]
 GROUP = click.Group("tonlake", commands=commands)
 
 

@@ -71,20 +71,20 @@ def _(codec: Union, value: Any, target: CellBuilder) -> None:
 @encode.register
 def _(codec: composite.Reference, value: Any, target: CellBuilder) -> None:
     child = CellBuilder(target.tree)
-    encode(codec._inner, value, child)
+    encode(codec.inner, value, child)
     target.store_ref(child.end())
 
 
 @encode.register
 def _(codec: composite.Wrapped, value: Any, target: CellBuilder) -> None:
-    encode(codec._inner, value[composite.CELL_REFERENCE], target)
+    encode(codec.inner, value[composite.CELL_REFERENCE], target)
 
 
 @encode.register
 def _(codec: composite.Maybe, value: Any, target: CellBuilder) -> None:
     target.store_bit(value["@type"] == composite.SOMETHING)
     if value["@type"] == composite.SOMETHING:
-        encode(codec._inner, value["value"], target)
+        encode(codec.inner, value["value"], target)
 
 
 @encode.register
@@ -97,9 +97,9 @@ def _(codec: composite.Either, value: Any, target: CellBuilder) -> None:
 def _(codec: hashmap.Hashmap, value: Any, target: CellBuilder) -> None:
     left = codec._key_bits - store_label(value["label"], codec._key_bits, target)
     if not left:
-        encode(codec._inner, value["node"]["value"], target)
+        encode(codec.inner, value["node"]["value"], target)
         return
-    child = composite.Reference(hashmap.Hashmap(left - 1, codec._inner))
+    child = composite.Reference(hashmap.Hashmap(left - 1, codec.inner))
     for side in ("left", "right"):
         encode(child, value["node"][side], target)
 
@@ -134,17 +134,17 @@ def store_bits(text: str, bits: int, target: CellBuilder) -> None:
 
 @encode.register
 def _(codec: Bits, value: Any, target: CellBuilder) -> None:
-    store_bits(value, codec._bits, target)
+    store_bits(value, codec.bits, target)
 
 
 @encode.register
 def _(codec: Unsigned, value: Any, target: CellBuilder) -> None:
-    target.store_uint(int(value), codec._bits)
+    target.store_uint(int(value), codec.bits)
 
 
 @encode.register
 def _(codec: Signed, value: Any, target: CellBuilder) -> None:
-    target.store_int(int(value), codec._bits)
+    target.store_int(int(value), codec.bits)
 
 
 @encode.register

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.ingest.derive.body.encode import encode
 from tests.ingest.derive.body.values import records, values
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.body.body import MAX_PAYLOADS, _show_fields, decode_body
+from tonlake.ingest.derive.body.body import MAX_PAYLOADS, decode_body, show_fields
 from tonlake.ingest.derive.body.codec import Work
 from tonlake.ingest.derive.body.grammar import parse_scheme
 from tonlake.ingest.derive.body.number import Unreadable
@@ -65,7 +65,7 @@ def test_every_layout_goes_there_and_back(opcode: int, index: int) -> None:
         source.skip(OPCODE_BITS)
         decoded = record.decode(source, Work(target.tree))
         assert (source.bits_left, source.refs_left) == (0, 0)
-        assert _show_fields(decoded, Work(target.tree), MAX_PAYLOADS) == fields
+        assert show_fields(decoded, Work(target.tree), MAX_PAYLOADS) == fields
         if alone:
             assert decode_body(target.tree, cell) == (record.name, fields)
 
@@ -87,7 +87,7 @@ def test_every_wallet_message_goes_there_and_back(choice: int) -> None:
         except BocError:
             reject()
         shown = union.decode(target.tree.slice(cell), Work(target.tree))
-        assert _show_fields(shown, Work(target.tree), MAX_PAYLOADS) == fields
+        assert show_fields(shown, Work(target.tree), MAX_PAYLOADS) == fields
 
     check()
 

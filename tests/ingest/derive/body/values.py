@@ -47,12 +47,12 @@ def _(codec: Union, level: int = 0) -> Values:
 
 @values.register(composite.Reference)
 def _(codec: composite.Reference, level: int = 0) -> Values:
-    return st.deferred(lambda: values(codec._inner, level + 1))
+    return st.deferred(lambda: values(codec.inner, level + 1))
 
 
 @values.register(composite.Wrapped)
 def _(codec: composite.Wrapped, level: int = 0) -> Values:
-    return values(codec._inner, level).map(lambda value: {composite.CELL_REFERENCE: value})
+    return values(codec.inner, level).map(lambda value: {composite.CELL_REFERENCE: value})
 
 
 @values.register(composite.Maybe)
@@ -60,7 +60,7 @@ def _(codec: composite.Maybe, level: int = 0) -> Values:
     nothing: Values = st.just({"@type": composite.NOTHING})
     if level > MAX_LEVELS:
         return nothing
-    inner = st.deferred(lambda: values(codec._inner, level + 1))
+    inner = st.deferred(lambda: values(codec.inner, level + 1))
     return nothing | inner.map(lambda value: {"@type": composite.SOMETHING, "value": value})
 
 
@@ -88,13 +88,13 @@ def _(codec: hashmap.MaybeHashmap, level: int = 0) -> Values:
 @values.register(Unsigned)
 def _(codec: Unsigned, level: int = 0) -> Values:
     del level
-    return st.integers(0, (1 << codec._bits) - 1).map(str)
+    return st.integers(0, (1 << codec.bits) - 1).map(str)
 
 
 @values.register(Signed)
 def _(codec: Signed, level: int = 0) -> Values:
     del level
-    half = 1 << codec._bits >> 1
+    half = 1 << codec.bits >> 1
     return st.integers(-half, half - 1).map(str)
 
 
@@ -107,13 +107,13 @@ def _(codec: Codec, level: int = 0) -> Values:
 @values.register(Bits)
 def _(codec: Bits, level: int = 0) -> Values:
     del level
-    return bits(codec._bits)
+    return bits(codec.bits)
 
 
 @values.register(VarUnsigned)
 def _(codec: VarUnsigned, level: int = 0) -> Values:
     del level
-    return st.integers(0, codec._limit - 1).flatmap(var_unsigned)
+    return st.integers(0, codec.limit - 1).flatmap(var_unsigned)
 
 
 @values.register(Address)
@@ -182,9 +182,9 @@ def edges(codec: hashmap.Hashmap, level: int) -> Values:
             length = draw(st.integers(0, left - 1))
         label = draw(labels(length))
         if length == left:
-            leaf = draw(values(codec._inner, level + 1))
+            leaf = draw(values(codec.inner, level + 1))
             return edge(label, {"@type": hashmap.LEAF, "value": leaf})
-        child = hashmap.Hashmap(left - length - 1, codec._inner)
+        child = hashmap.Hashmap(left - length - 1, codec.inner)
         sides = {side: draw(edges(child, level + 1)) for side in ("left", "right")}
         return edge(label, {"@type": hashmap.FORK, **sides})
 

@@ -1,0 +1,101 @@
+"""The command ``tonlake sql``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+
+from tonlake.ingest.derive.body.fields import read_tables
+from tonlake.ingest.derive.body.signature import MAX_CHARACTERS
+from tonlake.ingest.errors import SignatureInvalid
+from tonlake.lake.command.argument import (
+    StatementCommand,
+    choose_output,
+    format_option,
+    output_option,
+    place_option,
+    read_statement,
+    snapshot_option,
+)
+from tonlake.lake.command.cli import failing_cleanly, read_settings, write_answer
+from tonlake.lake.duck.answer import ask
+from tonlake.lake.duck.body_table import add_tables
+from tonlake.lake.log.disk import unfinished
+from tonlake.lake.settings import LakeSections
+from tonlake.lake.transfer.remote import open_to_ask
+
+EXAMPLES = """
+Examples:
+
+\b
+  tonlake sql "select count(*) from transactions" --lake mainnet.lake
+  tonlake sql "from blocks order by gen_utime desc limit 5" --lake mainnet.lake --format json
+  tonlake sql "from messages" --lake mainnet.lake --format parquet -o messages.parquet
+  tonlake sql "select max(gen_utime) from blocks" --lake s3://bucket/mainnet
+  tonlake sql "select destination, sum(amount) from transfer group by all" --lake mainnet.lake \\
+    --signature 'transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body'
+
+tonlake schema lists the tables; ton_friendly(workchain, account), ton_hash('...'), ton_coins(nano)
+and others turn values into the forms people know. Bytes are printed as hex.
+"""
+
+
+def read_signature(text: str) -> str:
+    """Return a signature; of ``@FILE`` the text of the file.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    if not text.startswith("@"):
+        return text
+    try:
+        with Path(text[1:]).open(encoding="utf-8") as stream:
+            return stream.read(MAX_CHARACTERS + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"--signature {text}: {error}") from error
+
+
+@click.command("sql", cls=StatementCommand, epilog=EXAMPLES)
+@click.argument("query", callback=read_statement)
+@place_option
+@click.option(
+    "--signature",
+    "signatures",
+    multiple=True,
+    metavar="TEXT|@FILE",
+    help="TL-B constructor, Tact ABI or name of a shipped layout: a table of the messages that "
+    "follow it. May be repeated.",
+)
+@format_option
+@output_option
+@snapshot_option
+def sql_command(
+    *,
+    query: str,
+    place: Path | str,
+    signatures: tuple[str, ...],
+    output_format: str,
+    output: Path | None,
+    snapshot: int | None,
+) -> None:
+    """Ask the lake in SQL (DuckDB); the lake is only read."""
+    output = choose_output(output, output_format)
+    try:
+        tables = read_tables(map(read_signature, signatures))
+    except SignatureInvalid as error:
+        raise click.UsageError(f"--signature: {error}") from error
+    with failing_cleanly():
+        settings = read_settings(LakeSections).lake
+        with (
+            open_to_ask(place, snapshot, settings, query) as (opened, connection),
+            unfinished(output) if output else nullcontext() as path,
+        ):
+            misfits = add_tables(connection, tables)
+            write_answer(opened, ask(connection, opened, query), output_format, path)
+    for warning in misfits.warnings():
+        click.echo(warning, err=True)
+
+
+commands = [sql_command]

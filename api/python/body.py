@@ -1,0 +1,36 @@
+"""Statements of Python about messages by the layouts of their bodies."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.body.fields import read_tables
+from tonlake.lake.duck.answer import ask, naming_the_fault
+from tonlake.lake.duck.body_table import add_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
+
+    from tonlake.api.python.source import Opened
+
+
+def ask_bodies(
+    opened: Opened, statement: str, parameters: Mapping[str, object], signatures: Iterable[str]
+) -> pa.Table:
+    """Answer a statement that also has the tables of signatures.
+
+    Raises:
+        SignatureInvalid: a signature cannot be read.
+        QueryError, LakeCorrupt: as ``Lake.sql``.
+    """
+    tables = read_tables(signatures)
+    with closing(opened.connect(statement)) as connection, naming_the_fault(opened.snapshot):
+        misfits = add_tables(connection, tables)
+        found = ask(connection, opened.snapshot, statement, parameters).read_all()
+    for warning in misfits.warnings():
+        warnings.warn(warning, stacklevel=3)
+    return found

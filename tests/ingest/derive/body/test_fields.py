@@ -1,0 +1,147 @@
+"""Columns of layouts against the decoded bodies of the lake, and native code against codecs."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from tests.conftest import unpack
+from tests.ingest.derive.body.encode import encode
+from tests.ingest.derive.body.values import records
+from tonlake.api.settings import Settings
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.body import fields
+from tonlake.ingest.derive.body.fields import read_tables
+from tonlake.ingest.derive.body.native import NATIVE
+from tonlake.ingest.derive.body.scheme import OPCODE_BITS, load_scheme
+from tonlake.ingest.errors import BocError
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.duck.body_table import add_tables
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.lake.duck.body_table import BodyTable
+
+NAMES = sorted({each.name for layouts in load_scheme().layouts.values() for each in layouts})
+BODIES = """
+    select distinct body_hash, decoded
+    from message_bodies
+    where not external_in and decoded is not null
+"""
+PAIRS = "select columns(*) from {name} where kind <> 'ext_in'"
+
+
+def compare(lake_dir: Path) -> int:
+    """Compare every shipped layout's columns with the decoded bodies; return how many values."""
+    connection = connect(open_snapshot(lake_dir))
+    decoded = {row[0]: json.loads(row[1]) for row in connection.sql(BODIES).fetchall()}
+    present = {value["@type"] for value in decoded.values()} & set(NAMES)
+    tables = read_tables(sorted(present))
+    misfits = add_tables(connection, tables)
+    compared = 0
+    for table in tables:
+        rows = connection.sql(PAIRS.format(name=table.name)).to_arrow_table().to_pylist()
+        of_name = {key for key, value in decoded.items() if value["@type"] == table.name}
+        assert {row["body_hash"] for row in rows} >= of_name
+        for row in rows:
+            value = decoded[row["body_hash"]]
+            if value["@type"] == table.name:
+                compared += compare_row(table, row, value)
+    assert all(count >= 0 for count in misfits.counts.values())
+    return compared
+
+
+def compare_row(table: BodyTable, row: dict[str, Any], value: dict[str, Any]) -> int:
+    if table.name == "text_comment":
+        value = {"text": value["comment"]}
+    names = {field.name for layout in table.layouts for field in layout.fields}
+    given = {name: row[name] for name in names if not name.startswith("field_")}
+    for name, found in given.items():
+        assert matches(found, value.get(name)), (table.name, name, found, value.get(name))
+    return len(given)
+
+
+def matches(found: object, value: Any) -> bool:
+    """Return whether a typed value is what a piece of decoded JSON says."""
+    if isinstance(found, str) and found[:1] in {"{", "["} and json.loads(found) == value:
+        return True
+    if isinstance(value, str):
+        texts = [value, json.dumps(value), json.dumps(value, ensure_ascii=False)]
+        if isinstance(found, int | Decimal):
+            return int(value) == found
+        return found in texts or (isinstance(found, bytes) and found == bytes.fromhex(value))
+    if not isinstance(value, dict):
+        return found == value
+    kind = value.get("@type")
+    if kind == "addr_std":
+        return found == f"{value['workchain_id']}:{value['address']}"
+    if kind in {"nothing_from_maybe", "addr_none", "addr_extern", "addr_var"}:
+        return found is None
+    inner = next(name for name in (*WRAPPERS, "") if name in value or not name)
+    return bool(inner) and matches(found, value[inner])
+
+
+WRAPPERS = ("cell_reference", "value", "text", "amount")
+"""Fields that hold the value of a type with one."""
+
+
+def test_shipped_layouts_give_the_decoded_bodies(demo_lake: Path) -> None:
+    assert compare(demo_lake) > 100
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["localnet-db.tar.zst", "celldb-v2/localnet-celldbv2.tar.zst"])
+def test_shipped_layouts_on_the_shared_networks(shared: Path, tmp_path: Path, name: str) -> None:
+    with closing(open_node(unpack(shared / "node" / name, tmp_path / "node"))) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, tmp_path / "lake", span, Settings())
+    assert compare(tmp_path / "lake") > 1000
+
+
+@pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+def test_without_native_code_the_columns_are_the_same(demo_lake: Path) -> None:
+    with mock.patch.object(fields, "NATIVE", None):
+        assert compare(demo_lake) > 100
+
+
+OPCODES = sorted(load_scheme().layouts)
+
+
+@pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+@given(st.data())
+def test_native_code_gives_what_the_codecs_give(data: st.DataObject) -> None:
+    """Of generated bodies of a layout, whole and with bits changed, every field is the same."""
+    opcode = data.draw(st.sampled_from(OPCODES))
+    record = data.draw(st.sampled_from(load_scheme().layouts[opcode]))
+    name = record.name.partition(",")[0]
+    [table] = read_tables([name])
+    with mock.patch.object(fields, "NATIVE", None):
+        [reference] = read_tables([name])
+    builder = CellBuilder().store_uint(opcode, OPCODE_BITS)
+    try:
+        encode(record, data.draw(records(record)), builder)
+        body = serialize_boc(builder.tree, [builder.end()])
+    except (BocError, NotImplementedError):
+        reject()
+    damaged = bytearray(body)
+    for _ in range(data.draw(st.integers(0, 3))):
+        damaged[data.draw(st.integers(0, len(body) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    bodies = pa.array([body, bytes(damaged), None, b"", body[:-1]], pa.binary())
+    for ours, theirs in zip(table.layouts, reference.layouts, strict=True):
+        assert ours.fit(bodies).equals(theirs.fit(bodies))
+        for field, other in zip(ours.fields, theirs.fields, strict=True):
+            assert field.decode(bodies).to_pylist() == other.decode(bodies).to_pylist(), field.name
