@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.api.errors import RequestInvalid, SqlBusy, SqlUnavailable
+from tonlake.api.sql.output import Output
 from tonlake.api.sql.sandbox import Bounds
 from tonlake.api.sql.worker import READY, Damaged, Head, Job
 from tonlake.lake.duck.database import list_tables
@@ -34,8 +34,6 @@ START_S = 60.0
 """How long a process may take to open the lake, on a busy computer too."""
 
 CPU_SPARE_S = 2
-_HEAD_BYTES = 1 << 20
-_PIECE_BYTES = 1 << 20
 _COMMAND = (sys.executable, "-P", "-m", "tonlake.api.sql.worker")
 """The import path without the working folder, which may hold anything."""
 
@@ -192,7 +190,7 @@ class SqlPool:
                 self._running.discard(process)
 
     def _converse(self, process: subprocess.Popen[bytes], job: Job) -> Answer:
-        output = _Output(process)
+        output = Output(process)
         try:
             if process.stdin is not None:
                 process.stdin.write(msgspec.json.encode(job))
@@ -270,49 +268,3 @@ def _read_head(line: bytes) -> Head | None:
         return msgspec.json.decode(line, type=Head)
     except msgspec.DecodeError:
         return None
-
-
-class _Output:
-    """What a process writes, read up to bounds of bytes and time."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None  # noqa: S101 - it was started with a pipe
-        self._descriptor = process.stdout.fileno()
-        self._held = bytearray()
-
-    def read_line(self, deadline_s: float) -> bytes:
-        """Return the next line with its end; less where the output ends.
-
-        Raises:
-            TimeoutError: the deadline passed.
-        """
-        while b"\n" not in self._held and len(self._held) < _HEAD_BYTES:
-            if not self._read_more(deadline_s):
-                break
-        end = self._held.find(b"\n") + 1 or len(self._held)
-        line = bytes(self._held[:end])
-        del self._held[:end]
-        return line
-
-    def read_rest(self, most: int, deadline_s: float) -> bytes:
-        """Return all that follows.
-
-        Raises:
-            RequestInvalid: it is more than ``most`` bytes.
-            TimeoutError: the deadline passed.
-        """
-        while self._read_more(deadline_s):
-            if len(self._held) > most:
-                raise RequestInvalid(f"the answer has more than {most:,} bytes: ask for less")
-        return bytes(self._held)
-
-    def _read_more(self, deadline_s: float) -> bool:
-        """Take the next piece; False where the output ends."""
-        waiter = select.poll()
-        waiter.register(self._descriptor, select.POLLIN)
-        left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))
-        if not waiter.poll(left_ms):
-            raise TimeoutError
-        piece = os.read(self._descriptor, _PIECE_BYTES)
-        self._held += piece
-        return bool(piece)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 from litestar import Response
@@ -29,6 +29,7 @@ from tonlake.api.request.table_format import (
 )
 from tonlake.api.sql.chart import draw_chart
 from tonlake.api.sql.origin import check_origin
+from tonlake.api.sql.request import list_signatures, read_body
 from tonlake.lake.duck.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.view import REFERENCE_TABLES
@@ -200,27 +201,12 @@ def _list_values(query: str) -> dict[str, Any]:
 TEXT_BYTES = 65_536
 """Most bytes of one statement."""
 
-SIGNATURES = 20
-"""Most signatures of one statement."""
-
 _TEXT = Converter(str, {"type": "string"})
 _KNOWN = {"query": _TEXT, "format": _TEXT, "signature": _TEXT}
 _SHARED = frozenset({"api_key", "snapshot", SAFE_CSV})
 _FORMATS = (*MEDIA_TYPES, HTML)
 
 OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to have it"
-
-
-class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A statement as JSON; ``format`` wins over the header Accept.
-
-    ``signature`` has TL-B constructors, Tact ABIs or names of shipped layouts: messages that follow
-    them are tables of the statement.
-    """
-
-    query: str
-    format: str | None = None
-    signature: tuple[str, ...] | str | None = None
 
 
 def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
@@ -234,7 +220,7 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
     check_origin(request, request.app.state.settings.sql.hosts)
     arguments = read_arguments(request)
     if request.method == "POST":
-        request_body = _read_body(body, request.content_type[0])
+        request_body = read_body(body, request.content_type[0])
         for name in ("query", "format"):
             value = getattr(request_body, name)
             if value is not None:
@@ -243,20 +229,6 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
             given = request_body.signature
             arguments.values["signature"] = [given] if isinstance(given, str) else list(given)
     return _answer(request, arguments)
-
-
-def _read_body(body: bytes, media_type: str) -> SqlRequest:
-    try:
-        if media_type == "application/json":
-            return msgspec.json.decode(body, type=SqlRequest)
-        text = body.decode()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RequestInvalid(f"the body cannot be read: {error}") from error
-    if media_type == "application/x-www-form-urlencoded":
-        fields = Arguments(parse_qsl(text, keep_blank_values=True))
-        signatures = tuple(fields.values.get("signature", ()))
-        return SqlRequest(fields.last("query") or "", fields.last("format"), signatures or None)
-    return SqlRequest(text)
 
 
 def _answer(request: ApiRequest, arguments: Arguments) -> Response[bytes]:
@@ -289,7 +261,7 @@ def _answer_rows(
     _check_query(query, settings)
     pool: SqlPool = request.app.state.sql
     call = open_call(request, arguments)
-    form_asked, signatures = refine_format(form, arguments), _list_signatures(arguments)
+    form_asked, signatures = refine_format(form, arguments), list_signatures(arguments)
     answer = pool.run(call.reader.snapshot, query, form_asked, settings.rows, signatures)
     call.headers["X-Tonlake-Rows"] = str(answer.rows)
     for note in answer.warnings:
@@ -297,14 +269,6 @@ def _answer_rows(
     if not answer.complete:
         call.warn(f"the answer is cut after {answer.rows} rows, the most that are given at once")
     return Response(answer.body, media_type=MEDIA_TYPES[form])
-
-
-def _list_signatures(arguments: Arguments) -> tuple[str, ...]:
-    """Return the signatures of a request; the page sends an empty one where there is none."""
-    given = tuple(text for text in arguments.values.get("signature", ()) if text.strip())
-    if len(given) > SIGNATURES:
-        raise RequestInvalid(f"a statement takes at most {SIGNATURES} signatures")
-    return given
 
 
 def _answer_page(
@@ -317,7 +281,7 @@ def _answer_page(
     try:
         _check_query(query, settings)
         call = open_call(request, arguments)
-        shown = show_result(pool, call.reader.snapshot, query, _list_signatures(arguments))
+        shown = show_result(pool, call.reader.snapshot, query, list_signatures(arguments))
     except ApiError as error:
         return render(request, show_editor(query, error=error), {})
     snapshot = call.reader.snapshot

@@ -75,7 +75,7 @@ def compare_row(table: BodyTable, row: dict[str, Any], value: dict[str, Any]) ->
     return len(given)
 
 
-def matches(found: object, value: Any) -> bool:
+def matches(found: object, value: Any) -> bool:  # noqa: PLR0911 - one for each form
     """Return whether a typed value is what a piece of decoded JSON says."""
     if isinstance(found, str) and found[:1] in {"{", "["} and json.loads(found) == value:
         return True
@@ -85,7 +85,7 @@ def matches(found: object, value: Any) -> bool:
             return int(value) == found
         return found in texts or (isinstance(found, bytes) and found == bytes.fromhex(value))
     if not isinstance(value, dict):
-        return found == value
+        return bool(found == value)
     kind = value.get("@type")
     if kind == "addr_std":
         return found == f"{value['workchain_id']}:{value['address']}"
