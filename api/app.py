@@ -21,6 +21,7 @@ import tonlake.api.publish.routes
 import tonlake.api.scan.routes
 import tonlake.api.sql.routes
 import tonlake.api.stream.routes
+import tonlake.api.tables.routes
 import tonlake.api.v2.routes
 import tonlake.api.v3.routes
 from tonlake.api import docs
@@ -184,6 +185,7 @@ def create_application(
             *tonlake.api.scan.routes.routes,
             *tonlake.api.sql.routes.routes,
             *tonlake.api.stream.routes.routes,
+            *tonlake.api.tables.routes.routes,
             create_router(explain_error),
             Router("/api/v2", route_handlers=tonlake.api.v2.routes.routes),
             Router("/api/v3", route_handlers=tonlake.api.v3.routes.routes),

@@ -23,6 +23,7 @@ LakeError
 │   ├── CursorRefused     text that is no cursor, or one of another lake
 │   └── BlocksLacking     the lake has not the blocks to be scanned
 ├── EngineError           Apache Spark is not installed, or failed
+├── TableInvalid          a table of a person's own cannot be added, or does not exist
 └── QueryError            a person's SQL cannot be answered
 """
 
@@ -172,6 +173,10 @@ class BlocksLacking(ScanError):
 
 class EngineError(LakeError):
     """Apache Spark is not installed, or failed; the message has advice, or its error."""
+
+
+class TableInvalid(LakeError):
+    """A table of a person's own cannot be added, or does not exist."""
 
 
 class QueryError(LakeError):

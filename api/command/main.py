@@ -36,6 +36,7 @@ MODULES = {
     "spark": "tonlake.api.command.spark",
     "sql": "tonlake.api.command.sql",
     "status": "tonlake.lake.command.cli",
+    "table": "tonlake.lake.command.own",
     "upgrade": "tonlake.ingest.command.rebuild",
     "verify": "tonlake.lake.command.cli",
     "views": "tonlake.lake.command.cli",

@@ -14,6 +14,7 @@ from tonlake.api.access.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.following import measure_lag
+from tonlake.lake.log.own import read_definitions, read_own_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -99,6 +100,20 @@ def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
         sizes["rows"].add_metric((name,), sum(file.rows for file in files))
         sizes["files"].add_metric((name,), len(files))
     yield from sizes.values()
+    yield from _read_own_tables(snapshot)
+
+
+def _read_own_tables(snapshot: Snapshot) -> Iterator[Metric]:
+    """Yield the figures of the tables that a person added."""
+    rows = _gauge_by_table("own_table_rows", "Rows of an own table")
+    failing = _gauge_by_table("own_table_failing", "Whether the last refresh of it failed")
+    behind = _gauge_by_table("own_table_commits_behind", "Commits since its last refresh")
+    for name in read_definitions(snapshot.lake_dir):
+        state = read_own_state(snapshot.lake_dir, name)
+        rows.add_metric((name,), state.rows)
+        failing.add_metric((name,), state.error is not None)
+        behind.add_metric((name,), max(0, snapshot.number - state.commit))
+    yield from (rows, failing, behind)
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

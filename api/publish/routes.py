@@ -17,6 +17,7 @@ from litestar.response import Stream
 from tonlake.api.access.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.log.own import DEFINITIONS_FILE
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.selection import SELECTION_FILE
 from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER, DataFile
@@ -77,8 +78,8 @@ def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
 
 
 def is_published(name: str) -> bool:
-    """Whether a path is that of a data file, an index segment, or an entry of the log."""
-    if _ENTRY.fullmatch(name) or name == SELECTION_FILE:
+    """Whether a path is that of a data file, an index segment, an entry of the log, or of notes."""
+    if _ENTRY.fullmatch(name) or name in {SELECTION_FILE, DEFINITIONS_FILE}:
         return True
     folder = name.partition("/")[0]
     try:

@@ -82,7 +82,7 @@ class Lake:
         """
         signatures = [signature] if isinstance(signature, str) else signature
         with self._opened.source.naming_faults():
-            if signatures:
+            if signatures or self._opened.has_own_table(statement):
                 return self._show(ask_bodies(self._opened, statement, parameters, signatures))
             return self._show(self._opened.reader().ask(statement, parameters))
 

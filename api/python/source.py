@@ -14,6 +14,7 @@ from tonlake.api.request.params import Arguments
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.database import Database
+from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.storage.storage import is_url, open_storage
@@ -107,6 +108,12 @@ class Opened:
         if storage is not None:
             return connect_remote(self.snapshot, storage, settings, statement)
         return connect(self.snapshot, settings, statement=statement)
+
+    def has_own_table(self, statement: str) -> bool:
+        """Whether a statement may name a table that a person added, of which a local lake has."""
+        return self.source.storage is None and bool(
+            list_own_tables(self.snapshot.lake_dir, statement)
+        )
 
     @property
     def test_only(self) -> bool:

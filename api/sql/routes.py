@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -27,13 +26,10 @@ from tonlake.api.request.table_format import (
     choose_format,
     refine_format,
 )
+from tonlake.api.sql.catalogue import list_own_views, list_views
 from tonlake.api.sql.chart import draw_chart
 from tonlake.api.sql.origin import check_origin
 from tonlake.api.sql.request import list_signatures, read_body
-from tonlake.lake.duck.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
-from tonlake.lake.schema import TABLES
-from tonlake.lake.schema.view import REFERENCE_TABLES
-from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
     from tonlake.api.settings import HttpSettings, SqlSettings
@@ -69,22 +65,6 @@ group by all order by workchain""",
 }
 
 
-class Column(msgspec.Struct, frozen=True):
-    """A column of a view, as people look it up."""
-
-    name: str
-    type: str
-    doc: str
-
-
-class View(msgspec.Struct, frozen=True):
-    """What stands behind ``from``: its name, what its rows are, and its columns."""
-
-    name: str
-    doc: str
-    columns: tuple[Column, ...]
-
-
 class Header(msgspec.Struct, frozen=True):
     """A column of a result."""
 
@@ -104,37 +84,6 @@ class Result(msgspec.Struct, frozen=True):
     rows: list[list[Any]]
     row_count: int
     complete: bool
-
-
-@cache
-def list_views() -> tuple[View, ...]:
-    """Return every view with its columns."""
-    views = [
-        View(
-            VIEW_NAMES.get(table.name, table.name),
-            table.doc,
-            (
-                *(Column(each.name, each.type, each.doc) for each in table.columns),
-                Column(PARTITION, "date", "UTC day of the masterchain block"),
-            ),
-        )
-        for table in TABLES.values()
-    ]
-    views += [View(name, _read_doc(name), ()) for name in DERIVED_VIEWS]
-    views += [
-        View(
-            view.title,
-            view.doc,
-            tuple(Column(each.name, each.type, each.doc) for each in view.columns),
-        )
-        for view in (*REFERENCE_TABLES, *VIEWS.values())
-    ]
-    return tuple(sorted(views, key=lambda view: view.name))
-
-
-def _read_doc(name: str) -> str:
-    lines = (line for line in read_sql(name).splitlines() if line.startswith("--"))
-    return " ".join(line.removeprefix("--").strip() for line in lines)
 
 
 def show_editor(query: str, off: str | None = None, error: Exception | None = None) -> Shown:
@@ -275,8 +224,11 @@ def _answer_page(
     request: ApiRequest, arguments: Arguments, query: str, _form: str
 ) -> Response[bytes]:
     settings: SqlSettings = request.app.state.settings.sql
+    own = list_own_views(request.app.state.lake_dir)
     if not query or not settings.enabled:
-        return render(request, show_editor(query, None if settings.enabled else OFF), {})
+        shown = show_editor(query, None if settings.enabled else OFF)
+        shown.values["views"] = (*own, *list_views())
+        return render(request, shown, {})
     pool: SqlPool = request.app.state.sql
     try:
         _check_query(query, settings)
@@ -284,6 +236,7 @@ def _answer_page(
         shown = show_result(pool, call.reader.snapshot, query, list_signatures(arguments))
     except ApiError as error:
         return render(request, show_editor(query, error=error), {})
+    shown.values["views"] = (*own, *list_views())
     snapshot = call.reader.snapshot
     return render(request, shown, {"snapshot": snapshot.number, "covered": snapshot.ranges})
 

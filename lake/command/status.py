@@ -11,6 +11,7 @@ from rich.table import Table
 from tonlake.lake.index.builder.place import is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
 from tonlake.lake.log.network import Network
+from tonlake.lake.log.own import read_definitions, read_own_state
 from tonlake.lake.log.ranges import Range, subtract_ranges
 from tonlake.lake.log.selection import WHOLE, Selection, read_selection
 from tonlake.lake.log.state import Baseline, Commit, Undoing
@@ -19,7 +20,18 @@ from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tonlake.lake.log.own import OwnState
     from tonlake.lake.log.snapshot import Snapshot
+
+
+class OwnTableStatus(msgspec.Struct, frozen=True):
+    """Size of a table that a person added, the commit it is up to date with, and what failed."""
+
+    files: int
+    rows: int
+    bytes: int
+    commit: int
+    error: str | None
 
 
 class TableStatus(msgspec.Struct, frozen=True):
@@ -72,6 +84,7 @@ class Status(msgspec.Struct, frozen=True):
     lag: Lag
     selection: Selection | None = None
     baseline: Baseline | None = None
+    own_tables: dict[str, OwnTableStatus] = {}
 
 
 def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
@@ -95,7 +108,17 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         lag=measure_lag(snapshot.lake_dir, snapshot),
         selection=None if selection == WHOLE else selection,
         baseline=snapshot.baseline,
+        own_tables={
+            name: _own_table_status(read_own_state(snapshot.lake_dir, name))
+            for name in read_definitions(snapshot.lake_dir)
+        },
     )
+
+
+def _own_table_status(state: OwnState) -> OwnTableStatus:
+    parts = state.parts.values()
+    size = sum(part.bytes for part in parts)
+    return OwnTableStatus(len(parts), state.rows, size, state.commit, state.error)
 
 
 def _index_status(snapshot: Snapshot, transactions: int) -> IndexStatus:
@@ -151,6 +174,9 @@ def render_status(status: Status, console: Console) -> None:
         grid.add_row(name, f"{table.files:,}", f"{table.rows:,}", f"{table.bytes:,}", per_row)
     grid.add_row("all", "", "", f"{status.bytes:,}", "")
     console.print(grid)
+    for name, own in status.own_tables.items():
+        text = f"Own table {name}: {own.rows:,} rows, {own.bytes:,} bytes, commit {own.commit}"
+        console.print(f"{text}; failed since: {own.error}" if own.error else text, markup=False)
 
 
 def _describe_selection(selection: Selection) -> str:

@@ -11,20 +11,20 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import duckdb
-
+from tonlake.lake.duck.engine import DEFAULTS, begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
+from tonlake.lake.duck.own import add_own_views, own_folder
 from tonlake.lake.duck.root import name_root
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
-from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    import duckdb
     from duckdb import DuckDBPyConnection
 
     from tonlake.lake.errors import LakeCorrupt
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
     from tonlake.lake.schema.column import ColumnType
+    from tonlake.lake.settings import LakeSettings
 
 PARTITION = "day"
 """Column that comes from the folder's name, last in every view: the UTC day of the commit."""
@@ -92,7 +93,6 @@ _SEPARATOR = "|"
 _SEQNOS = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")
 """Columns with the masterchain block of a row, the first that a table has."""
 
-DEFAULTS = LakeSettings()
 _MISSING_VIEW = re.compile(r"Table (?:Function )?with name (\w+) does not exist")
 _CATALOGUE = re.compile(
     r"\b(show|duckdb_\w+|information_schema|pg_\w+|sqlite_master)\b", re.IGNORECASE
@@ -143,8 +143,10 @@ def connect(
     connection.execute(render_labels(settings))
     for script in render_views(root, chosen, choose_views(statement)):
         connection.execute(script)
+    if tables is None:
+        add_own_views(connection, snapshot.lake_dir, needs_catalogue(statement))
     # To list the files themselves takes DuckDB 14 microseconds each.
-    folders = [f"{root}/{name}/" for name in chosen]
+    folders = [*(f"{root}/{name}/" for name in chosen), own_folder(snapshot.lake_dir)]
     connection.execute("set allowed_directories = $folders", {"folders": folders})
     lock_database(connection)
     return connection
@@ -155,10 +157,16 @@ def choose_views(statement: str | None) -> tuple[str, ...]:
 
     One that asks for the catalogue needs all.
     """
-    if statement is None or _CATALOGUE.search(statement):
+    statement = needs_catalogue(statement)
+    if statement is None:
         return ALL_VIEWS
     needed = set(list_views(statement))
     return tuple(view for view in ALL_VIEWS if view not in VIEWS or view in needed)
+
+
+def needs_catalogue(statement: str | None) -> str | None:
+    """Return a statement; None, which stands for every view, if it asks for the catalogue."""
+    return None if statement is None or _CATALOGUE.search(statement) else statement
 
 
 @lru_cache(_STATEMENTS_KEPT)
@@ -179,34 +187,6 @@ def find_damage_behind(snapshot: Snapshot, error: duckdb.Error) -> LakeCorrupt |
     views = list_bases(missing[1])
     tables = (name for name in snapshot.damaged if VIEW_NAMES.get(name, name) in views)
     return next((snapshot.damaged[name] for name in tables), None)
-
-
-def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBPyConnection:
-    """Return an empty in-memory database, which reaches every file until it is locked.
-
-    ``spill`` is a folder for what exceeds the memory limit.
-    """
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "threads": settings.duckdb_threads,
-        "memory_limit": f"{settings.duckdb_memory_mib}MiB",
-        "temp_directory": "" if spill is None else str(spill),
-        "autoload_known_extensions": False,
-        "autoinstall_known_extensions": False,
-        "python_enable_replacements": False,
-    }
-    connection = duckdb.connect(":memory:", config=config)
-    # An option of the Parquet extension, so not known before the database is there.
-    connection.execute("set parquet_metadata_cache = true")
-    # By default what a query took stays until 128 MiB of it are free at once.
-    connection.execute("set allocator_flush_threshold = '64KiB'")
-    connection.execute("set allocator_bulk_deallocation_flush_threshold = '64KiB'")
-    return connection
-
-
-def lock_database(connection: DuckDBPyConnection) -> None:
-    """Keep a database to the files that it is allowed, for good."""
-    connection.execute("set enable_external_access = false")
-    connection.execute("set lock_configuration = true")
 
 
 def render_views(

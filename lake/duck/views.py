@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tonlake.lake.duck.connection import (
-    DEFAULTS,
     DERIVED_VIEWS,
     PARTITION,
     VIEWED_TABLES,
@@ -20,7 +19,9 @@ from tonlake.lake.duck.connection import (
     read_sql,
     render_view,
 )
+from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.labels import render_labels
+from tonlake.lake.duck.own import list_own_tables, render_own_views
 from tonlake.lake.duck.root import check_root, name_root
 from tonlake.lake.duck.seal import CATALOG_FILE, VIEWS_FILE, seal_script
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
@@ -104,6 +105,7 @@ def render_script(snapshot: Snapshot, root: str, settings: LakeSettings = DEFAUL
     ]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
     parts += [read_sql(view.name) + _render_view_comments(view) for view in VIEWS.values()]
+    parts += render_own_views(list_own_tables(snapshot.lake_dir), _show_paths)
     return join_scripts(parts)
 
 

@@ -22,6 +22,7 @@ from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.own import refresh_tables
 from tonlake.lake.maintenance.prune import prune_old_days
 from tonlake.lake.process.child import run_child
 from tonlake.lake.settings import LakeSettings
@@ -125,10 +126,16 @@ def main() -> NoReturn:
 def _maintain(lake_dir: Path, settings: LakeSettings) -> int:
     try:
         maintain_lake(lake_dir, settings)
+        failed = {
+            name: state.error
+            for name, state in refresh_tables(lake_dir, settings).items()
+            if state.error
+        }
     except (LakeError, OSError) as error:
         sys.stdout.write(str(error))
         return EXIT_FAILED
-    return 0
+    sys.stdout.write("; ".join(f"table {name}: {error}" for name, error in failed.items()))
+    return EXIT_FAILED if failed else 0
 
 
 def maintain_lake(lake_dir: Path, settings: LakeSettings) -> None:

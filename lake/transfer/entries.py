@@ -16,6 +16,7 @@ from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import make_folder, naming_full_disk, unfinished
 from tonlake.lake.log.envelope import encode_entry, parse_body
 from tonlake.lake.log.network import join_networks
+from tonlake.lake.log.own import DEFINITIONS_FILE, OwnTable, OwnTables
 from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection
 from tonlake.lake.log.state import (
     LOG_FOLDER,
@@ -88,6 +89,18 @@ def fetch_selection(source: Source) -> Selection:
     except PieceRefused as error:
         raise SourceRefused(SELECTION_FILE, str(error)) from error
     return found
+
+
+def fetch_definitions(source: Source) -> tuple[OwnTable, ...]:
+    """Return the definitions of own tables that a source has; raises as above."""
+    try:
+        data = read_source(source, DEFINITIONS_FILE)
+    except PermissionError:  # as some servers say that there is none
+        return ()
+    try:
+        return () if data is None else parse_body(DEFINITIONS_FILE, data, OwnTables)[0].tables
+    except LakeCorrupt as error:
+        raise SourceRefused(error.file, error.reason) from error
 
 
 class _Sum:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.lake.errors import PieceRefused
+from tonlake.lake.log.own import read_definitions
 from tonlake.lake.log.place import list_places, read_place
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.selection import read_selection
@@ -131,6 +132,7 @@ def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
         ),
         segments=state.segments if whole else (),
         pruned=state.pruned if whole else msgspec.UNSET,
+        tables=tuple(read_definitions(lake_dir).values()) or msgspec.UNSET,
     )
 
 

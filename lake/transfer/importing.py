@@ -12,6 +12,7 @@ from tonlake.lake.commit.commit import append_commit, check_not_pruned
 from tonlake.lake.errors import PieceRefused, RangeOverlap
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock, make_folder
 from tonlake.lake.log.network import join_networks
+from tonlake.lake.log.own import adopt_definitions
 from tonlake.lake.log.place import list_files, read_place
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.reader import LogReader
@@ -89,7 +90,10 @@ def import_piece(
     with hold_lock(lake_dir / LOCK_FILE):
         log = LogReader(lake_dir)
         join_networks(log.read().network, manifest.network)
-        return _import_missing(source, log, manifest, on_file)
+        report = _import_missing(source, log, manifest, on_file)
+    if manifest.tables is not msgspec.UNSET:
+        adopt_definitions(lake_dir, manifest.tables)
+    return report
 
 
 class _Step(NamedTuple):

@@ -17,6 +17,7 @@ import msgspec
 from tonlake.lake.errors import LakeCorrupt, PieceRefused
 from tonlake.lake.log.envelope import Envelope, encode_entry
 from tonlake.lake.log.network import Network
+from tonlake.lake.log.own import OwnTable
 from tonlake.lake.log.place import Place, is_open, read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.state import DataFile
@@ -68,7 +69,8 @@ class BlockRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a folder holds: ranges in order, their files; of a ``whole`` lake its index segments.
 
-    A whole lake that is pruned brings its baseline, and the ranges that this stands for.
+    A whole lake that is pruned brings its baseline, and the ranges that this stands for. ``tables``
+    are the definitions of own tables, whose rows the receiver makes.
     """
 
     format: int
@@ -80,6 +82,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files: tuple[DataFile, ...]
     segments: tuple[DataFile, ...] = msgspec.field(name="runs")
     pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
+    tables: tuple[OwnTable, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def baseline(self) -> list[DataFile]:

@@ -18,6 +18,7 @@ from tonlake.lake.errors import CommitConflict, LakeCorrupt, PieceRefused, Sourc
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock, make_folder, write_file
 from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.own import adopt_definitions
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection, read_selection
@@ -26,7 +27,12 @@ from tonlake.lake.log.state import LOG_FOLDER, SEGMENT_FOLDER
 from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.storage.web import WebFolder, is_web
 from tonlake.lake.transfer.check import check_files
-from tonlake.lake.transfer.entries import STAGING_FOLDER, StagedLog, fetch_selection
+from tonlake.lake.transfer.entries import (
+    STAGING_FOLDER,
+    StagedLog,
+    fetch_definitions,
+    fetch_selection,
+)
 from tonlake.lake.transfer.manifest import copy_file
 
 if TYPE_CHECKING:
@@ -156,6 +162,8 @@ class Puller:
                     raise CommitConflict(f"another writer has committed to {self.lake_dir}")
                 target, files = self._copy(state, target)
                 adopt_entries(self.lake_dir, self._staged.folder, state, target)
+            if not state.number:
+                adopt_definitions(self.lake_dir, fetch_definitions(self._source))
         elif not state.number:
             raise PieceRefused(
                 f"{self._source.name} holds no lake: it has no {LOG_FOLDER}/1.json (an export is "

@@ -21,15 +21,14 @@ from tonlake.lake.duck.connection import (
     PARTITION,
     VIEW_BASES,
     VIEWED_TABLES,
-    begin_database,
     choose_views,
     connect,
     list_bases,
-    lock_database,
     read_macros,
     read_sql,
 )
 from tonlake.lake.duck.database import Database
+from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.statement import join_scripts
 from tonlake.lake.errors import LakeNotFound, SnapshotNotFound

@@ -1,0 +1,156 @@
+"""Views over the tables that a person added to a lake, and questions to one of them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from tonlake.lake.duck.engine import begin_database, lock_database
+from tonlake.lake.duck.root import name_root
+from tonlake.lake.duck.statement import join_scripts, quote, quote_name
+from tonlake.lake.errors import QueryError
+from tonlake.lake.log.own import OWN_FOLDER, OwnState, read_definitions, read_own_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+    from tonlake.lake.log.own import OwnTable
+    from tonlake.lake.settings import LakeSettings
+
+    ShowPaths = Callable[[str, list[str]], str]
+
+_WORD = re.compile(r"\w+")
+
+Comparison = Literal["=", "<>", "<", "<=", ">", ">="]
+
+COMPARISONS: dict[str, Comparison] = {
+    "": "=",
+    "ne": "<>",
+    "lt": "<",
+    "lte": "<=",
+    "gt": ">",
+    "gte": ">=",
+}
+"""Comparisons by what stands behind the name of a column in a request."""
+
+
+class Filter(NamedTuple):
+    """A column compared with a value, which becomes the column's type."""
+
+    column: str
+    comparison: Comparison
+    value: str
+
+
+def list_own_tables(
+    lake_dir: Path, statement: str | None = None
+) -> list[tuple[OwnTable, OwnState]]:
+    """Return the own tables of a lake that have been filled, all or those a statement may name.
+
+    Raises:
+        LakeCorrupt: what says so is damaged.
+    """
+    words = None if statement is None else set(_WORD.findall(statement.lower()))
+    tables = [
+        table
+        for table in read_definitions(lake_dir).values()
+        if words is None or table.name in words
+    ]
+    found = [(table, read_own_state(lake_dir, table.name)) for table in tables]
+    return [(table, state) for table, state in found if state.parts]
+
+
+def render_own_views(
+    tables: Iterable[tuple[OwnTable, OwnState]], show_paths: ShowPaths
+) -> Iterator[str]:
+    """Yield the SQL text of a view for each table; ``show_paths`` returns a list of files."""
+    for table, state in tables:
+        paths = [part.path for part in state.parts.values()]
+        columns = ",\n".join(
+            f"    {quote_name(column.name)}::{column.type} as {quote_name(column.name)}"
+            for column in state.columns
+        )
+        yield (
+            f"create or replace view {quote_name(table.name)} as\nselect\n{columns}\n"
+            f"from read_parquet({show_paths(table.name, paths)}, hive_partitioning = false);\n"
+        )
+
+
+def show_files(lake_dir: Path) -> ShowPaths:
+    """Return what names files of a lake by where it is now."""
+    root = name_root(lake_dir)
+
+    def show(_name: str, paths: list[str]) -> str:
+        return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
+
+    return show
+
+
+def add_own_views(connection: DuckDBPyConnection, lake_dir: Path, statement: str | None) -> None:
+    """Make the views of own tables on a connection that may read the lake's folder.
+
+    Raises:
+        LakeCorrupt: what says which files they have is damaged.
+    """
+    tables = list_own_tables(lake_dir, statement)
+    connection.execute(join_scripts(render_own_views(tables, show_files(lake_dir))))
+
+
+def own_folder(lake_dir: Path) -> str:
+    """Return the folder of all own tables, as DuckDB is allowed to read it."""
+    return f"{name_root(lake_dir)}/{OWN_FOLDER}/"
+
+
+def ask_table(
+    lake_dir: Path,
+    settings: LakeSettings,
+    name: str,
+    state: OwnState,
+    filters: Iterable[Filter],
+    order: Iterable[tuple[str, bool]],
+    page: tuple[int, int],
+) -> pa.Table:
+    """Return rows of an own table: at most so many, after so many.
+
+    Filters and ``order``, columns and whether they descend, name columns of the table. Rows that
+    are equal in these stand in the order of all columns.
+
+    Raises:
+        QueryError: a value is none of its column's type.
+    """
+    if not state.parts:
+        return pa.table({column.name: pa.array([], pa.string()) for column in state.columns})
+    types = {column.name: column.type for column in state.columns}
+    values: dict[str, object] = {"limit": page[0], "offset": page[1]}
+    conditions = ["true"]
+    for at, each in enumerate(filters):
+        values[f"value_{at}"] = each.value
+        value = _render_value(types[each.column], f"$value_{at}")
+        conditions.append(f"{quote_name(each.column)} {each.comparison} {value}")
+    ordered = [f"{quote_name(column)}{' desc' if down else ''}" for column, down in order]
+    ordered += [quote_name(column) for column in types]
+    text = (
+        f"from {quote_name(name)}\nwhere {' and '.join(conditions)}\n"
+        f"order by {', '.join(ordered)}\nlimit $limit offset $offset\n"
+    )
+    with closing(begin_database(settings)) as connection:
+        add_own_views(connection, lake_dir, name)
+        folders = [own_folder(lake_dir)]
+        connection.execute("set allowed_directories = $folders", {"folders": folders})
+        lock_database(connection)
+        try:
+            return connection.sql(join_scripts([text]), params=values).to_arrow_table()
+        except duckdb.Error as error:
+            raise QueryError(str(error).strip()) from error
+
+
+def _render_value(kind: str, parameter: str) -> str:
+    """Return the SQL expression of a text as a value of a type; bytes are written as hex."""
+    return f"unhex({parameter})" if kind == "BLOB" else f"{parameter}::{kind}"

@@ -1,0 +1,272 @@
+"""Tables that a person adds: filled, brought up to date, removed.
+
+A table's rows are those of its statement, asked of each UTC day or commit alone, each in a file of
+its own. A file follows from the data files that the statement could read: if these are others now,
+after an undo, a rebuild or a merge, it is made again. Neither the log nor a writer is touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+import time
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow.parquet as pq
+
+from tonlake.lake.duck.answer import ask, naming_the_fault
+from tonlake.lake.duck.connection import ALL_VIEWS, connect
+from tonlake.lake.duck.database import list_tables
+from tonlake.lake.errors import LakeError, QueryError, TableInvalid
+from tonlake.lake.log.disk import begin_grace, hold_lock, make_folder, open_temporary, sync_folder
+from tonlake.lake.log.own import (
+    OWN_FOLDER,
+    OWN_LOCK,
+    OwnColumn,
+    OwnPart,
+    OwnState,
+    OwnTable,
+    check_name,
+    read_definitions,
+    read_own_state,
+    write_definitions,
+    write_own_state,
+)
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.schema import SCHEMA_VERSION
+from tonlake.lake.schema.view import REFERENCE_TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from tonlake.lake.log.state import DataFile
+    from tonlake.lake.settings import LakeSettings
+
+PART_S = 600.0
+"""Seconds that the statement of a table may take for one day or commit."""
+
+NAMES_TAKEN = frozenset(ALL_VIEWS) | {table.title for table in REFERENCE_TABLES}
+
+
+def add_table(
+    lake_dir: Path,
+    table: OwnTable,
+    settings: LakeSettings,
+    on_part: Callable[[int, int], None] = lambda _done, _all: None,
+) -> OwnState:
+    """Add a table to a lake and fill it; ``on_part`` takes the files made and of all.
+
+    Raises:
+        TableInvalid: its name is none or is taken, or its statement reads no table of the lake.
+        QueryError: its statement cannot be answered; the table is not added.
+        LakeCorrupt, LakeFull: as the lake's own.
+    """
+    with _hold(lake_dir):
+        tables = read_definitions(lake_dir)
+        check_name(table.name, NAMES_TAKEN | tables.keys())
+        if not list_tables(table.sql):
+            raise TableInvalid(f"the statement of {table.name} reads no table of the lake")
+        state = _fill(lake_dir, table, settings, on_part)
+        write_definitions(lake_dir, [*tables.values(), table])
+    return state
+
+
+def remove_table(lake_dir: Path, name: str) -> None:
+    """Remove a table: its definition and its files.
+
+    Raises:
+        TableInvalid: there is no such table.
+    """
+    with _hold(lake_dir):
+        tables = read_definitions(lake_dir)
+        find_table(tables, name)
+        write_definitions(lake_dir, [each for each in tables.values() if each.name != name])
+        shutil.rmtree(lake_dir / OWN_FOLDER / name)
+
+
+def find_table(tables: dict[str, OwnTable], name: str) -> OwnTable:
+    """Return the definition of a name.
+
+    Raises:
+        TableInvalid: there is none.
+    """
+    if name not in tables:
+        known = ", ".join(tables) or "none"
+        raise TableInvalid(f"the lake has no own table {name[:80]}; there are: {known}")
+    return tables[name]
+
+
+def refresh_tables(
+    lake_dir: Path,
+    settings: LakeSettings,
+    name: str | None = None,
+    on_part: Callable[[int, int], None] = lambda _done, _all: None,
+) -> dict[str, OwnState]:
+    """Bring own tables up to date, all or one; return what each has now.
+
+    One that fails keeps the rows of before, and what failed as ``error``; the others go on.
+
+    Raises:
+        TableInvalid: there is no table of the name.
+        LakeCorrupt: the log or the definitions are damaged.
+    """
+    if not read_definitions(lake_dir) and name is None:
+        return {}
+    with _hold(lake_dir):
+        tables = read_definitions(lake_dir)
+        chosen = list(tables.values()) if name is None else [find_table(tables, name)]
+        return {table.name: _refresh(lake_dir, table, settings, on_part) for table in chosen}
+
+
+def _refresh(
+    lake_dir: Path,
+    table: OwnTable,
+    settings: LakeSettings,
+    on_part: Callable[[int, int], None],
+) -> OwnState:
+    try:
+        return _fill(lake_dir, table, settings, on_part)
+    except (LakeError, OSError) as error:
+        before = read_own_state(lake_dir, table.name)
+        commit = open_snapshot(lake_dir, check_digests=False).number
+        failed = msgspec.structs.replace(before, error=str(error), failed=commit)
+        write_own_state(lake_dir, table.name, failed)
+        return failed
+
+
+@contextmanager
+def _hold(lake_dir: Path) -> Iterator[None]:
+    make_folder(lake_dir / OWN_FOLDER)
+    with hold_lock(lake_dir / OWN_LOCK):
+        yield
+
+
+def _fill(
+    lake_dir: Path,
+    table: OwnTable,
+    settings: LakeSettings,
+    on_part: Callable[[int, int], None],
+) -> OwnState:
+    """Make the files of a table whose input has changed; the caller holds the lock."""
+    snapshot = open_snapshot(lake_dir, check_digests=settings.check_digests)
+    before = read_own_state(lake_dir, table.name)
+    _sweep(lake_dir, table.name, before, settings.orphan_grace_s)
+    inputs = _cut(snapshot, table)
+    digests = {key: _digest(table, files) for key, files in inputs.items()}
+    stale = [
+        key
+        for key, digest in digests.items()
+        if key not in before.parts or before.parts[key].inputs != digest
+    ]
+    parts = {key: part for key, part in before.parts.items() if key in inputs}
+    columns = before.columns
+    for done, key in enumerate(stale, 1):
+        part, columns = _make_part(snapshot, table, inputs[key], digests[key], settings)
+        parts[key] = part
+        on_part(done, len(stale))
+    ordered = dict(sorted(parts.items()))
+    state = OwnState(snapshot.number, columns, ordered)
+    write_own_state(lake_dir, table.name, state)
+    kept = {part.path for part in parts.values()}
+    begin_grace(lake_dir, [part.path for part in before.parts.values() if part.path not in kept])
+    return state
+
+
+def _cut(snapshot: Snapshot, table: OwnTable) -> dict[str, list[DataFile]]:
+    """Return the files that each file of a table follows from, by day or by place."""
+    found: dict[str, list[DataFile]] = {}
+    for name in list_tables(table.sql):
+        if name in snapshot.damaged:
+            raise snapshot.damaged[name]
+        for file in snapshot.files[name]:
+            place = read_place(file.path)
+            found.setdefault(place.day if table.per == "day" else place.name, []).append(file)
+    return found
+
+
+def _digest(table: OwnTable, files: list[DataFile]) -> str:
+    """Return the digest of all that the rows of a file follow from."""
+    text = "\n".join([str(SCHEMA_VERSION), table.sql, *sorted(file.path for file in files)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _make_part(
+    snapshot: Snapshot,
+    table: OwnTable,
+    files: list[DataFile],
+    inputs: str,
+    settings: LakeSettings,
+) -> tuple[OwnPart, tuple[OwnColumn, ...]]:
+    """Ask the statement of some files alone, and write its rows."""
+    state = msgspec.structs.replace(snapshot.state, files=tuple(files))
+    alone = Snapshot(snapshot.lake_dir, state)
+    day = read_place(files[0].path).day
+    folder = snapshot.lake_dir / OWN_FOLDER / table.name / f"day={day}"
+    make_folder(folder)
+    read = list_tables(table.sql)
+    with (
+        closing(connect(alone, settings, tables=read, statement=table.sql)) as connection,
+        _stopping(connection),
+        naming_the_fault(alone),
+        open_temporary(folder, "file") as (stream, temporary),
+    ):
+        batches = ask(connection, alone, table.sql)
+        columns = _describe(connection, table.sql)
+        rows = 0
+        with pq.ParquetWriter(stream, batches.schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        stream.flush()
+        stream.seek(0)
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        size = stream.tell()
+        path = folder / f"{inputs[:16]}-{digest[:16]}.parquet"
+        temporary.rename(path)
+    sync_folder(folder)
+    relative = path.relative_to(snapshot.lake_dir).as_posix()
+    return OwnPart(day, inputs, relative, rows, size, digest), columns
+
+
+def _describe(connection: duckdb.DuckDBPyConnection, statement: str) -> tuple[OwnColumn, ...]:
+    """Return the columns of a statement.
+
+    Raises:
+        QueryError: two have the same name.
+    """
+    relation = connection.sql(statement)
+    names = [name.lower() for name in relation.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise QueryError(f"a table needs a name of its own for every column: {', '.join(twice)}")
+    types = map(str, relation.types)
+    return tuple(map(OwnColumn, relation.columns, types))
+
+
+@contextmanager
+def _stopping(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Interrupt a statement that takes too long."""
+    timer = threading.Timer(PART_S, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _sweep(lake_dir: Path, name: str, state: OwnState, grace_s: int) -> None:
+    """Remove files that the table has not had for some time."""
+    live = {lake_dir / part.path for part in state.parts.values()}
+    oldest_s = time.time() - grace_s
+    folder = lake_dir / OWN_FOLDER / name
+    for path in [*folder.glob("day=*/*.parquet"), *folder.glob("day=*/.tmp-*")]:
+        if path not in live and path.stat().st_mtime <= oldest_s:
+            path.unlink()
