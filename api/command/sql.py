@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from tonlake.api.python.history import NAME, add_history
+from tonlake.api.python.source import Source
+from tonlake.api.settings import Settings
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.body.signature import MAX_CHARACTERS
 from tonlake.ingest.errors import SignatureInvalid
@@ -93,6 +96,9 @@ def sql_command(
             unfinished(output) if output else nullcontext() as path,
         ):
             misfits = add_tables(connection, tables)
+            if NAME in query.lower():
+                source = Source(place, read_settings(Settings))
+                add_history(connection, source.open(opened.number))
             write_answer(opened, ask(connection, opened, query), output_format, path)
     for warning in misfits.warnings():
         click.echo(warning, err=True)

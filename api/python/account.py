@@ -17,6 +17,7 @@ from tonlake.api.chain.place import MASTERCHAIN_SHARD, name_ranges
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered
 from tonlake.api.explorer.words.form import NANO_DIGITS
 from tonlake.api.explorer.words.sentence import Names
+from tonlake.api.python.history import read_history
 from tonlake.api.python.method import MethodResult, read_argument
 from tonlake.api.python.result import Result
 from tonlake.api.text.address import Address, WrittenAddress, parse_address
@@ -28,6 +29,8 @@ from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from tonlake.api.python.source import Opened
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import Metadata
@@ -171,6 +174,19 @@ class Account:
             call = self._opened.call()
             ended = run_on_state(call, find_state(call, self._params(seqno)), stack)
         return MethodResult(ended.exit_code, ended.gas_used, list(ended.stack), call.test_only)
+
+    def history(
+        self,
+        method: str | int,
+        *,
+        every: timedelta | str = "1 hour",
+        first: datetime | str | None = None,
+        last: datetime | str | None = None,
+    ) -> Result:
+        """Return how a get-method without arguments ended over time, as ``get_method_history``."""
+        with self._opened.source.naming_faults():
+            found = read_history(self._opened, [self._address], method, every, first, last)
+        return self._show(found)
 
     def _params(self, seqno: int | None) -> AccountParams:
         params = AccountParams(address=WrittenAddress(self._address, friendly=False), seqno=seqno)

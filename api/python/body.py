@@ -6,6 +6,7 @@ import warnings
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from tonlake.api.python.history import NAME, add_history
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.body_table import add_tables
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def ask_bodies(
     opened: Opened, statement: str, parameters: Mapping[str, object], signatures: Iterable[str]
 ) -> pa.Table:
-    """Answer a statement that also has the tables of signatures.
+    """Answer a statement with tables of signatures, own tables, or get-methods over time.
 
     Raises:
         SignatureInvalid: a signature cannot be read.
@@ -30,6 +31,8 @@ def ask_bodies(
     tables = read_tables(signatures)
     with closing(opened.connect(statement)) as connection, naming_the_fault(opened.snapshot):
         misfits = add_tables(connection, tables)
+        if NAME in statement.lower():
+            add_history(connection, opened)
         found = ask(connection, opened.snapshot, statement, parameters).read_all()
     for warning in misfits.warnings():
         warnings.warn(warning, stacklevel=3)

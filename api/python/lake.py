@@ -14,6 +14,7 @@ from tonlake.api.errors import RequestInvalid
 from tonlake.api.python.account import Account, find_address
 from tonlake.api.python.body import ask_bodies
 from tonlake.api.python.frame import scan_table
+from tonlake.api.python.history import NAME, read_history
 from tonlake.api.python.result import Result
 from tonlake.api.python.scan import scan_batches
 from tonlake.api.python.source import Opened, Source
@@ -30,6 +31,7 @@ from tonlake.queries.parameter import read_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime, timedelta
 
     import polars as pl
 
@@ -82,7 +84,7 @@ class Lake:
         """
         signatures = [signature] if isinstance(signature, str) else signature
         with self._opened.source.naming_faults():
-            if signatures or self._opened.has_own_table(statement):
+            if signatures or NAME in statement.lower() or self._opened.has_own_table(statement):
                 return self._show(ask_bodies(self._opened, statement, parameters, signatures))
             return self._show(self._opened.reader().ask(statement, parameters))
 
@@ -138,6 +140,31 @@ class Lake:
         """
         with self._opened.source.naming_faults():
             return Account(self._opened, find_address(self._opened, name))
+
+    def get_method_history(
+        self,
+        accounts: Sequence[str],
+        method: str | int,
+        *,
+        every: timedelta | str = "1 hour",
+        first: datetime | str | None = None,
+        last: datetime | str | None = None,
+    ) -> Result:
+        """Return how a get-method without arguments ended on accounts over time.
+
+        A row for each account and moment: ``account``, ``time``, ``mc_seqno``, ``exit_code``,
+        ``stack`` (JSON as in API v3) and ``error``. Moments are UTC, from ``first`` to ``last``, by
+        default of all blocks of the lake. It runs once for each code and data of an account.
+
+        Raises:
+            AddressInvalid, AnswerNotFound: as ``account``.
+            RequestInvalid: there are too many moments.
+            TvmMissing: there is no TVM here.
+        """
+        with self._opened.source.naming_faults():
+            addresses = [find_address(self._opened, name) for name in accounts]
+            found = read_history(self._opened, addresses, method, every, first, last)
+        return self._show(found)
 
     def trace(self, any_hash: str | bytes) -> Trace:
         """Return the trace of a transaction or message, by its hash: bytes, hex or base64.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "indexer.md"
-STATEMENT = re.search(r"<<'SQL'\n(.*?)SQL\n", PAGE.read_text(), re.DOTALL)
+STATEMENT = re.search(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
 PATH = "/api/tables/holder_balances"
 HOLDERS = """
     select owner, arg_max(balance, day) as balance

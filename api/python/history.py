@@ -1,0 +1,177 @@
+"""Get-methods over time: one account or many, evaluated on their past states."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling
+
+from tonlake.api.chain.account import find_state
+from tonlake.api.chain.arguments import AccountParams
+from tonlake.api.chain.get_method import run_on_state
+from tonlake.api.errors import ApiError, RequestInvalid
+from tonlake.api.text.address import WrittenAddress, parse_address
+from tonlake.api.text.stack import encode_v3
+from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.ingest.errors import TvmError, TvmMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime, timedelta
+
+    from duckdb import DuckDBPyConnection
+
+    from tonlake.api.python.source import Opened
+    from tonlake.api.request.call import Call
+    from tonlake.api.text.address import Address
+
+NAME = "get_method_history"
+MOST_POINTS = 1_000_000
+"""Most accounts times moments of one question."""
+
+HISTORY = pa.schema(
+    [
+        ("account", pa.string()),
+        ("time", pa.timestamp("us")),
+        ("mc_seqno", pa.int64()),
+        ("exit_code", pa.int32()),
+        ("stack", pa.string()),
+        ("error", pa.string()),
+    ]
+)
+_MOMENTS = """
+    select moments.time, masters.seqno
+    from (
+        select unnest(range(first, last + interval 1 microsecond, $every::interval)) as time
+        from (
+            select
+                coalesce($first::timestamp, min(make_timestamp(gen_utime * 1000000))) as first,
+                coalesce($last::timestamp, max(make_timestamp(gen_utime * 1000000))) as last
+            from blocks
+            where workchain = -1
+        )
+    ) as moments
+    asof join (
+        select seqno, make_timestamp(gen_utime * 1000000) as time
+        from blocks
+        where workchain = -1
+    ) as masters
+        on moments.time >= masters.time
+    order by moments.time
+"""
+_MACRO = """
+    create or replace temp macro get_method_history(
+        accounts, method, every := interval 1 hour, since := null, until := null
+    ) as table
+    select unnest(
+        run_get_method_history(
+            regexp_extract_all(accounts::varchar, '[-\\w.:+/=]+'),
+            method::varchar, every::varchar, since::varchar, until::varchar
+        ),
+        recursive := true
+    )
+"""
+_RETURNED = """
+    struct(
+        account varchar, "time" timestamp, mc_seqno bigint, exit_code integer, stack varchar,
+        error varchar
+    )[]
+"""
+_ARGUMENTS = ["VARCHAR[]", "VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"]
+_Ended = tuple[int | None, str | None, str | None]
+
+
+def read_history(
+    opened: Opened,
+    accounts: Sequence[Address],
+    method: str | int,
+    every: timedelta | str,
+    first: datetime | str | None,
+    last: datetime | str | None,
+) -> pa.Table:
+    """Return how a get-method without arguments ended on each account at each moment.
+
+    Moments are ``first``, then ``every`` so much later up to ``last``; by default from the lake's
+    first block to its last. A state is that after the last masterchain block of a moment. The
+    method runs once for each code and data, on the first state that has them, and the accounts
+    are worked off in parallel. ``stack`` is JSON as API v3 writes it; ``error`` says why a row has
+    none, such as a state that the lake does not know.
+
+    Raises:
+        RequestInvalid: there are too many moments.
+        TvmMissing: there is no TVM here.
+    """
+    found = opened.reader().ask(_MOMENTS, {"every": str(every), "first": first, "last": last})
+    moments = list(zip(*(found[name].to_pylist() for name in ("time", "seqno")), strict=True))
+    if len(moments) * len(accounts) > MOST_POINTS:
+        raise RequestInvalid(
+            f"{len(moments):,} moments of {len(accounts):,} accounts are more than "
+            f"{MOST_POINTS:,}: ask for fewer with every, first and last"
+        )
+    number = method if isinstance(method, int) else method_id(method)
+    runner = _Runner(opened, number)
+    with ThreadPoolExecutor(opened.source.settings.tvm.workers) as pool:
+        seqnos = [seqno for _time, seqno in moments]
+        ends = list(pool.map(lambda account: runner.run(account, seqnos), accounts))
+    rows = [
+        (str(account), time, seqno, *ended)
+        for account, of_account in zip(accounts, ends, strict=True)
+        for (time, seqno), ended in zip(moments, of_account, strict=True)
+    ]
+    columns = zip(*rows, strict=True) if rows else [[] for _name in HISTORY.names]
+    arrays = [pa.array(list(c), f.type) for c, f in zip(columns, HISTORY, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=HISTORY)
+
+
+class _Runner:
+    """Runs one method; for all threads."""
+
+    def __init__(self, opened: Opened, method: int) -> None:
+        self._opened, self._method = opened, method
+        self._known: dict[tuple[Address, bytes | None, bytes | None], _Ended] = {}
+
+    def run(self, account: Address, seqnos: Iterable[int]) -> list[_Ended]:
+        """Return how the method ended on an account after each of these blocks."""
+        call: Call = self._opened.call()
+        return [self._run_once(call, account, seqno) for seqno in seqnos]
+
+    def _run_once(self, call: Call, account: Address, seqno: int) -> _Ended:
+        params = AccountParams(address=WrittenAddress(account, friendly=False), seqno=seqno)
+        try:
+            state = find_state(call, params)
+            key = (account, state.code_hash, state.data_hash)
+            if key not in self._known:
+                ended = run_on_state(call, state, (self._method,))
+                values = [encode_v3(value) for value in ended.stack]
+                stack = msgspec.json.encode(values).decode() if state.code_hash else None
+                self._known[key] = (ended.exit_code, stack, None)
+            return self._known[key]
+        except TvmMissing:
+            raise
+        except (ApiError, TvmError) as error:
+            return None, None, str(error)
+
+
+def add_history(connection: DuckDBPyConnection, opened: Opened) -> None:
+    """Make the table function ``get_method_history`` on a connection of a person's own process."""
+
+    def run(
+        accounts: list[str], method: str, every: str, since: str | None, until: str | None
+    ) -> list[dict[str, Any]]:
+        addresses = [parse_address(text) for text in accounts]
+        found = read_history(opened, addresses, method, every, since, until)
+        rows: list[dict[str, Any]] = found.to_pylist()
+        return rows
+
+    connection.create_function(
+        "run_get_method_history",
+        run,
+        _ARGUMENTS,
+        _RETURNED,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,
+    )
+    connection.execute(_MACRO)

@@ -1,0 +1,75 @@
+"""Get-methods over time against single runs on the same states."""
+
+from __future__ import annotations
+
+import json
+from unittest import mock
+
+import pytest
+
+import tonlake
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.python import history
+from tonlake.api.text.stack import encode_v3
+
+pytestmark = pytest.mark.usefixtures("tvm")
+MASTERS = "select distinct ton_address(workchain, account) from jetton_masters order by all"
+
+
+@pytest.fixture(scope="module")
+def masters(lake: tonlake.Lake) -> list[str]:
+    return [name for (name,) in lake.sql(MASTERS).fetchall()]
+
+
+def test_every_row_is_what_a_run_on_that_state_gives(
+    lake: tonlake.Lake, masters: list[str]
+) -> None:
+    found = lake.get_method_history(masters, "get_jetton_data", every="2 minutes")
+    rows = found.arrow().to_pylist()
+    assert {row["account"] for row in rows} == set(masters)
+    assert {row["exit_code"] for row in rows} == {0, -13}
+    for row in rows:
+        account = lake.account(row["account"])
+        state = account.state(row["mc_seqno"])
+        assert state.time.replace(tzinfo=None) <= row["time"]
+        ended = account.run("get_jetton_data", seqno=row["mc_seqno"])
+        assert ended.exit_code == row["exit_code"]
+        if state.code_hash is None:
+            assert row["stack"] is None
+        else:
+            assert json.loads(row["stack"]) == [encode_v3(value) for value in ended.stack]
+    seqnos = [row["mc_seqno"] for row in rows if row["account"] == masters[0]]
+    assert seqnos == sorted(seqnos)
+    assert seqnos[0] == 1
+
+
+def test_in_sql_and_of_one_account(lake: tonlake.Lake, masters: list[str]) -> None:
+    asked = "from get_method_history($accounts, 'get_jetton_data', every := interval 2 minute)"
+    by_sql = lake.sql(f"{asked} order by account, time", accounts=masters)
+    whole = lake.get_method_history(masters, "get_jetton_data", every="2 minutes")
+    assert by_sql.fetchall() == sorted(whole.fetchall())
+    one = lake.account(masters[0]).history("get_jetton_data", every="2 minutes")
+    single = lake.sql(asked, accounts=masters[0])
+    assert single.fetchall() == one.fetchall() == whole.fetchall()[: len(one)]
+
+
+def test_a_state_runs_once(lake: tonlake.Lake, masters: list[str]) -> None:
+    with mock.patch.object(history, "run_on_state", wraps=history.run_on_state) as run:
+        found = lake.account(masters[0]).history("get_jetton_data", every="1 second")
+    assert len(found) > 100
+    account = lake.account(masters[0])
+    seqnos = set(found.arrow()["mc_seqno"].to_pylist())
+    states = {(state.code_hash, state.data_hash) for state in map(account.state, sorted(seqnos))}
+    assert run.call_count == len(states)
+
+
+def test_bounds(lake: tonlake.Lake, masters: list[str]) -> None:
+    before = lake.account(masters[0]).history(
+        "get_jetton_data", first="2001-01-01", last="2001-02-01"
+    )
+    assert len(before) == 0
+    with (
+        mock.patch.object(history, "MOST_POINTS", 10),
+        pytest.raises(RequestInvalid, match="are more than 10"),
+    ):
+        lake.get_method_history(masters, "get_jetton_data", every="1 second")
