@@ -34,7 +34,7 @@ MODULES = {
     "schema": "tonlake.lake.command.cli",
     "serve": "tonlake.api.command.serve",
     "spark": "tonlake.api.command.spark",
-    "sql": "tonlake.api.command.sql",
+    "sql": "tonlake.api.python.command",
     "status": "tonlake.lake.command.cli",
     "table": "tonlake.lake.command.own",
     "upgrade": "tonlake.ingest.command.rebuild",

@@ -80,7 +80,7 @@ _RETURNED = """
         error varchar
     )[]
 """
-_ARGUMENTS = ["VARCHAR[]", "VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"]
+_ARGUMENTS: list[Any] = ["VARCHAR[]", "VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR"]
 _Ended = tuple[int | None, str | None, str | None]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,9 +22,6 @@ from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
 from tonlake.lake.settings import LakeSections
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import IO
-
     from tonlake.lake.log.own import OwnState, Per
 
 EXAMPLES = """
@@ -44,7 +42,7 @@ def table_group() -> None:
 
 @table_group.command("add", epilog=EXAMPLES)
 @click.argument("name")
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--per",
     type=click.Choice(["day", "commit"]),
@@ -52,11 +50,12 @@ def table_group() -> None:
     help="Whether the statement is asked of the rows of each UTC day, or of each commit.",
 )
 @lake_option
-def add_command(*, name: str, file: IO[str], per: Per, lake_dir: Path) -> None:
-    """Add a table with the rows of the statement in FILE (-: stdin), and fill it."""
+def add_command(*, name: str, file: Path, per: Per, lake_dir: Path) -> None:
+    """Add a table with the rows of the statement in FILE, and fill it."""
     with failing_cleanly(), show_progress("files") as show:
         settings = read_settings(LakeSections).lake
-        state = add_table(lake_dir, OwnTable(name, file.read(), per), settings, show)
+        statement = file.read_text(encoding="utf-8", errors="replace")
+        state = add_table(lake_dir, OwnTable(name, statement, per), settings, show)
     click.echo(_describe(name, state))
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
 
-import tonlake
+from tonlake.api.chain.get_method import run_on_state
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python import history
 from tonlake.api.text.stack import encode_v3
+
+if TYPE_CHECKING:
+    import tonlake
 
 pytestmark = pytest.mark.usefixtures("tvm")
 MASTERS = "select distinct ton_address(workchain, account) from jetton_masters order by all"
@@ -54,7 +58,7 @@ def test_in_sql_and_of_one_account(lake: tonlake.Lake, masters: list[str]) -> No
 
 
 def test_a_state_runs_once(lake: tonlake.Lake, masters: list[str]) -> None:
-    with mock.patch.object(history, "run_on_state", wraps=history.run_on_state) as run:
+    with mock.patch.object(history, "run_on_state", wraps=run_on_state) as run:
         found = lake.account(masters[0]).history("get_jetton_data", every="1 second")
     assert len(found) > 100
     account = lake.account(masters[0])

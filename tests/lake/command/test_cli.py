@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.lake.rows import commit_rows, file_bytes
-from tonlake.api.command import sql
 from tonlake.api.command.loading import NAMES, compose_settings
+from tonlake.api.python import command as sql
 from tonlake.lake.command import cli
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES

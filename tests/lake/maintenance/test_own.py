@@ -94,7 +94,7 @@ def rebuild_bodies(lake: Path, last: int) -> None:
     assert commit_derived(lake, SETTINGS, derive) is not None
 
 
-@pytest.mark.parametrize("commits", [40, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("commits", [24, pytest.param(200, marks=pytest.mark.long)])
 def test_after_commits_undos_merges_and_a_rebuild(tmp_path: Path, commits: int) -> None:
     lake, at = tmp_path / "lake", 1
     commit(lake, at, 0)
