@@ -1,8 +1,9 @@
 """Loads the named queries: one statement a file, its header declares what it takes and gives.
 
 A file begins with comment lines: what the query answers; one line for each parameter,
-``-- $name type [= default]  meaning``; and ``-- returns: columns``. The statement follows. The
-loader refuses a file whose header and statement disagree, so the header can be trusted.
+``-- $name type [= default]  meaning``; for a question that people ask,
+``-- chart: kind x=column y=columns [by=column]``; and ``-- returns: columns``. The statement follows.
+The loader refuses a file whose header and statement disagree, so the header can be trusted.
 """
 
 from __future__ import annotations
@@ -25,14 +26,23 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 TYPES = frozenset(
-    {"boolean", "integer", "bigint", "text", "blob", "integer[]", "bigint[]", "text[]", "blob[]"}
+    {
+        *("boolean", "integer", "bigint", "text", "blob", "address", "date", "timestamp"),
+        *("integer[]", "bigint[]", "text[]", "blob[]"),
+    }
 )
+"""Types of parameters; an address is text in raw or friendly form."""
+
 REQUIRED = msgspec.UNSET
 _PARAMETER = re.compile(
     r"^-- \$(?P<name>[a-z][a-z0-9_]*) +(?P<type>[a-z]+(?:\[\])?)"
     r"(?: += (?P<default>null|true|false|-?[0-9]+))?(?: +(?P<doc>[^ =].*))?$"
 )
 _RETURNS = "-- returns:"
+_CHART_START = "-- chart:"
+_CHART = re.compile(
+    r"-- chart: (?P<kind>line|bar) x=(?P<x>\w+) y=(?P<y>\w+(?:,\w+)*)(?: by=(?P<by>\w+))?"
+)
 _DEFAULTS: dict[str, Any] = {"null": None, "true": True, "false": False}
 
 
@@ -43,6 +53,18 @@ class Parameter(msgspec.Struct, frozen=True):
     type: str
     default: Any
     doc: str
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """How to draw the rows: ``kind`` is line or bar, the others are columns.
+
+    ``y`` has one series each; with ``by``, the first of them has a series for each value of it.
+    """
+
+    kind: str
+    x: str
+    y: tuple[str, ...]
+    by: str | None = None
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -57,6 +79,7 @@ class Query(msgspec.Struct, frozen=True):
     defaults: Mapping[str, Any]
     doc: str
     returns: str
+    chart: Chart | None = None
 
 
 @cache
@@ -103,7 +126,13 @@ def parse_query(name: str, text: str) -> Query:
     _check_statement(name, text, frozenset(parameters))
     defaults = {key: item.default for key, item in parameters.items()}
     return Query(
-        name=name, sql=text, parameters=parameters, defaults=defaults, doc=doc, returns=returns
+        name=name,
+        sql=text,
+        parameters=parameters,
+        defaults=defaults,
+        doc=doc,
+        returns=returns,
+        chart=_read_chart(name, header),
     )
 
 
@@ -148,8 +177,19 @@ def _read_default(match: re.Match[str]) -> object:
 
 def _read_purpose(header: list[str]) -> str:
     """Return what stands above the parameters."""
-    lines = takewhile(lambda line: not line.startswith(("-- $", _RETURNS)), header)
+    ends = ("-- $", _CHART_START, _RETURNS)
+    lines = takewhile(lambda line: not line.startswith(ends), header)
     return " ".join(line[2:].strip() for line in lines).strip()
+
+
+def _read_chart(name: str, header: list[str]) -> Chart | None:
+    for line in header:
+        if line.startswith(_CHART_START):
+            match = _CHART.fullmatch(line)
+            if match is None:
+                raise QueryMalformed(f"queries/{name}.sql: unreadable chart line: {line}")
+            return Chart(match["kind"], match["x"], tuple(match["y"].split(",")), match["by"])
+    return None
 
 
 def _read_returns(header: list[str]) -> str:

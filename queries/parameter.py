@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+from tonlake.lake.account import normalize_address
 from tonlake.queries.errors import ParameterMismatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tonlake.queries.loader import Parameter, Query
 
 _WORDS = {"true": True, "false": False}
+_READERS: dict[str, Callable[[str], object]] = {
+    "boolean": _WORDS.__getitem__,
+    "blob": bytes.fromhex,
+    "text": str,
+    "date": date.fromisoformat,
+    "address": normalize_address,
+}
+"""What reads a value of each type; all others are integers."""
 
 
 def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, object]:
     """Return the values of parameters; ``null`` is NULL, bytes are hex, lists have commas.
+
+    A timestamp without a zone is UTC.
 
     Raises:
         ParameterMismatch: the query has no such parameter, or it is of another type.
@@ -72,8 +84,7 @@ def _read(parameter: Parameter, text: str) -> object:
 
 
 def _read_one(kind: str, text: str) -> object:
-    if kind == "boolean":
-        return _WORDS[text]
-    if kind == "blob":
-        return bytes.fromhex(text)
-    return text if kind == "text" else int(text)
+    if kind == "timestamp":
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    return _READERS.get(kind, int)(text)

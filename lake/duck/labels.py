@@ -6,11 +6,8 @@ whose labels replace those of the same address.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import csv
 import json
-import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tonlake.lake.account import normalize_address
 from tonlake.lake.duck.statement import fill_statement, join_scripts
 from tonlake.lake.errors import LabelsInvalid
 
@@ -28,10 +26,6 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 COLUMNS = ("address", "label", "category", "source")
-
-_RAW = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{64})")
-_URL_SAFE = str.maketrans("-_", "+/")
-_FRIENDLY = re.compile(r"[-_+/0-9A-Za-z]{48}")
 
 _LABELS = """\
 create or replace table labels as
@@ -123,16 +117,12 @@ def _index(rows: Iterable[Mapping[str, str | None]], path: str) -> dict[str, Lab
 
 
 def _read_address(text: str, place: str) -> str:
-    """Return an address in raw form, as the lake writes it.
+    """Return an address in raw form.
 
     Raises:
         LabelsInvalid: it is none, or its checksum is wrong.
     """
-    raw = _RAW.fullmatch(text)
-    if raw is not None:
-        return f"{int(raw[1])}:{raw[2].upper()}"
-    shaped = _FRIENDLY.fullmatch(text) is not None
-    data = base64.b64decode(text.translate(_URL_SAFE)) if shaped else b""
-    if not data or binascii.crc_hqx(data, 0):
-        raise LabelsInvalid(place, f"{text!r} is no address, or its checksum is wrong")
-    return f"{int.from_bytes(data[1:2], 'big', signed=True)}:{data[2:34].hex().upper()}"
+    try:
+        return normalize_address(text)
+    except ValueError as error:
+        raise LabelsInvalid(place, str(error)) from error

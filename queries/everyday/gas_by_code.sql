@@ -1,0 +1,37 @@
+-- Contract codes that use most gas.
+--
+-- By the code of the account's newest state: a transaction does not name its code.
+--
+-- $first date    = null  first UTC day; null: of the lake
+-- $last  date    = null  last UTC day; null: of the lake
+-- $limit integer = 50    maximum number of rows
+--
+-- chart: bar x=code_hash y=gas_used
+-- returns: code_hash, interfaces, accounts, transactions, gas_used, fees; most gas first; fees in TON
+with used as (
+    select
+        workchain,
+        account,
+        count(*) as transactions,
+        sum(compute_gas_used) as gas_used,
+        sum(total_fees) as fees
+    from transactions
+    where in_range(time::date, $first, $last)
+    group by workchain, account
+)
+
+select
+    code_hash,
+    any_value(interfaces) as interfaces,
+    count(*) as accounts,
+    sum(transactions)::bigint as transactions,
+    sum(gas_used)::bigint as gas_used,
+    ton_scaled(sum(fees), 9) as fees
+from used
+join v_accounts using (workchain, account)
+where code_hash is not null
+group by code_hash
+order by
+    gas_used desc nulls last,
+    code_hash
+limit $limit

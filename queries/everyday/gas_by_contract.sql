@@ -1,0 +1,22 @@
+-- Contracts that use most gas.
+--
+-- $first date    = null  first UTC day; null: of the lake
+-- $last  date    = null  last UTC day; null: of the lake
+-- $limit integer = 50    maximum number of rows
+--
+-- chart: bar x=address y=gas_used
+-- returns: address, label, transactions, failed, gas_used, fees; most gas first; fees in TON
+select
+    address,
+    label,
+    count(*) as transactions,
+    count(*) filter (where not success) as failed,
+    sum(gas_used)::bigint as gas_used,
+    sum(fee) as fees
+from v_transactions
+where in_range(time::date, $first, $last)
+group by address, label
+order by
+    gas_used desc nulls last,
+    address
+limit $limit

@@ -1,0 +1,46 @@
+-- Wallets that came back: by the day of their first message from outside in the lake.
+--
+-- $first date    = null  first UTC day; null: of the lake
+-- $last  date    = null  last UTC day; null: of the lake
+-- $days  integer = 30    days after the first one, at most
+--
+-- chart: line x=day_number y=share by=first_day
+-- returns: first_day, day_number (0: the first day), wallets, share of the wallets of that first day
+with days as (
+    select distinct
+        destination_workchain as workchain,
+        destination as account,
+        ton_time(now)::date as date
+    from messages
+    where
+        direction = 'in'
+        and kind = 'ext_in'
+        and in_range(ton_time(now)::date, $first, $last)
+),
+
+aged as (
+    select
+        date,
+        min(date) over (partition by workchain, account) as first_day
+    from days
+),
+
+counted as (
+    select
+        first_day,
+        date - first_day as day_number,
+        count(*) as wallets
+    from aged
+    group by first_day, day_number
+)
+
+select
+    first_day,
+    day_number,
+    wallets,
+    wallets / first_value(wallets) over (partition by first_day order by day_number) as share
+from counted
+where day_number <= $days
+order by
+    first_day,
+    day_number
