@@ -45,11 +45,12 @@ Examples:
 \b
   tonlake query --list
   tonlake query --list jetton_wallets
-  tonlake query accounts_by_balance --lake mainnet.lake -p limit=10
+  tonlake query holders --lake mainnet.lake -p jetton=EQ... -p at=2026-11-21
   tonlake query v3/blocks --lake s3://bucket/mainnet -p workchain=-1 -p limit=5 --format csv
 
-The part of a name behind the last slash is enough where it is the only one. Bytes are written as
-hex, lists with commas; a missing list filters nothing.
+The queries below everyday/ are for people, the others are those of the API. The part of a name
+behind the last slash is enough where it is the only one. Bytes are written as hex, lists with
+commas; a missing list filters nothing.
 """
 
 
@@ -78,7 +79,7 @@ def query_command(
     output: Path | None,
     snapshot: int | None,
 ) -> None:
-    """Answer one of the named queries of queries/, which the API asks, too."""
+    """Answer one of the named queries of queries/: everyday questions, and those of the API."""
     if listing:
         with _refusing_questions():
             queries = [find_query(name)] if name else list(load_queries().values())
@@ -117,6 +118,7 @@ def _print_queries(queries: list[Query], *, as_json: bool) -> None:
                 "doc": query.doc,
                 "parameters": [_describe(each) for each in query.parameters.values()],
                 "returns": query.returns,
+                "chart": query.chart,
             }
             for query in queries
         ]

@@ -1,9 +1,9 @@
 """Loads the named queries: one statement a file, its header declares what it takes and gives.
 
 A file begins with comment lines: what the query answers; one line for each parameter,
-``-- $name type [= default]  meaning``; for a question that people ask,
-``-- chart: kind x=column y=columns [by=column]``; and ``-- returns: columns``. The statement follows.
-The loader refuses a file whose header and statement disagree, so the header can be trusted.
+``-- $name type [= default]  meaning``; for a question that people ask, ``-- chart: kind x=column
+y=columns [by=column]``; and ``-- returns: columns``. The statement follows. The loader refuses a
+file whose header and statement disagree, so the header can be trusted.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ TYPES = frozenset(
 """Types of parameters; an address is text in raw or friendly form."""
 
 REQUIRED = msgspec.UNSET
+EVERYDAY = "everyday/"
+"""Folder of the questions that people ask; none of them has a required parameter."""
+
 _PARAMETER = re.compile(
     r"^-- \$(?P<name>[a-z][a-z0-9_]*) +(?P<type>[a-z]+(?:\[\])?)"
     r"(?: += (?P<default>null|true|false|-?[0-9]+))?(?: +(?P<doc>[^ =].*))?$"
@@ -80,6 +83,11 @@ class Query(msgspec.Struct, frozen=True):
     doc: str
     returns: str
     chart: Chart | None = None
+
+    @property
+    def is_everyday(self) -> bool:
+        """Whether people ask it, and not the API: it reads views for people, in DuckDB alone."""
+        return self.name.startswith(EVERYDAY)
 
 
 @cache
@@ -179,7 +187,7 @@ def _read_purpose(header: list[str]) -> str:
     """Return what stands above the parameters."""
     ends = ("-- $", _CHART_START, _RETURNS)
     lines = takewhile(lambda line: not line.startswith(ends), header)
-    return " ".join(line[2:].strip() for line in lines).strip()
+    return " ".join(filter(None, (line[2:].strip() for line in lines)))
 
 
 def _read_chart(name: str, header: list[str]) -> Chart | None:

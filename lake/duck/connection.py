@@ -103,7 +103,7 @@ _STATEMENTS_KEPT = 1024
 
 def read_macros() -> str:
     """Return the statements that create every macro."""
-    return join_scripts([read_sql("macros"), read_sql("query_macros")])
+    return join_scripts([read_sql(name) for name in ("macros", "query_macros", "view_macros")])
 
 
 @cache

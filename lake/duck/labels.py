@@ -1,7 +1,7 @@
 """Labels of well-known accounts, and the stablecoins that give TON a price, as tables for views.
 
 The labels that ship are in ``labels.csv``; ``[lake] labels`` names a CSV or Parquet file with more,
-whose labels replace those of the same address.
+whose labels replace those of the same address. ``code_labels.csv`` has labels of contract codes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from tonlake.lake.duck.statement import fill_statement, join_scripts
 from tonlake.lake.errors import LabelsInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tonlake.lake.settings import LakeSettings
 
 COLUMNS = ("address", "label", "category", "source")
+_CODE_COLUMNS = ("code", *COLUMNS[1:])
 
 _LABELS = """\
 create or replace table labels as
@@ -33,6 +34,15 @@ select
     item[1] as address,
     ton_raw_workchain(item[1]) as workchain,
     ton_raw_account(item[1]) as account,
+    item[2] as label,
+    item[3] as category,
+    item[4] as source
+from (select unnest(from_json({rows}, '[["VARCHAR"]]')) as item);
+"""
+_CODE_LABELS = """\
+create or replace table code_labels as
+select
+    item[1] as code,
     item[2] as label,
     item[3] as category,
     item[4] as source
@@ -59,7 +69,9 @@ class Label(NamedTuple):
 
 
 def render_labels(settings: LakeSettings) -> str:
-    """Return the script that makes the tables ``labels`` and ``stablecoins``; macros come before.
+    """Return the script that makes ``labels``, ``code_labels`` and ``stablecoins``.
+
+    It needs the macros.
 
     Raises:
         LabelsInvalid: the file of labels or an address in it or in the settings cannot be read.
@@ -68,14 +80,28 @@ def render_labels(settings: LakeSettings) -> str:
     rows = json.dumps([*(_read_shipped() | given).values()], ensure_ascii=False)
     named = [text.strip() for text in settings.stablecoins.split(",") if text.strip()]
     coins = json.dumps(sorted({_read_address(text, "[lake] stablecoins") for text in named}))
-    scripts = [fill_statement(_LABELS, rows=rows), fill_statement(_STABLECOINS, rows=coins)]
-    return join_scripts(scripts)
+    return join_scripts(
+        [
+            fill_statement(_LABELS, rows=rows),
+            fill_statement(_CODE_LABELS, rows=_read_codes()),
+            fill_statement(_STABLECOINS, rows=coins),
+        ]
+    )
 
 
 @cache
 def _read_shipped() -> dict[str, Label]:
-    text = (files("tonlake.lake.duck") / "labels.csv").read_text(encoding="utf-8")
-    return _index(_read_csv(text, "labels.csv"), "labels.csv")
+    return _index(_read_csv(_read_file("labels.csv"), "labels.csv"), "labels.csv")
+
+
+@cache
+def _read_codes() -> str:
+    rows = _read_csv(_read_file("code_labels.csv"), "code_labels.csv", _CODE_COLUMNS)
+    return json.dumps([[row[name] for name in _CODE_COLUMNS] for row in rows])
+
+
+def _read_file(name: str) -> str:
+    return (files("tonlake.lake.duck") / name).read_text(encoding="utf-8")
 
 
 def _read_given(path: Path) -> dict[str, Label]:
@@ -94,11 +120,11 @@ def _read_given(path: Path) -> dict[str, Label]:
     return _index(rows, str(path))
 
 
-def _read_csv(text: str, path: str) -> list[dict[str, str]]:
+def _read_csv(text: str, path: str, columns: Sequence[str] = COLUMNS) -> list[dict[str, str]]:
     reader = csv.DictReader(text.splitlines(keepends=True))
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
     if missing:
-        raise LabelsInvalid(path, f"has no column {missing[0]}; it needs {', '.join(COLUMNS)}")
+        raise LabelsInvalid(path, f"has no column {missing[0]}; it needs {', '.join(columns)}")
     return list(reader)
 
 

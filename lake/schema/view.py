@@ -70,6 +70,18 @@ LABELS = View(
     ),
 )
 
+CODE_LABELS = View(
+    name="code_labels",
+    doc="Labels of contract codes; an account without a label of its own has that of its code.",
+    bases=(),
+    columns=(
+        text("code", "Hash of the code cell in base64, or the name of an interface"),
+        text("label", "What the contract is"),
+        text("category", "Such as dex, staking"),
+        text("source", "Where that is known from"),
+    ),
+)
+
 STABLECOINS = View(
     name="stablecoins",
     doc="Jettons worth one US dollar, from the setting [lake] stablecoins.",
@@ -77,7 +89,7 @@ STABLECOINS = View(
     columns=account("Jetton master"),
 )
 
-REFERENCE_TABLES = (LABELS, STABLECOINS)
+REFERENCE_TABLES = (LABELS, CODE_LABELS, STABLECOINS)
 """Tables that come from settings and not from the lake; every connection has them."""
 
 V_JETTONS = View(
@@ -109,7 +121,8 @@ V_ACCOUNTS = View(
     bases=("latest_account_states", "latest_dns_records", "interfaces"),
     columns=(
         *account("Account"),
-        *(LABEL, text("category", "Category of the label")),
+        text("label", "Label of the account, from labels, or of its code, from code_labels"),
+        text("category", "Category of the label"),
         text("name", "First domain in the alphabet whose wallet record is the account"),
         INTERFACES,
         text("status", "uninit, frozen, active, nonexist"),

@@ -7,29 +7,23 @@
 --
 -- chart: bar x=date y=received by=bridge
 -- returns: date, bridge, kind, symbol, transfers_in, received, transfers_out, sent; newest first
-with moved as (
+with bridges as (
+    select list(address) as known
+    from labels
+    where category = 'bridge'
+),
+
+moved as (
     select
         time,
-        recipient_label as bridge,
+        list_contains(known, recipient) as incoming,
+        if(incoming, recipient_label, sender_label) as bridge,
         kind,
         symbol,
-        amount,
-        true as incoming
+        amount
     from v_transfers
-    join labels
-        on recipient_id = labels.account and recipient_workchain = labels.workchain
-    where category = 'bridge'
-    union all
-    select
-        time,
-        sender_label as bridge,
-        kind,
-        symbol,
-        amount,
-        false as incoming
-    from v_transfers
-    join labels on sender_id = labels.account and sender_workchain = labels.workchain
-    where category = 'bridge'
+    cross join bridges
+    where incoming or list_contains(known, sender)
 )
 
 select

@@ -24,5 +24,6 @@ where
     and ($words is null or contains(lower(comment), lower($words)))
 order by
     time desc,
-    lt desc
+    lt desc,
+    tx_hash
 limit $limit

@@ -1,58 +1,31 @@
 -- Whom an account exchanged most transfers with.
 --
--- $account address = null  account; null: the one with most transactions
+-- $account address = null  account; null: the wallet that took most messages
 -- $limit   integer = 50    maximum number of rows
 --
 -- chart: bar x=address y=transfers_in,transfers_out
 -- returns: address, label, transfers_in, transfers_out, received_ton, sent_ton (value in TON, where
 -- known), last_time; most transfers first
-with asked as (
-    select coalesce($account, busiest) as address
-    from (
-        select ton_address(workchain, account) as busiest
-        from transactions
-        group by workchain, account
-        order by
-            count(*) desc,
-            account
-        limit 1
-    )
-),
-
-keyed as (
+with moved as (
     select
-        ton_workchain(address) as workchain,
-        ton_account(address) as account
-    from asked
-),
-
-moved as (
-    select
-        sender as address,
-        sender_label as label,
-        true as incoming,
+        sender_id = account and sender_workchain = workchain as outgoing,
+        recipient_id = account and recipient_workchain = workchain as incoming,
+        if(outgoing, recipient, sender) as address,
+        if(outgoing, recipient_label, sender_label) as label,
         value_ton,
         time
     from v_transfers
-    join keyed on recipient_id = account and recipient_workchain = workchain
-    union all
-    select
-        recipient as address,
-        recipient_label as label,
-        false as incoming,
-        value_ton,
-        time
-    from v_transfers
-    join keyed on sender_id = account and sender_workchain = workchain
+    cross join account_or_busiest($account, 'messages')
+    where incoming or outgoing
 )
 
 select
     address,
     label,
     count(*) filter (where incoming) as transfers_in,
-    count(*) filter (where not incoming) as transfers_out,
+    count(*) filter (where outgoing) as transfers_out,
     sum(value_ton) filter (where incoming) as received_ton,
-    sum(value_ton) filter (where not incoming) as sent_ton,
+    sum(value_ton) filter (where outgoing) as sent_ton,
     max(time) as last_time
 from moved
 group by address, label

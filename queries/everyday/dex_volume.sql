@@ -8,7 +8,7 @@
 -- $limit integer = 1000  maximum number of rows
 --
 -- chart: bar x=date y=volume_ton by=pool
--- returns: date, dex, pool, pool_label, swaps, traders, volume_ton; newest day and most volume first
+-- returns: date, dex, pool, pool_label, swaps, traders, volume_ton; newest day first
 select
     time::date as date,
     dex,

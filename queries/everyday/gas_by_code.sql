@@ -7,7 +7,7 @@
 -- $limit integer = 50    maximum number of rows
 --
 -- chart: bar x=code_hash y=gas_used
--- returns: code_hash, interfaces, accounts, transactions, gas_used, fees; most gas first; fees in TON
+-- returns: code_hash, interfaces, accounts, transactions, gas_used, fees in TON; most gas first
 with used as (
     select
         workchain,

@@ -25,5 +25,6 @@ where
     )
 order by
     time desc,
-    lt desc
+    lt desc,
+    item
 limit $limit

@@ -5,9 +5,9 @@
 -- $days  integer = 30    days after the first one, at most
 --
 -- chart: line x=day_number y=share by=first_day
--- returns: first_day, day_number (0: the first day), wallets, share of the wallets of that first day
+-- returns: first_day, day_number (0: the first day), wallets, share of those of the first day
 with days as (
-    select distinct
+    select
         destination_workchain as workchain,
         destination as account,
         ton_time(now)::date as date
@@ -16,6 +16,7 @@ with days as (
         direction = 'in'
         and kind = 'ext_in'
         and in_range(ton_time(now)::date, $first, $last)
+    group by all
 ),
 
 aged as (

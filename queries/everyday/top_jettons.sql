@@ -5,8 +5,8 @@
 -- $limit integer = 50    maximum number of rows
 --
 -- chart: bar x=jetton y=transfers
--- returns: jetton, symbol, transfers, senders, recipients, amount, value_ton, holders (at the end of
--- the lake); most transfers first
+-- returns: jetton, symbol, transfers, senders, recipients, amount, value_ton, holders at the
+-- end of the lake; most transfers first
 with moved as (
     select
         jetton,

@@ -1,33 +1,13 @@
 -- What an account received and sent, by asset.
 --
--- $account address = null  account; null: the one with most transactions
+-- $account address = null  account; null: the wallet that took most messages
 -- $first   date    = null  first UTC day; null: of the lake
 -- $last    date    = null  last UTC day; null: of the lake
 --
 -- chart: bar x=symbol y=received,sent
 -- returns: kind, asset, symbol, transfers_in, received, transfers_out, sent, net, first_time,
 -- last_time; most transfers first; amounts in whole units
-with asked as (
-    select coalesce($account, busiest) as address
-    from (
-        select ton_address(workchain, account) as busiest
-        from transactions
-        group by workchain, account
-        order by
-            count(*) desc,
-            account
-        limit 1
-    )
-),
-
-keyed as (
-    select
-        ton_workchain(address) as workchain,
-        ton_account(address) as account
-    from asked
-),
-
-moved as (
+with moved as (
     select
         kind,
         if(kind = 'nft', null, asset) as asset,
@@ -37,13 +17,8 @@ moved as (
         recipient_id = account and recipient_workchain = workchain as incoming,
         sender_id = account and sender_workchain = workchain as outgoing
     from v_transfers
-    cross join keyed
-    where
-        (
-            (recipient_id = account and recipient_workchain = workchain)
-            or (sender_id = account and sender_workchain = workchain)
-        )
-        and in_range(time::date, $first, $last)
+    cross join account_or_busiest($account, 'messages')
+    where (incoming or outgoing) and in_range(time::date, $first, $last)
 )
 
 select

@@ -126,6 +126,8 @@ def _translate(name: str, parameters: dict[str, object]) -> str:
 
 def _print_queries() -> None:
     for name, query in load_queries().items():
+        if query.is_everyday:
+            continue
         parameters = " ".join(query.parameters)
         click.echo(f"{name}: {query.doc}" + (f"\n    {parameters}" if parameters else ""))
 

@@ -80,4 +80,6 @@ def translate(name: str, **parameters: object) -> str:
     query = load_queries().get(name)
     if query is None:
         raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
+    if query.is_everyday:
+        raise QueryUnknown(f"{name} reads views that only DuckDB has: ask it with tonlake query")
     return translate_query(query, bind_parameters(query, parameters))

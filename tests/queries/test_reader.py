@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,6 +29,9 @@ SAMPLES: dict[str, Any] = {
     "bigint": 1,
     "text": "in",
     "blob": bytes(32),
+    "address": "0:" + "00" * 32,
+    "date": date(2026, 11, 21),
+    "timestamp": datetime(2026, 11, 21, 4, 10),  # noqa: DTZ001
     "integer[]": [0],
     "bigint[]": [1],
     "text[]": ["in"],

@@ -3,8 +3,8 @@ select
     ton_address(states.workchain, states.account) as address,
     states.workchain,
     states.account,
-    labels.label,
-    labels.category,
+    coalesce(labels.label, code_label) as label,
+    case when labels.label is null then code_category else labels.category end as category,
     domains.name,
     codes.interfaces,
     states.account_status as status,
@@ -28,11 +28,5 @@ left join (
     group by wallet_workchain, wallet
 ) as domains
     on states.account = domains.wallet and states.workchain = domains.wallet_workchain
-left join (
-    select
-        code_hash,
-        any_value(names) as interfaces
-    from interfaces
-    group by code_hash
-) as codes
+left join known_codes('interfaces') as codes
     on states.code_hash = codes.code_hash;

@@ -1,18 +1,31 @@
 create or replace view v_messages as
+with ends as not materialized (
+    from messages
+    where direction = 'in' or kind = 'ext_out'
+    union all
+    from messages as sent
+    anti join (
+        select msg_hash
+        from messages
+        where direction = 'in'
+    ) as consumed
+        on sent.msg_hash = consumed.msg_hash
+    where direction = 'out' and kind = 'int'
+)
 select
     ton_time(now) as time,
     kind,
     msg_hash,
     tx_hash,
     tx_lt,
-    ton_address(source_workchain, messages.source) as sender,
-    source_workchain as sender_workchain,
-    messages.source as sender_id,
-    senders.label as sender_label,
-    ton_address(destination_workchain, destination) as recipient,
-    destination_workchain as recipient_workchain,
-    destination as recipient_id,
-    recipients.label as recipient_label,
+    sender,
+    sender_workchain,
+    sender_id,
+    sender_label,
+    recipient,
+    recipient_workchain,
+    recipient_id,
+    recipient_label,
     ton_coins(value)::decimal(38, 9) as amount,
     value as amount_units,
     value_extra_currencies as extra_currencies,
@@ -26,21 +39,7 @@ select
     created_lt,
     mc_seqno,
     day
-from (
-    select *
-    from messages
-    where direction = 'in' or kind = 'ext_out'
-    union all
-    select sent.*
-    from messages as sent
-    anti join (
-        select msg_hash
-        from messages
-        where direction = 'in'
-    ) as consumed
-        on sent.msg_hash = consumed.msg_hash
-    where direction = 'out' and kind = 'int'
-) as messages
+from with_ends('ends') as messages
 left join (
     select
         body_hash as decoded_hash,
@@ -53,8 +52,4 @@ left join (
     on messages.body_hash = bodies.decoded_hash
     and (messages.kind = 'ext_in') = bodies.external_in
 left join v_comments as comments
-    on messages.body_hash = comments.body_hash and messages.kind <> 'ext_in'
-left join labels as senders
-    on messages.source = senders.account and source_workchain = senders.workchain
-left join labels as recipients
-    on destination = recipients.account and destination_workchain = recipients.workchain;
+    on messages.body_hash = comments.body_hash and messages.kind <> 'ext_in';

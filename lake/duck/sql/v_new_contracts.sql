@@ -17,13 +17,7 @@ left join account_states as states
     and transactions.workchain = states.workchain
     and transactions.mc_seqno = states.mc_seqno
     and transactions.block_seqno = states.block_seqno
-left join (
-    select
-        code_hash,
-        any_value(names) as interfaces
-    from interfaces
-    group by code_hash
-) as codes
+left join known_codes('interfaces') as codes
     on states.code_hash = codes.code_hash
 left join labels
     on transactions.account = labels.account and transactions.workchain = labels.workchain

@@ -1,15 +1,11 @@
 create or replace view v_transfers as
-with moved as not materialized (
+with valued as not materialized (
     select
         ton_time(now) as time,
-        ton_address(source_workchain, messages.source) as sender,
-        source_workchain as sender_workchain,
-        messages.source as sender_id,
-        senders.label as sender_label,
-        ton_address(destination_workchain, destination) as recipient,
-        destination_workchain as recipient_workchain,
-        destination as recipient_id,
-        recipients.label as recipient_label,
+        source_workchain,
+        messages.source,
+        destination_workchain,
+        destination,
         value,
         value_extra_currencies as currencies,
         comment,
@@ -17,80 +13,83 @@ with moved as not materialized (
         tx_lt as lt,
         mc_seqno,
         day
-    from (
-        select *
-        from messages
-        where
-            direction = 'in'
-            and kind = 'int'
-            and (value > 0 or value_extra_currencies is not null)
-    ) as messages
+    from messages
     left join v_comments on messages.body_hash = v_comments.body_hash
-    left join labels as senders
-        on messages.source = senders.account and source_workchain = senders.workchain
-    left join labels as recipients
-        on destination = recipients.account and destination_workchain = recipients.workchain
-)
-select
-    time,
-    'ton' as kind,
-    sender,
-    sender_workchain,
-    sender_id,
-    sender_label,
-    recipient,
-    recipient_workchain,
-    recipient_id,
-    recipient_label,
-    null::varchar as asset,
-    null::integer as asset_workchain,
-    null::blob as asset_id,
-    'TON' as symbol,
-    ton_coins(value)::decimal(38, 9) as amount,
-    value::decimal(38, 0) as amount_units,
-    ton_coins(value)::decimal(38, 9) as value_ton,
-    comment,
-    tx_hash,
-    lt,
-    mc_seqno,
-    day
-from moved
-where value > 0
-union all
-select
-    time,
-    'extra_currency' as kind,
-    sender,
-    sender_workchain,
-    sender_id,
-    sender_label,
-    recipient,
-    recipient_workchain,
-    recipient_id,
-    recipient_label,
-    currency as asset,
-    null as asset_workchain,
-    null as asset_id,
-    null as symbol,
-    null as amount,
-    try_cast(currencies ->> currency as decimal(38, 0)) as amount_units,
-    null as value_ton,
-    comment,
-    tx_hash,
-    lt,
-    mc_seqno,
-    day
-from (
+    where direction = 'in' and kind = 'int'
+),
+moved as not materialized (
     select
-        *,
-        unnest(json_keys(currencies)) as currency
-    from moved
+        * exclude (value, currencies),
+        'ton' as kind,
+        null::varchar as asset,
+        null::integer as asset_workchain,
+        null::blob as asset_id,
+        'TON' as symbol,
+        ton_coins(value)::decimal(38, 9) as amount,
+        value::decimal(38, 0) as amount_units,
+        ton_coins(value)::decimal(38, 9) as value_ton
+    from valued
+    where value > 0
+    union all by name
+    select
+        * exclude (value, currencies),
+        'extra_currency' as kind,
+        unnest(json_keys(currencies)) as asset,
+        try_cast(currencies ->> asset as decimal(38, 0)) as amount_units
+    from valued
     where currencies is not null
+    union all by name
+    select
+        time,
+        sender_workchain as source_workchain,
+        sender_id as source,
+        recipient_workchain as destination_workchain,
+        recipient_id as destination,
+        comment,
+        tx_hash,
+        lt,
+        mc_seqno,
+        day,
+        'jetton' as kind,
+        jetton as asset,
+        jetton_workchain as asset_workchain,
+        jetton_id as asset_id,
+        symbol,
+        amount,
+        amount_units,
+        value_ton
+    from v_jetton_transfers
+    where success
+    union all by name
+    select
+        ton_time(now) as time,
+        old_owner_workchain as source_workchain,
+        old_owner as source,
+        new_owner_workchain as destination_workchain,
+        new_owner as destination,
+        comment,
+        transfers.tx_hash,
+        transfers.lt,
+        transfers.mc_seqno,
+        transfers.day,
+        'nft' as kind,
+        ton_address(transfers.workchain, transfers.account) as asset,
+        transfers.workchain as asset_workchain,
+        transfers.account as asset_id,
+        collections.content ->> '$.name' as symbol,
+        1 as amount,
+        1 as amount_units
+    from nft_transfers as transfers
+    left join latest_nft_collections as collections
+        on transfers.collection = collections.account
+        and transfers.collection_workchain = collections.workchain
+    left join comments_of('nft_transfer', 'messages', 'v_comments') as commented
+        on transfers.tx_hash = commented.tx_hash
+    where not aborted
 )
-union all
 select
     time,
-    'jetton' as kind,
+    kind,
     sender,
     sender_workchain,
     sender_id,
@@ -99,9 +98,9 @@ select
     recipient_workchain,
     recipient_id,
     recipient_label,
-    jetton as asset,
-    jetton_workchain as asset_workchain,
-    jetton_id as asset_id,
+    asset,
+    asset_workchain,
+    asset_id,
     symbol,
     amount,
     amount_units,
@@ -111,47 +110,4 @@ select
     lt,
     mc_seqno,
     day
-from v_jetton_transfers
-where success
-union all
-select
-    ton_time(now) as time,
-    'nft' as kind,
-    ton_address(old_owner_workchain, old_owner) as sender,
-    old_owner_workchain as sender_workchain,
-    old_owner as sender_id,
-    senders.label as sender_label,
-    ton_address(new_owner_workchain, new_owner) as recipient,
-    new_owner_workchain as recipient_workchain,
-    new_owner as recipient_id,
-    recipients.label as recipient_label,
-    ton_address(transfers.workchain, transfers.account) as asset,
-    transfers.workchain as asset_workchain,
-    transfers.account as asset_id,
-    collections.content ->> '$.name' as symbol,
-    1 as amount,
-    1 as amount_units,
-    null as value_ton,
-    comment,
-    transfers.tx_hash,
-    transfers.lt,
-    transfers.mc_seqno,
-    transfers.day
-from nft_transfers as transfers
-left join latest_nft_collections as collections
-    on transfers.collection = collections.account
-    and transfers.collection_workchain = collections.workchain
-left join labels as senders
-    on old_owner = senders.account and old_owner_workchain = senders.workchain
-left join labels as recipients
-    on new_owner = recipients.account and new_owner_workchain = recipients.workchain
-left join (
-    select
-        tx_hash,
-        v_comments.comment
-    from messages
-    join v_comments on messages.body_hash = v_comments.body_hash
-    where direction = 'in' and kind = 'int' and opcode_name = 'nft_transfer'
-) as commented
-    on transfers.tx_hash = commented.tx_hash
-where not aborted;
+from with_ends('moved');

@@ -58,7 +58,7 @@ def test_a_statement_names_its_views() -> None:
 @pytest.mark.parametrize("name", VIEW_BASES)
 def test_views_are_made_after_those_that_their_text_names(name: str) -> None:
     text = re.sub(r"--.*", "", read_sql(name))
-    read = re.findall(r"(?:from|join)\s+(\w+)", text) + re.findall(r"\('(\w+)'", text)
+    read = re.findall(r"(?:from|join)\s+(\w+)", text) + re.findall(r"'(\w+)'", text)
     named = set(read) & set(ALL_VIEWS)
     assert named == set(VIEW_BASES[name])
     made = list_views(name.upper())

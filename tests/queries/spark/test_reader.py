@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-NAMES = sorted(load_queries())
+NAMES = sorted(name for name, query in load_queries().items() if not query.is_everyday)
 
 
 class Engines(NamedTuple):

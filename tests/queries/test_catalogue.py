@@ -1,0 +1,72 @@
+"""Everyday questions: each runs as it is shown, without parameters, and has what is drawn."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.queries.catalogue import list_questions
+from tonlake.queries.errors import ParameterMismatch, QueryMalformed
+from tonlake.queries.loader import find_query, load_queries, parse_query
+from tonlake.queries.parameter import read_parameters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.queries.catalogue import Question
+    from tonlake.queries.reader import Reader
+
+QUESTIONS = list_questions()
+CHART = "-- Days.\n-- chart: {}\n-- returns: date, n\nselect date, 1 as n from v_daily\n"
+
+
+def test_there_are_twenty_everyday_questions() -> None:
+    assert len(QUESTIONS) >= 20
+    assert all(question.title and question.sql for question in QUESTIONS)
+    assert {f"everyday/{question.name}" for question in QUESTIONS} <= set(load_queries())
+    assert sum(question.chart is not None for question in QUESTIONS) >= 15
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+def test_a_question_runs_as_it_is_shown(
+    reader: Reader, demo_lake: Path, question: Question
+) -> None:
+    asked = reader.table(f"everyday/{question.name}")
+    shown = connect(open_snapshot(demo_lake), statement=question.sql).sql(question.sql)
+    assert shown.to_arrow_table().to_pylist() == asked.to_pylist()
+    listed = load_queries()[f"everyday/{question.name}"].returns
+    assert all(name in listed for name in asked.column_names)
+    if question.chart is not None:
+        drawn = {question.chart.x, *question.chart.y, question.chart.by or question.chart.x}
+        assert drawn <= set(asked.column_names)
+
+
+@pytest.mark.parametrize("chart", ["pie x=date y=n", "line x=date", "line y=n x=date", "bar x=a"])
+def test_a_chart_that_cannot_be_read_is_refused(chart: str) -> None:
+    with pytest.raises(QueryMalformed, match="unreadable chart line"):
+        parse_query("x/y", CHART.format(chart))
+
+
+def test_a_chart_names_series() -> None:
+    query = parse_query("x/y", CHART.format("bar x=date y=n,m by=pool"))
+    assert query.chart is not None
+    assert (query.chart.kind, query.chart.x, query.chart.y, query.chart.by) == (
+        *("bar", "date", ("n", "m"), "pool"),
+    )
+    assert query.doc == "Days."
+
+
+def test_times_and_addresses_are_read() -> None:
+    holders = find_query("holders")
+    elector = "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"
+    values = read_parameters(holders, {"jetton": elector, "at": "2026-11-21T06:00:00+02:00"})
+    assert values == {"jetton": "-1:" + "3" * 64, "at": datetime(2026, 11, 21, 4)}  # noqa: DTZ001
+    days = read_parameters(find_query("active_wallets"), {"first": "2026-11-21", "last": "null"})
+    assert days == {"first": date(2026, 11, 21), "last": None}
+    for name, text in (("jetton", elector[:-1] + "G"), ("at", "yesterday")):
+        with pytest.raises(ParameterMismatch, match=f"parameter {name}="):
+            read_parameters(holders, {name: text})
