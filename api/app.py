@@ -24,6 +24,7 @@ import tonlake.api.stream.routes
 import tonlake.api.tables.routes
 import tonlake.api.v2.routes
 import tonlake.api.v3.routes
+import tonlake.api.x.prices
 from tonlake.api import docs
 from tonlake.api.access.gate import AccessRules, limits_rates
 from tonlake.api.errors import ApiError, status_of
@@ -189,6 +190,7 @@ def create_application(
             create_router(explain_error),
             Router("/api/v2", route_handlers=tonlake.api.v2.routes.routes),
             Router("/api/v3", route_handlers=tonlake.api.v3.routes.routes),
+            Router("/api/x", route_handlers=tonlake.api.x.prices.routes),
         ],
         state=State(parts),
         on_startup=on_startup,

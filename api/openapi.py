@@ -22,7 +22,7 @@ from tonlake.api.v2.methods import METHODS
 from tonlake.api.v3.page.listing import has_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -116,14 +116,15 @@ class _Types:
         return named
 
 
-def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
-    """Return the whole document; ``routes`` are those of version 3, without their prefix."""
+def describe_api(routes: Mapping[str, Iterable[HTTPRouteHandler]]) -> Schema:
+    """Return the whole document; ``routes`` are those below ``/api/v3`` and ``/api/x``."""
     types = _Types()
     paths: dict[str, Any] = {}
-    for route in routes:
-        for path in route.paths:
-            item = paths.setdefault(f"/api/v3{path}", {})
-            item.update(_describe_route(path, route, types))
+    for api, listed in routes.items():
+        for route in listed:
+            for path in route.paths:
+                item = paths.setdefault(f"/api/{api}{path}", {})
+                item.update(_describe_route(api, path, route, types))
     for name, method in METHODS.items():
         paths[f"/api/v2/{name}"] = dict(_describe_method(name, method))
     paths["/api/v2/jsonRPC"] = {"post": _describe_rpc()}
@@ -149,25 +150,25 @@ def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
     return document
 
 
-def _describe_route(path: str, route: HTTPRouteHandler, types: _Types) -> Schema:
-    """Return the operations of one route of version 3 by verb."""
+def _describe_route(api: str, path: str, route: HTTPRouteHandler, types: _Types) -> Schema:
+    """Return the operations of one route by verb."""
     kind: type[Query] | None = route.opt.get("query")
     answer = route.opt.get("answer")
     shown = answer or route.fn
     described: Schema = {}
     for verb in sorted(route.http_methods - {"HEAD"}):
         operation: Schema = {
-            "operationId": name_operation("v3", verb, path),
-            "tags": ["v3"],
+            "operationId": name_operation(api, verb, path),
+            "tags": [api],
             "summary": _first_line(shown),
-            "parameters": [*_list_parameters(f"/api/v3{path}", kind), *_refer_shared()],
+            "parameters": [*_list_parameters(f"/api/{api}{path}", kind), *_refer_shared()],
             "responses": _list_responses(
                 _describe_answer(answer, route, types), "Error", tables=_gives_rows(answer)
             ),
         }
         if verb == "POST":
             body = route.opt.get("body")
-            content = {"type": "object"} if body is None else types.refer(body, f"/api/v3{path}")
+            content = {"type": "object"} if body is None else types.refer(body, f"/api/{api}{path}")
             operation["requestBody"] = _write_body(content)
         described[verb.lower()] = operation
     return described

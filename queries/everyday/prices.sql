@@ -30,10 +30,10 @@ with hours as (
         usd
     from dex_prices as prices
     left join ton_prices on prices.time = ton_prices.time
+    -- On the text, which prices are grouped by: the trades of others are not compared then.
     where
-        ($jetton is null or (
-            account = ton_account($jetton) and workchain = ton_workchain($jetton)
-        ))
+        $jetton is null
+        or address = ton_address(ton_workchain($jetton), ton_account($jetton))
 )
 
 select
