@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from contextlib import contextmanager, nullcontext
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import duckdb
 
 from tonlake.lake.duck.answer import ask, naming_the_fault
-from tonlake.lake.duck.connection import ALL_VIEWS, find_damage_behind
+from tonlake.lake.duck.connection import choose_views, find_damage_behind
 from tonlake.lake.duck.database import list_tables
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer
@@ -97,12 +96,6 @@ INDEX, SQL = "index", "sql"
 
 FEW_FILES = 100
 """The files of a table are compared after every query if there are no more: 0.5 ms."""
-
-_EVERY_VIEW = " ".join(ALL_VIEWS)
-_CATALOG = re.compile(
-    r"\b(show|information_schema|pg_catalog|duckdb_\w+|query|query_table)\b", re.IGNORECASE
-)
-"""What is in statements that list views, or name them by a value: all are to be there."""
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -206,7 +199,7 @@ class Reader:
             QueryError: of ``tonlake.lake.errors``; DuckDB refuses it, or it is not one that reads.
             LakeCorrupt: it needs a file that is damaged.
         """
-        views = _EVERY_VIEW if _CATALOG.search(statement) else statement
+        views = " ".join(choose_views(statement))
         try:
             with naming_the_fault(self.snapshot):
                 self._provide(views)

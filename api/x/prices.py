@@ -15,7 +15,7 @@ from tonlake.api.v3.page.coverage import check_no_gap, check_utime
 from tonlake.api.v3.page.history import check_derived
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import Page, operation
-from tonlake.api.v3.resource.answer import AddressBook, Metadata  # noqa: TC001 - msgspec reads them
+from tonlake.api.v3.resource.answer import AddressBook, Metadata
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call

@@ -95,8 +95,9 @@ _SEQNOS = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")
 
 _MISSING_VIEW = re.compile(r"Table (?:Function )?with name (\w+) does not exist")
 _CATALOGUE = re.compile(
-    r"\b(show|duckdb_\w+|information_schema|pg_\w+|sqlite_master)\b", re.IGNORECASE
+    r"\b(show|duckdb_\w+|information_schema|pg_\w+|sqlite_master|query(_table)?)\b", re.IGNORECASE
 )
+_READING = re.compile(r"\b(from|join|describe|summarize)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _STATEMENTS_KEPT = 1024
 
@@ -131,9 +132,9 @@ def connect(
 
     Its configuration is locked: only files in the folders of these tables can be opened. A damaged
     table has no view: ``find_damage_behind`` turns the error of a query into LakeCorrupt.
-    ``tables`` limits the views to these tables: creating a view takes time. So the views for people
-    may be limited to those that a ``statement`` needs. What exceeds the memory limit waits in the
-    folder ``spill``; without it, a query that needs more fails.
+    Creating a view takes time: ``tables`` limits the views to these tables, and a ``statement`` to
+    those that it needs. What exceeds the memory limit waits in the folder ``spill``; without it, a
+    query that needs more fails.
     """
     sound = snapshot.sound_files()
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
@@ -153,15 +154,16 @@ def connect(
 
 
 def choose_views(statement: str | None) -> tuple[str, ...]:
-    """Return every view, but of those for people the ones that a statement needs, if there is one.
+    """Return the views that a statement needs; every view if there is none.
 
-    One that asks for the catalogue needs all.
+    One that asks for the catalogue, or names a view by a value, needs all. So does one that names
+    no view that there is: DuckDB then finds the nearest name.
     """
     statement = needs_catalogue(statement)
     if statement is None:
         return ALL_VIEWS
-    needed = set(list_views(statement))
-    return tuple(view for view in ALL_VIEWS if view not in VIEWS or view in needed)
+    found = list_views(statement)
+    return found if found or not _READING.search(statement) else ALL_VIEWS
 
 
 def needs_catalogue(statement: str | None) -> str | None:

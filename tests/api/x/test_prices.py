@@ -76,7 +76,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient[Any
         yield client
 
 
-def ask(service: TestClient[Any], **parameters: object) -> list[dict[str, Any]]:
+def ask(service: TestClient[Any], **parameters: str | int) -> list[dict[str, Any]]:
     answer = service.get(PATH, params={"jetton_address": make_raw("cat"), **parameters})
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()["prices"]
@@ -129,7 +129,7 @@ def test_spans_and_pages(service: TestClient[Any]) -> None:
     ],
 )
 def test_wrong_questions_are_refused(
-    service: TestClient[Any], parameters: dict[str, object], status: int, words: str
+    service: TestClient[Any], parameters: dict[str, str | int], status: int, words: str
 ) -> None:
     answer = service.get(PATH, params=parameters)
     assert (answer.status_code, words in answer.json()["error"]) == (status, True), answer.text
