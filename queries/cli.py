@@ -45,7 +45,7 @@ Examples:
 \b
   tonlake query --list
   tonlake query --list jetton_wallets
-  tonlake query holders --lake mainnet.lake -p jetton=EQ... -p at=2026-11-21
+  tonlake query jetton_holders --lake mainnet.lake -p master=EQ... -p at=2026-11-21
   tonlake query v3/blocks --lake s3://bucket/mainnet -p workchain=-1 -p limit=5 --format csv
 
 The queries below everyday/ are for people, the others are those of the API. The part of a name

@@ -26,6 +26,7 @@ from tonlake.lake.errors import SnapshotNotFound
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, read_commit
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
 
@@ -109,10 +110,12 @@ class Lake:
         These are the rows of the files: a cell of ``state_cells`` may be there more than once.
 
         Raises:
-            KeyError: there is no such table.
+            KeyError: there is no such table; ask for a view with ``sql("from v_swaps").pl()``.
             ImportError: Polars is not installed.
             LakeCorrupt: a file of the table is damaged.
         """
+        if name in VIEWS:
+            raise KeyError(f"{name} is a view: ask for it with sql('from {name}').pl().lazy()")
         if name not in TABLES:
             raise KeyError(f"no table is called {name!r}; there are: {', '.join(self.tables)}")
         return scan_table(self._opened, TABLES[name])

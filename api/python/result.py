@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+from decimal import Decimal
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from pyarrow.types import is_decimal
 
 from tonlake.api.explorer.frame import fill_template
 from tonlake.api.python.account_text import write_accounts
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+_ZERO = Decimal(0)
 SHOWN_ROWS = 20
 """Rows that a notebook and the prompt show."""
 
@@ -41,7 +45,7 @@ class Result:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows as tuples of Python values."""
         for batch in self._table.to_batches(max_chunksize=10_000):
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            yield from zip(*map(_read_column, batch.columns), strict=True)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return the rows as tuples of Python values, as DuckDB does."""
@@ -113,6 +117,14 @@ class Result:
     def _count(self, rows: int) -> str:
         count = f"{len(self):,} {'row' if len(self) == 1 else 'rows'}"
         return count if len(self) <= rows else f"{count}, the first {rows} shown"
+
+
+def _read_column(column: pa.Array) -> list[Any]:
+    """Return values of a column; a zero with decimals is 0, which Python would show as 0E-9."""
+    values: list[Any] = column.to_pylist()
+    if not is_decimal(column.type):
+        return values
+    return [_ZERO if value == 0 else value for value in values]
 
 
 def need(library: str, what: str) -> None:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from html import escape
 from importlib.resources import files
+from itertools import count
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +23,8 @@ from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tonlake.api.python.source import Opened
     from tonlake.api.v3.layout.transaction import Transaction
     from tonlake.api.v3.resource.action import Action
@@ -48,11 +52,13 @@ class TraceAction(msgspec.Struct, frozen=True):
 
 
 class Trace:
-    """A trace as a lake knows it at its snapshot; for one thread at a time."""
+    """A trace as a lake knows it at its snapshot, for any number of threads."""
 
     def __init__(self, opened: Opened, found: TraceAnswer, names: Names) -> None:
         """Take the answer of the API; ``Lake.trace`` gives a trace."""
         self._opened, self._found, self._names = opened, found, names
+        self._lock = RLock()
+        self._written: list[tuple[Action, WrittenAction]] | None = None
 
     @property
     def trace_id(self) -> str:
@@ -81,42 +87,45 @@ class Trace:
             raise RequestInvalid(self._found.warning or "the trace is too large to be shown")
         return [known[each] for each in self._found.transactions_order or ()]
 
-    @cached_property
+    @property
     def actions(self) -> list[TraceAction]:
         """What it did, in order.
 
         Raises:
             NotDerived: the traces of this lake are not classified.
         """
-        found, written = self._written
-        return [
-            TraceAction(
-                type=action.type,
-                text=_join_parts(sentence, self._names),
-                success=action.success,
-                time=datetime.fromtimestamp(action.end_utime, UTC),
-                details=action.details,
-            )
-            for action, sentence in zip(found, written, strict=True)
-        ]
+        with self._lock:
+            return [
+                TraceAction(
+                    type=action.type,
+                    text=_join_parts(sentence, self._names),
+                    success=action.success,
+                    time=datetime.fromtimestamp(action.end_utime, UTC),
+                    details=action.details,
+                )
+                for action, sentence in self._write()
+            ]
 
-    @cached_property
-    def _written(self) -> tuple[list[Action], list[WrittenAction]]:
-        """The actions, and each as a sentence."""
-        found: list[Action] = []
+    def _write(self) -> list[tuple[Action, WrittenAction]]:
+        """Return the actions, each with its sentence; who calls holds the lock."""
+        if self._written is None:
+            found = list(self._read_actions())
+            self._written = list(zip(found, write_actions(found, self._names), strict=True))
+        return self._written
+
+    def _read_actions(self) -> Iterator[Action]:
         trace_id = parse_hash(self.trace_id)
         with self._opened.source.naming_faults():
             call = self._opened.call()
-            while len(found) % PAGE_ACTIONS == 0:
+            for offset in count(0, PAGE_ACTIONS):
                 query = ActionsQuery(
-                    trace_id=(trace_id,), limit=PAGE_ACTIONS, offset=len(found), sort="asc"
+                    trace_id=(trace_id,), limit=PAGE_ACTIONS, offset=offset, sort="asc"
                 )
                 page = get_actions(call, query)
                 self._names.learn(page.address_book, page.metadata)
-                found += page.actions
-                if not page.actions:
-                    break
-            return found, write_actions(found, self._names)
+                yield from page.actions
+                if len(page.actions) < PAGE_ACTIONS:
+                    return
 
     def tree(self) -> str:
         """Return its transactions as lines of text, each below the one that sent its message.
@@ -127,7 +136,7 @@ class Trace:
             RequestInvalid: the trace is too large to be shown.
         """
         lines = []
-        with self._opened.source.naming_faults():
+        with self._lock, self._opened.source.naming_faults():
             for each, depth, _row in place_tree(self.transactions):
                 message = each.in_msg
                 call = name_call(message) or each.description.type
@@ -144,10 +153,10 @@ class Trace:
             RequestInvalid: the trace is too large to be shown.
         """
         style = files("tonlake.api.explorer").joinpath("static", "explorer.css")
-        with self._opened.source.naming_faults():
+        with self._lock, self._opened.source.naming_faults():
             values = {
                 "tree": draw_tree(self.transactions, self._names),
-                "actions": ask_or_say(lambda: self._written[1]),
+                "actions": ask_or_say(lambda: [sentence for _, sentence in self._write()]),
                 "trace": self._found,
                 "names": self._names,
                 "style": style.read_text(encoding="utf-8"),
@@ -160,7 +169,7 @@ class Trace:
             return None
         page = self.picture()
         rows = max(row for _each, _depth, row in place_tree(self.transactions[:MOST_BOXES])) + 1
-        actions = ask_or_say(lambda: len(self._written[1]))
+        actions = ask_or_say(lambda: len(self.actions))
         height = _FRAME_PX + ROW * rows + _ACTION_PX * (actions if isinstance(actions, int) else 1)
         return (
             f'<iframe srcdoc="{escape(page)}" sandbox title="Trace" '

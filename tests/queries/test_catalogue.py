@@ -61,12 +61,12 @@ def test_a_chart_names_series() -> None:
 
 
 def test_times_and_addresses_are_read() -> None:
-    holders = find_query("holders")
+    holders = find_query("jetton_holders")
     elector = "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"
-    values = read_parameters(holders, {"jetton": elector, "at": "2026-11-21T06:00:00+02:00"})
-    assert values == {"jetton": "-1:" + "3" * 64, "at": datetime(2026, 11, 21, 4)}  # noqa: DTZ001
+    values = read_parameters(holders, {"master": elector, "at": "2026-11-21T06:00:00+02:00"})
+    assert values == {"master": "-1:" + "3" * 64, "at": datetime(2026, 11, 21, 4)}  # noqa: DTZ001
     days = read_parameters(find_query("active_wallets"), {"first": "2026-11-21", "last": "null"})
     assert days == {"first": date(2026, 11, 21), "last": None}
-    for name, text in (("jetton", elector[:-1] + "G"), ("at", "yesterday")):
+    for name, text in (("master", elector[:-1] + "G"), ("at", "yesterday")):
         with pytest.raises(ParameterMismatch, match=f"parameter {name}="):
             read_parameters(holders, {name: text})

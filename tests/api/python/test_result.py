@@ -90,3 +90,10 @@ def test_frames_name_what_is_missing(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ImportError, match=rf"needs {library}: pip install 'tonlake\[frames\]'"):
         getattr(result, form)()
+
+
+def test_nothing_is_a_plain_zero(lake: tonlake.Lake) -> None:
+    found = lake.sql("select ton_coins(0) as none, ton_coins(1) as some, null::decimal(9, 9) as no")
+    assert str(found.fetchall()) == "[(Decimal('0'), Decimal('1E-9'), None)]"
+    assert found.csv() == "none,some,no\n0,0.000000001,\n"
+    assert repr(found).splitlines()[1].split() == ["0", "0.000000001", "NULL"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import re
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -76,3 +77,13 @@ def test_the_picture_is_that_of_the_explorer(client: TestClient[Any], transfer: 
     shown = transfer._repr_html_()
     assert shown is not None
     assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown)[1]) == picture  # type: ignore[index]
+
+
+def test_any_number_of_threads_may_ask(transfer: Trace) -> None:
+    def read(number: int) -> tuple[str, int, str]:
+        asked = (transfer.tree, transfer.picture, lambda: str(transfer.actions))
+        asked[number % 3]()
+        return transfer.tree(), len(transfer.actions), transfer.picture()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(read, range(24)))) == 1

@@ -1,6 +1,6 @@
 -- Holders of a jetton, the largest first, now or at a time.
 --
--- $jetton address   = null  jetton master; null: the one with most wallets
+-- $master address   = null  jetton master; null: the one with most wallets
 -- $at     timestamp = null  moment, UTC; null: the end of the lake
 -- $limit  integer   = 100   maximum number of rows
 --
@@ -17,7 +17,7 @@ select
     time
 from jetton_holders(
     coalesce(
-        $jetton,
+        $master,
         (
             select ton_address(jetton_workchain, jetton)
             from jetton_wallets
