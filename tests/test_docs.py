@@ -26,7 +26,10 @@ from tonlake.api.command.main import main
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.lake.command.dictionary import SOURCE, render_dbt, render_markdown
+from tonlake.lake.duck.connection import ALL_VIEWS, connect, read_macros
 from tonlake.lake.duck.views import write_views
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema.view import REFERENCE_TABLES
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.row import Action
@@ -177,6 +180,20 @@ def test_the_program_gives_its_completion() -> None:
         check=False,
     )
     assert "_tonlake_completion" in done.stdout
+
+
+def test_the_way_from_dune_ends_at_what_is_there(demo_lake: Path) -> None:
+    page = read("from-dune.md")
+    rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|", page, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([a-z_0-9]+)`", row)}
+    columns = {"time", "day", "amount"}
+    assert len(named) > 30
+    assert named - columns <= {*ALL_VIEWS, *(table.name for table in REFERENCE_TABLES)}
+    made = set(re.findall(r"macro (\w+)\(", read_macros()))
+    assert {name for row in rows for name in re.findall(r"\b(ton_\w+)\(", row)} <= made
+    (example,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    found = connect(open_snapshot(demo_lake)).sql(example)
+    assert found.columns == ["day", "dex", "volume_ton"]
 
 
 def test_dbt_finds_its_sources(demo_lake: Path, tmp_path: Path) -> None:
