@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import doctest
 import io
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -194,6 +196,35 @@ def test_the_way_from_dune_ends_at_what_is_there(demo_lake: Path) -> None:
     (example,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     found = connect(open_snapshot(demo_lake)).sql(example)
     assert found.columns == ["day", "dex", "volume_ton"]
+
+
+@pytest.mark.long
+def test_dbt_builds_the_example(demo_lake: Path, tmp_path: Path) -> None:
+    """In an environment of its own, out of the package index: dbt needs sixty packages."""
+    lake, project = tmp_path / "lake", tmp_path / "project"
+    lake.symlink_to(demo_lake, target_is_directory=True)
+    write_views(lake)
+    shutil.copytree(ROOT / "dbt", project)
+    (project / "models" / "sources.yml").write_text(render_dbt())
+    packages = ("--from", "dbt-core<1.12", "--with", "dbt-duckdb")
+    done = subprocess.run(
+        [BIN / "uv", "tool", "run", *packages, "dbt", "build", "--profiles-dir", "."],
+        cwd=project,
+        env=os.environ | {"TONLAKE_LAKE": str(lake), "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = connect(open_snapshot(demo_lake))
+    with duckdb.connect(str(project / "models.duckdb"), read_only=True) as made:
+        counted = made.sql("select date, accounts, transactions, fees from active_accounts")
+        daily = asked.sql("select date, active_accounts, transactions, fees from v_daily")
+        assert sorted(counted.fetchall()) == sorted(daily.fetchall())
+        holders = made.sql("select distinct address from largest_holders").fetchall()
+    known = asked.sql("select distinct address from balances_at('infinity') where balance > 0")
+    assert set(holders) <= set(known.fetchall())
+    assert holders
 
 
 def test_dbt_finds_its_sources(demo_lake: Path, tmp_path: Path) -> None:
