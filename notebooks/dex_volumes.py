@@ -1,4 +1,4 @@
-"""DEX volumes: swaps and volume by exchange, traded pairs, failure rates."""
+"""DEX volumes: swaps and volume by exchange, traded pairs, outcomes."""
 
 import marimo
 
@@ -9,17 +9,14 @@ app = marimo.App(width="medium", app_title="DEX volumes")
 @app.cell
 def _():
     import os
-    from pathlib import Path
 
     import altair as alt
     import marimo as mo
 
-    from tonlake.api.command.loading import compose_settings
-    from tonlake.lake.duck.connection import connect
-    from tonlake.lake.log.snapshot import open_snapshot
+    import tonlake
 
-    folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
-    lake = connect(open_snapshot(folder), compose_settings().lake)
+    folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
+    lake = tonlake.open(folder)
     return alt, folder, lake, mo
 
 
@@ -27,62 +24,80 @@ def _():
 def _(folder, lake, mo):
     swaps, traders, actions = lake.sql("""
         select
-            (select count(*) from dex_swaps),
-            (select count(distinct sender) from dex_swaps),
+            (select count(*) from v_swaps),
+            (select count(distinct sender) from v_swaps),
             (select count(*) from actions)
     """).fetchall()[0]
     mo.md(f"""
     # DEX volumes
 
     Lake `{folder}`: {swaps:,} swaps by {traders:,} senders among {actions:,} actions. Volume is
-    the TON side of a swap; swaps between two jettons count as swaps, not as volume. Only complete
-    traces have actions.
+    the TON side of a swap; of a swap between two jettons it is the jetton given, at its last
+    price within a day, where the lake knows one. Only complete traces have actions.
     """)
-    return (swaps,)
+    return
 
 
 @app.cell
-def _(alt, lake):
-    volumes = lake.sql("""
+def _(alt, lake, mo):
+    hours = lake.sql("""
+        select coalesce(date_diff('hour', min(time), max(time)), 0) from v_swaps
+    """).fetchall()[0][0]
+    steps = {"hour": 1, "day": 24, "month": 720}
+    step = next((name for name, size in steps.items() if hours <= 100 * size), "month")
+    volumes = lake.sql(
+        """
         select
+            date_trunc($step, time) as time,
             dex,
-            make_timestamp(end_utime // 3600 * 3600 * 1000000) as hour,
-            count(*) as swaps,
-            count(*) filter (where not success) as failed,
-            coalesce(sum(
-                case
-                    when asset_in is null then amount_in
-                    when asset_out is null then amount_out
-                end
-            ) filter (where success), 0)::double / 1e9 as volume_ton
-        from dex_swaps
+            count(*) filter (where success) as swaps,
+            coalesce(sum(value_ton) filter (where success), 0)::double as volume_ton,
+            count(*) filter (where success and value_ton is null) as without_value
+        from v_swaps
         group by all
         order by all
-    """).pl()
+        """,
+        step=step,
+    ).pl()
+    units = {"hour": "yearmonthdatehours", "day": "yearmonthdate", "month": "yearmonth"}
     volume_chart = (
         alt.Chart(volumes, title="Volume by exchange")
         .mark_bar()
         .encode(
-            x=alt.X("hour:T", title="hour (UTC)"),
-            y=alt.Y("volume_ton:Q", title="volume (TON) per hour"),
+            x=alt.X(f"{units[step]}(time):T", title=f"{step} (UTC)"),
+            y=alt.Y("volume_ton:Q", title=f"volume (TON) per {step}"),
             color=alt.Color("dex:N", title="exchange"),
-            tooltip=["hour:T", "dex:N", "volume_ton:Q", "swaps:Q", "failed:Q"],
+            tooltip=["time:T", "dex:N", "volume_ton:Q", "swaps:Q", "without_value:Q"],
         )
         .properties(width="container", height=240)
     )
-    volume_chart
+    volume_chart if volumes.height else mo.md("**Volume by exchange:** no swaps in this lake.")
     return volume_chart, volumes
 
 
 @app.cell
-def _(alt, lake):
+def _(alt, lake, mo):
     pairs = lake.sql("""
         select
-            coalesce(left(asset_in, 10), 'TON') || ' to ' || coalesce(left(asset_out, 10), 'TON')
-                as pair,
+            coalesce(
+                symbol_in,
+                given.label,
+                left(ton_friendly(asset_in_workchain, asset_in_id), 8) || '…',
+                'TON'
+            )
+            || ' to '
+            || coalesce(
+                symbol_out,
+                taken.label,
+                left(ton_friendly(asset_out_workchain, asset_out_id), 8) || '…',
+                'TON'
+            ) as pair,
             dex,
-            count(*) as swaps
-        from dex_swaps
+            count(*) as swaps,
+            coalesce(sum(value_ton), 0)::double as volume_ton
+        from v_swaps
+        left join labels as given on asset_in = given.address
+        left join labels as taken on asset_out = taken.address
         where success
         group by all
         order by swaps desc, pair, dex
@@ -92,25 +107,25 @@ def _(alt, lake):
         alt.Chart(pairs, title="Most traded pairs")
         .mark_bar()
         .encode(
-            x=alt.X("swaps:Q", title="swaps (count)"),
-            y=alt.Y("pair:N", title="from and to (raw address, shortened)", sort="-x"),
+            x=alt.X("swaps:Q", title="swaps (count)").axis(tickMinStep=1),
+            y=alt.Y("pair:N", title="from and to", sort="-x"),
             color=alt.Color("dex:N", title="exchange"),
-            tooltip=["pair:N", "dex:N", "swaps:Q"],
+            tooltip=["pair:N", "dex:N", "swaps:Q", "volume_ton:Q"],
         )
         .properties(width="container")
     )
-    pairs_chart
+    pairs_chart if pairs.height else mo.md("**Most traded pairs:** no swaps in this lake.")
     return pairs, pairs_chart
 
 
 @app.cell
-def _(alt, lake):
+def _(alt, lake, mo):
     outcomes = lake.sql("""
         select
             dex,
             case when success then 'succeeded' else 'failed' end as outcome,
             count(*) as swaps
-        from dex_swaps
+        from v_swaps
         group by all
         order by all
     """).pl()
@@ -118,14 +133,16 @@ def _(alt, lake):
         alt.Chart(outcomes, title="Swaps by outcome")
         .mark_bar()
         .encode(
-            x=alt.X("swaps:Q", title="swaps (count)"),
+            x=alt.X("swaps:Q", title="swaps (count)").axis(tickMinStep=1),
             y=alt.Y("dex:N", title="exchange"),
-            color=alt.Color("outcome:N", title="outcome"),
+            color=alt.Color("outcome:N", title="outcome").scale(
+                domain=["succeeded", "failed"], range=["#2a78c8", "#d1495b"]
+            ),
             tooltip=["dex:N", "outcome:N", "swaps:Q"],
         )
         .properties(width="container")
     )
-    outcomes_chart
+    outcomes_chart if outcomes.height else mo.md("**Swaps by outcome:** no swaps in this lake.")
     return outcomes, outcomes_chart
 
 

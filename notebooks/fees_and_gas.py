@@ -1,4 +1,4 @@
-"""Transaction fees by kind, gas by account, exit codes of failed transactions."""
+"""Transaction fees by kind, gas by account, failed transactions by reason."""
 
 import marimo
 
@@ -9,48 +9,48 @@ app = marimo.App(width="medium", app_title="Fees and gas")
 @app.cell
 def _():
     import os
-    from pathlib import Path
 
     import altair as alt
     import marimo as mo
 
-    from tonlake.api.command.loading import compose_settings
-    from tonlake.lake.duck.connection import connect
-    from tonlake.lake.log.snapshot import open_snapshot
+    import tonlake
 
-    folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
-    lake = connect(open_snapshot(folder), compose_settings().lake)
+    folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
+    lake = tonlake.open(folder)
     return alt, folder, lake, mo
 
 
 @app.cell
 def _(folder, lake, mo):
-    span = lake.sql("select min(time), max(time), sum(total_fees) / 1e9 from transactions")
-    first, last, fees_ton = span.fetchall()[0]
+    first, last, fees_ton = lake.sql(
+        "select min(time), max(time), coalesce(sum(fee), 0) from v_transactions"
+    ).fetchall()[0]
     mo.md(f"""
     # Fees and gas
 
     Lake `{folder}`, from {first} to {last} UTC: **{fees_ton:,.6f} TON** of fees in total.
-    Forward fees are those charged in the action phase. `total_fees` includes only the share that
-    goes to the validators of the transaction's shard, so the kinds below do not add up to it.
+    Forward fees are those charged in the action phase. The total includes only the share of them
+    that goes to the validators of the transaction's shard, so the kinds below do not add up to it.
     """)
     return (fees_ton,)
 
 
 @app.cell
-def _(alt, lake):
+def _(alt, lake, mo):
     kinds = lake.sql("""
-        unpivot (
-            select
-                sum(storage_fees_collected) / 1e9 as storage,
-                sum(compute_gas_fees) / 1e9 as gas,
-                sum(action_total_fwd_fees) / 1e9 as forward,
-                sum(action_total_action_fees) / 1e9 as action,
-                sum(bounce_msg_fees) / 1e9 as bounce
-            from transactions
+        from (
+            unpivot (
+                select
+                    sum(storage_fees_collected) / 1e9 as storage,
+                    sum(compute_gas_fees) / 1e9 as gas,
+                    sum(action_total_fwd_fees) / 1e9 as forward,
+                    sum(action_total_action_fees) / 1e9 as action,
+                    sum(bounce_msg_fees) / 1e9 as bounce
+                from transactions
+            )
+            on storage, gas, forward, action, bounce
+            into name kind value fees_ton
         )
-        on storage, gas, forward, action, bounce
-        into name kind value fees_ton
         order by fees_ton desc
     """).pl()
     kinds_chart = (
@@ -63,16 +63,16 @@ def _(alt, lake):
         )
         .properties(width="container")
     )
-    kinds_chart
+    kinds_chart if kinds.height else mo.md("**Fees by kind:** no transactions in this lake.")
     return kinds, kinds_chart
 
 
 @app.cell
-def _(alt, lake):
+def _(alt, lake, mo):
     gas = lake.sql("""
-        select 2 ** floor(log2(compute_gas_used)) as gas_from, count(*) as transactions
-        from transactions
-        where compute_gas_used > 0
+        select (2 ** floor(log2(gas_used)))::bigint as gas_from, count(*) as transactions
+        from v_transactions
+        where gas_used > 0
         group by all
         order by all
     """).pl()
@@ -81,74 +81,82 @@ def _(alt, lake):
         .mark_bar()
         .encode(
             x=alt.X("gas_from:O", title="gas used (units, from this to twice this)").axis(
-                format="~s"
+                format="~s", labelAngle=0, labelOverlap=True
             ),
-            y=alt.Y("transactions:Q", title="transactions (count)"),
+            y=alt.Y("transactions:Q", title="transactions (count)").axis(tickMinStep=1),
             tooltip=["gas_from:O", "transactions:Q"],
         )
         .properties(width="container", height=220)
     )
-    gas_chart
+    gas_chart if gas.height else mo.md("**Gas per transaction:** no transaction used gas.")
     return gas, gas_chart
 
 
 @app.cell
-def _(alt, lake):
+def _(alt, lake, mo):
     spenders = lake.sql("""
         select
-            ton_address(workchain, account) as account,
-            sum(total_fees) / 1e9 as fees_ton,
-            sum(compute_gas_used)::bigint as gas,
-            count(*) as transactions
-        from transactions
-        where total_fees > 0
-        group by all
-        order by fees_ton desc, account
-        limit 15
+            coalesce(label, left(friendly, 6) || '…' || right(friendly, 4)) as account,
+            address,
+            fees_ton,
+            gas,
+            transactions
+        from (
+            select
+                address,
+                label,
+                ton_friendly(workchain, account) as friendly,
+                sum(fee)::double as fees_ton,
+                sum(gas_used)::bigint as gas,
+                count(*) as transactions
+            from v_transactions
+            where fee > 0
+            group by all
+            order by fees_ton desc, address
+            limit 15
+        )
+        order by fees_ton desc, address
     """).pl()
     spenders_chart = (
         alt.Chart(spenders, title="The 15 accounts that paid the most fees")
         .mark_bar()
         .encode(
             x=alt.X("fees_ton:Q", title="fees paid (TON)"),
-            y=alt.Y("account:N", title="account (raw address)", sort="-x").axis(labelLimit=120),
-            tooltip=["account:N", "fees_ton:Q", "gas:Q", "transactions:Q"],
+            y=alt.Y("account:N", title="account", sort="-x"),
+            tooltip=["account:N", "address:N", "fees_ton:Q", "gas:Q", "transactions:Q"],
         )
         .properties(width="container")
     )
-    spenders_chart
+    spenders_chart if spenders.height else mo.md("**Fees by account:** no fees in this lake.")
     return spenders, spenders_chart
 
 
 @app.cell
-def _(alt, lake):
+def _(alt, lake, mo):
     failures = lake.sql("""
         select
-            case
-                when compute_skipped then 'skipped: ' || compute_skip_reason
-                when not compute_success then 'exit code ' || compute_exit_code
-                when not action_success then 'action: result ' || action_result_code
-                else 'aborted'
-            end as reason,
+            coalesce(exit_words || ' (' || exit_code || ')', exit_words, 'aborted') as reason,
+            coalesce(failed_phase, 'none') as phase,
             count(*) as transactions,
-            sum(total_fees) / 1e9 as fees_ton
-        from transactions
-        where aborted or not action_success
+            sum(fee)::double as fees_ton
+        from v_transactions
+        where not success
         group by all
-        order by transactions desc, reason
+        order by transactions desc, reason, phase
         limit 15
     """).pl()
     failures_chart = (
-        alt.Chart(failures, title="Failed transactions by reason")
+        alt.Chart(failures, title="Failed transactions by phase and reason")
         .mark_bar()
         .encode(
-            x=alt.X("transactions:Q", title="failed transactions (count)"),
-            y=alt.Y("reason:N", title="phase and code", sort="-x").axis(labelLimit=220),
-            tooltip=["reason:N", "transactions:Q", "fees_ton:Q"],
+            x=alt.X("transactions:Q", title="failed transactions (count)").axis(tickMinStep=1),
+            y=alt.Y("reason:N", title="reason (code)", sort="-x").axis(labelLimit=260),
+            color=alt.Color("phase:N", title="phase"),
+            tooltip=["reason:N", "phase:N", "transactions:Q", "fees_ton:Q"],
         )
         .properties(width="container")
     )
-    failures_chart
+    failures_chart if failures.height else mo.md("**Failures:** no transaction failed.")
     return failures, failures_chart
 
 

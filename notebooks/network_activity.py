@@ -9,31 +9,29 @@ app = marimo.App(width="medium", app_title="Network activity")
 @app.cell
 def _():
     import os
-    from pathlib import Path
 
     import altair as alt
     import marimo as mo
 
-    from tonlake.api.command.loading import compose_settings
-    from tonlake.lake.duck.connection import connect
-    from tonlake.lake.log.snapshot import open_snapshot
+    import tonlake
 
-    folder = Path(mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake"))
-    snapshot = open_snapshot(folder)
-    lake = connect(snapshot, compose_settings().lake)
-    return alt, folder, lake, mo, snapshot
+    folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
+    lake = tonlake.open(folder)
+    return alt, folder, lake, mo
 
 
 @app.cell
-def _(folder, lake, mo, snapshot):
-    covered = ", ".join(f"{first} to {last}" for first, last in snapshot.ranges)
-    seconds = lake.sql("select max(gen_utime) - min(gen_utime) from blocks").fetchall()[0][0]
+def _(folder, lake, mo):
+    covered = ", ".join(f"{first} to {last}" for first, last in lake.ranges)
+    seconds = lake.sql("""
+        select coalesce(max(gen_utime) - min(gen_utime), 0) from blocks
+    """).fetchall()[0][0]
     steps = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
     step = next((name for name, size in steps.items() if seconds <= 200 * size), "day")
     mo.md(f"""
     # Network activity
 
-    Lake `{folder}`, commit {snapshot.number}: masterchain blocks {covered}, {seconds:,} seconds of
+    Lake `{folder}`, commit {lake.snapshot}: masterchain blocks {covered}, {seconds:,} seconds of
     block time. Charts have one point per **{step}**; times are UTC.
     """)
     return (step,)
@@ -49,15 +47,15 @@ def _(lake, mo):
             (select count(distinct (workchain, account)) from transactions) as accounts,
             (select count(*) from transactions where aborted) as aborted
     """).pl()
-    mo.hstack(
-        [mo.stat(value=f"{totals[name][0]:,}", label=name) for name in totals.columns],
-        widths="equal",
+    mo.md(
+        "| " + " | ".join(totals.columns) + " |\n" + "|--:" * totals.width + "|\n"
+        "| " + " | ".join(f"**{number:,}**" for number in totals.row(0)) + " |"
     )
     return (totals,)
 
 
 @app.cell
-def _(alt, lake, step):
+def _(alt, lake, mo, step):
     activity = lake.sql(
         """
         select
@@ -69,25 +67,31 @@ def _(alt, lake, step):
         group by all
         order by all
         """,
-        params={"step": step},
+        step=step,
     ).pl()
+    units = {
+        "second": "yearmonthdatehoursminutesseconds",
+        "minute": "yearmonthdatehoursminutes",
+        "hour": "yearmonthdatehours",
+        "day": "yearmonthdate",
+    }
     transactions_chart = (
         alt.Chart(activity, title=f"Transactions per {step}")
-        .mark_area(interpolate="step-after")
+        .mark_bar()
         .encode(
-            x=alt.X("time:T", title="time (UTC)"),
+            x=alt.X(f"{units[step]}(time):T", title="time (UTC)"),
             y=alt.Y("transactions:Q", title=f"transactions per {step}"),
             color=alt.Color("chain:N", title="chain"),
             tooltip=["time:T", "chain:N", "transactions:Q", "accounts:Q"],
         )
         .properties(width="container", height=240)
     )
-    transactions_chart
+    transactions_chart if activity.height else mo.md("**Transactions:** none in this lake.")
     return activity, transactions_chart
 
 
 @app.cell
-def _(alt, lake, step):
+def _(alt, lake, mo, step):
     intervals = lake.sql(
         """
         with gaps as (
@@ -110,11 +114,11 @@ def _(alt, lake, step):
         group by all
         order by all
         """,
-        params={"step": step},
+        step=step,
     ).pl()
     intervals_chart = (
         alt.Chart(intervals, title="Time between blocks of one shard")
-        .mark_line(point=True)
+        .mark_circle(size=50)
         .encode(
             x=alt.X("time:T", title="time (UTC)"),
             y=alt.Y("mean_gap_s:Q", title="mean gap (seconds)"),
@@ -123,60 +127,72 @@ def _(alt, lake, step):
         )
         .properties(width="container", height=200)
     )
-    intervals_chart
+    intervals_chart if intervals.height else mo.md(
+        "**Time between blocks:** fewer than two blocks."
+    )
     return intervals, intervals_chart
 
 
 @app.cell
-def _(alt, lake):
+def _(alt, lake, mo):
     opcodes = lake.sql("""
         select
-            coalesce(ton_opcode(opcode), 'none') as opcode,
+            coalesce(opcode_name, ton_opcode(opcode), 'no opcode') as called,
+            ton_opcode(opcode) as opcode,
             count(*) as messages,
-            sum(value) / 1e9 as value_ton
-        from messages
-        where direction = 'in'
+            sum(amount)::double as value_ton
+        from v_messages
         group by all
-        order by messages desc, opcode
+        order by messages desc, called
         limit 15
     """).pl()
     opcodes_chart = (
-        alt.Chart(opcodes, title="The 15 most common opcodes")
+        alt.Chart(opcodes, title="The 15 most common messages")
         .mark_bar()
         .encode(
-            x=alt.X("messages:Q", title="messages received (count)"),
-            y=alt.Y("opcode:N", title="opcode (first 32 bits of the body)", sort="-x"),
-            tooltip=["opcode:N", "messages:Q", "value_ton:Q"],
+            x=alt.X("messages:Q", title="messages received (count)").axis(tickMinStep=1),
+            y=alt.Y("called:N", title="opcode", sort="-x"),
+            tooltip=["called:N", "opcode:N", "messages:Q", "value_ton:Q"],
         )
         .properties(width="container")
     )
-    opcodes_chart
+    opcodes_chart if opcodes.height else mo.md("**Opcodes:** no messages in this lake.")
     return opcodes, opcodes_chart
 
 
 @app.cell
-def _(alt, lake):
+def _(alt, lake, mo):
     busiest = lake.sql("""
         select
-            ton_address(workchain, account) as account,
-            count(*) as transactions,
-            sum(total_fees) / 1e9 as fees_ton
-        from transactions
-        group by all
-        order by transactions desc, account
-        limit 15
+            coalesce(label, left(friendly, 6) || '…' || right(friendly, 4)) as account,
+            address,
+            transactions,
+            fees_ton
+        from (
+            select
+                address,
+                label,
+                ton_friendly(workchain, account) as friendly,
+                count(*) as transactions,
+                sum(fee)::double as fees_ton
+            from v_transactions
+            group by all
+            order by transactions desc, address
+            limit 15
+        )
+        order by transactions desc, address
     """).pl()
     busiest_chart = (
         alt.Chart(busiest, title="The 15 busiest accounts")
         .mark_bar()
         .encode(
-            x=alt.X("transactions:Q", title="transactions (count)"),
-            y=alt.Y("account:N", title="account (raw address)", sort="-x").axis(labelLimit=120),
-            tooltip=["account:N", "transactions:Q", "fees_ton:Q"],
+            x=alt.X("transactions:Q", title="transactions (count)").axis(tickMinStep=1),
+            y=alt.Y("account:N", title="account", sort="-x"),
+            tooltip=["account:N", "address:N", "transactions:Q", "fees_ton:Q"],
         )
         .properties(width="container")
     )
-    busiest_chart
+    busiest_chart if busiest.height else mo.md("**Accounts:** no transactions in this lake.")
     return busiest, busiest_chart
 
 

@@ -9,33 +9,29 @@ app = marimo.App(width="medium", app_title="Wallet report")
 @app.cell
 def _():
     import os
-    from pathlib import Path
 
     import altair as alt
     import marimo as mo
     import polars as pl
 
-    from tonlake.api.command.loading import compose_settings
-    from tonlake.lake.duck.connection import connect
-    from tonlake.lake.log.snapshot import open_snapshot
+    import tonlake
 
-    arguments = mo.cli_args()
-    folder = Path(arguments.get("lake") or os.environ.get("LAKE", ".demo/lake"))
-    lake = connect(open_snapshot(folder), compose_settings().lake)
-    return alt, arguments, folder, lake, mo, pl
+    folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
+    lake = tonlake.open(folder)
+    return alt, folder, lake, mo, pl
 
 
 @app.cell
-def _(arguments, lake, mo):
+def _(lake, mo):
     busiest = lake.sql("""
-        select ton_address(tx_workchain, tx_account)
+        select ton_friendly(tx_workchain, tx_account)
         from messages
         where kind = 'ext_in'
         group by all
-        order by count(*) desc, ton_address(tx_workchain, tx_account)
+        order by count(*) desc, ton_friendly(tx_workchain, tx_account)
         limit 1
     """).fetchall()
-    asked = arguments.get("account") or (busiest[0][0] if busiest else "0:" + "00" * 32)
+    asked = mo.cli_args().get("account") or (busiest[0][0] if busiest else "0:" + "00" * 32)
     address = mo.ui.text(value=asked, label="account, raw or friendly", full_width=True)
     address
     return (address,)
@@ -43,121 +39,151 @@ def _(arguments, lake, mo):
 
 @app.cell
 def _(address, folder, lake, mo):
-    who = {"account": address.value.strip()}
-    moves = lake.sql(
+    account = address.value.strip()
+    transactions, fees_ton, first, last = lake.sql(
         """
-        select
-            make_timestamp(now * 1000000) as time,
-            direction,
-            value / 1e9 as value_ton,
-            case direction
-                when 'in' then ton_address(source_workchain, source)
-                else ton_address(destination_workchain, destination)
-            end as partner
-        from messages
-        where
-            tx_workchain = ton_workchain($account)
-            and tx_account = ton_account($account)
-            and kind = 'int'
-        order by tx_lt, direction, msg_index
-        """,
-        params=who,
-    ).pl()
-    sums = lake.sql(
-        """
-        select
-            count(*) as transactions,
-            coalesce(sum(total_fees), 0) / 1e9 as fees_ton,
-            min(time) as first_seen,
-            max(time) as last_seen
-        from transactions
+        select count(*), coalesce(sum(fee), 0), min(time), max(time)
+        from v_transactions
         where workchain = ton_workchain($account) and account = ton_account($account)
         """,
-        params=who,
+        account=account,
     ).fetchall()[0]
+    span = f"{transactions:,} transactions between {first} and {last} UTC"
     mo.md(f"""
     # Wallet report
 
-    Lake `{folder}`, account `{who["account"]}`: {sums[0]:,} transactions between {sums[2]} and
-    {sums[3]} UTC, {sums[1]:,.6f} TON of fees. The default of `--account` is the account
-    that received the most external messages.
+    Lake `{folder}`, account `{account}`: {span if transactions else "no transactions"},
+    {fees_ton:,.6f} TON of fees. The default of `--account` is the account that received the most
+    external messages.
     """)
-    return moves, who
+    return (account,)
 
 
 @app.cell
-def _(alt, lake, who):
+def _(account, alt, lake, mo):
     balances = lake.sql(
         """
-        select make_timestamp(utime * 1000000) as time, balance / 1e9 as balance_ton, mc_seqno
-        from account_states
-        where workchain = ton_workchain($account) and account = ton_account($account) and utime > 0
+        select time, balance::double as balance_ton, mc_seqno
+        from v_balances
+        where
+            workchain = ton_workchain($account)
+            and account = ton_account($account)
+            and asset is null
         order by mc_seqno, block_seqno
         """,
-        params=who,
+        account=account,
     ).pl()
     balance_chart = (
         alt.Chart(balances, title="Balance after each block that touched the account")
         .mark_line(interpolate="step-after", point=True)
         .encode(
             x=alt.X("time:T", title="time (UTC)"),
-            y=alt.Y("balance_ton:Q", title="balance (TON)").scale(zero=False),
+            y=alt.Y("balance_ton:Q", title="balance (TON)"),
             tooltip=["time:T", "balance_ton:Q", "mc_seqno:Q"],
         )
         .properties(width="container", height=240)
     )
-    balance_chart
+    balance_chart if balances.height else mo.md(
+        "**Balance:** no state of the account in this lake."
+    )
     return balance_chart, balances
 
 
 @app.cell
-def _(alt, moves, pl):
-    flows = moves.filter(pl.col("value_ton") > 0).select(
-        "time",
-        "direction",
+def _(account, lake):
+    moves = lake.sql(
+        """
+        with asked as (
+            select ton_workchain($account) as workchain, ton_account($account) as account
+        ),
+
+        sides as (
+            select
+                v_messages.*,
+                recipient_id = account and recipient_workchain = workchain as incoming
+            from v_messages, asked
+            where
+                kind = 'int'
+                and (
+                    recipient_id = account and recipient_workchain = workchain
+                    or sender_id = account and sender_workchain = workchain
+                )
+        ),
+
+        partners as (
+            select
+                *,
+                case when incoming then sender else recipient end as address,
+                case when incoming then sender_label else recipient_label end as label,
+                case
+                    when incoming then ton_friendly(sender_workchain, sender_id)
+                    else ton_friendly(recipient_workchain, recipient_id)
+                end as friendly
+            from sides
+        )
+
+        select
+            time,
+            case when incoming then 'in' else 'out' end as direction,
+            amount::double as value_ton,
+            coalesce(opcode_name, ton_opcode(opcode), 'no opcode') as called,
+            address,
+            coalesce(label, left(friendly, 6) || '…' || right(friendly, 4)) as partner
+        from partners
+        order by created_lt, direction, address
+        """,
+        account=account,
+    ).pl()
+    return (moves,)
+
+
+@app.cell
+def _(alt, mo, moves, pl):
+    flows = moves.filter(pl.col("value_ton") > 0).with_columns(
         pl.when(pl.col("direction") == "in")
         .then(pl.col("value_ton"))
         .otherwise(-pl.col("value_ton"))
-        .alias("ton"),
+        .alias("ton")
     )
     flows_chart = (
-        alt.Chart(flows, title="Coins in (up) and out (down), per message")
-        .mark_bar(width=3)
+        alt.Chart(flows, title="Coins in (up) and out (down), one point per message")
+        .mark_circle(size=50, opacity=0.7)
         .encode(
             x=alt.X("time:T", title="time (UTC)"),
-            y=alt.Y("ton:Q", title="value (TON, symlog scale)").scale(type="symlog"),
+            y=alt.Y("ton:Q", title="value (TON, symlog scale)")
+            .scale(type="symlog")
+            .axis(values=[0, *(sign * 10**power for power in range(12) for sign in (1, -1))]),
             color=alt.Color("direction:N", title="direction"),
-            tooltip=["time:T", "direction:N", "ton:Q"],
+            tooltip=["time:T", "direction:N", "called:N", "partner:N", "ton:Q"],
         )
         .properties(width="container", height=220)
     )
-    flows_chart
+    flows_chart if flows.height else mo.md("**Coins in and out:** no messages with coins.")
     return flows, flows_chart
 
 
 @app.cell
-def _(alt, moves, pl):
+def _(alt, mo, moves, pl):
     partners = (
         moves.drop_nulls("partner")
-        .group_by("partner", "direction")
+        .group_by("partner", "address", "direction")
         .agg(pl.col("value_ton").sum(), pl.len().alias("messages"))
-        .sort(["value_ton", "partner"], descending=[True, False])
+        .sort(["value_ton", "address", "direction"], descending=[True, False, False])
         .head(20)
     )
     partners_chart = (
         alt.Chart(partners, title="Counterparties with the largest sums")
         .mark_bar()
         .encode(
-            x=alt.X("value_ton:Q", title="total value (TON, symlog scale)").scale(type="symlog"),
-            y=alt.Y("partner:N", title="counterparty (raw address)", sort="-x").axis(
-                labelLimit=120
-            ),
+            x=alt.X("value_ton:Q", title="total value (TON)"),
+            y=alt.Y("partner:N", title="counterparty", sort="-x"),
+            yOffset=alt.YOffset("direction:N"),
             color=alt.Color("direction:N", title="direction"),
-            tooltip=["partner:N", "direction:N", "value_ton:Q", "messages:Q"],
+            tooltip=["partner:N", "address:N", "direction:N", "value_ton:Q", "messages:Q"],
         )
         .properties(width="container")
     )
-    partners_chart
+    partners_chart if partners.height else mo.md("**Counterparties:** none in this lake.")
     return partners, partners_chart
 
 
