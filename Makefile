@@ -10,7 +10,7 @@ INSTALL := $(BIN)/uv pip install --quiet --require-hashes --constraints requirem
 # What was compiled once is kept, whatever the environment says: the suite starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks docs binary dist lint types format lock clean
+.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks reports docs editor binary dist lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -123,9 +123,21 @@ notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter
 	for path in notebooks/*.py; do $(BIN)/marimo --quiet export ipynb $$path --force \
 		--output build/notebooks/$$(basename $$path .py).ipynb || exit 1; done
 
+LAKE ?= .demo/lake
+
+reports: $(READY)  ## the notebooks as HTML files that work offline, in build/reports (LAKE=folder)
+	$(BIN)/python notebooks/export $(LAKE) build/reports
+
 docs: $(READY)  ## write the generated pages of docs/ again: data dictionary and settings
 	$(BIN)/tonlake schema --markdown > docs/data-dictionary.md
 	$(BIN)/tonlake config --markdown 2>/dev/null > docs/settings.md
+
+editor/node_modules: editor/package-lock.json
+	cd editor && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+editor: editor/node_modules  ## bundle CodeMirror for /sql (needs Node.js and npm)
+	cd editor && node build.js ../api/explorer/static/codemirror.js
 
 DIST_BIN := build/dist/venv/bin
 

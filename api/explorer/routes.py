@@ -27,6 +27,7 @@ from tonlake.api.explorer.frame import (
     page,
     render,
 )
+from tonlake.api.http.content.validators import matches, tag_body
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ TYPES = {
     "explorer.css": "text/css",
     "explorer.js": "text/javascript",
     "mark.svg": "image/svg+xml",
+    "codemirror.js": "text/javascript",
+    "sql.css": "text/css",
+    "sql.js": "text/javascript",
 }
 _FILE_HEADERS = {
     "Cache-Control": "no-cache",
@@ -51,11 +55,15 @@ _FILE_HEADERS = {
 
 def _make_route(name: str) -> HTTPRouteHandler:
     content = files("tonlake.api.explorer").joinpath("static", name).read_bytes()
+    tag = tag_body(content)
+    headers = {**_FILE_HEADERS, "ETag": tag}
 
     @get(f"/explorer/{name}", sync_to_thread=False)
-    def answer_file() -> Response[bytes]:
-        """Return a file that pages load."""
-        return Response(content, media_type=TYPES[name], headers=_FILE_HEADERS)
+    def answer_file(request: ApiRequest) -> Response[bytes]:
+        """Return a file that pages load, if the browser has not got it."""
+        if matches(request.headers.get("if-none-match", "").encode(), tag.encode()):
+            return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return Response(content, media_type=TYPES[name], headers=headers)
 
     return answer_file
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tonlake.api.errors import AddressInvalid
-from tonlake.api.text.address import Address, parse_address, render_friendly
+from tonlake.api.text.address import Address, name_workchain, parse_address, render_friendly
 
 _ACCOUNT_BYTES = 32
-_ID, _WORKCHAIN = "account", "workchain"
 
 
 def write_accounts(table: pa.Table, *, test_only: bool) -> pa.Table:
     """Return a table with friendly text for account ids beside a workchain, and raw addresses.
 
-    An id ``account`` belongs to ``workchain``, ``tx_account`` to ``tx_workchain``, and any other
-    ``owner`` to ``owner_workchain``. The flag is bounceable, as that of ``ton_friendly``.
+    The flag is bounceable, as that of ``ton_friendly``.
     """
     names = table.column_names
     for at, name in enumerate(names):
-        partner = (
-            name.removesuffix(_ID) + _WORKCHAIN if name.endswith(_ID) else f"{name}_{_WORKCHAIN}"
-        )
+        partner = name_workchain(name)
         values = table.column(at).to_pylist()
         if _is_bytes(table.schema.field(at).type) and names.count(partner) == 1:
             workchains = table.column(names.index(partner)).to_pylist()

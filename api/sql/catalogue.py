@@ -1,24 +1,51 @@
-"""What a statement may name: every view of the lake with its columns."""
+"""What a statement may name: tables, views and macros, with their comments."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.lake.duck.connection import DERIVED_VIEWS, PARTITION, VIEW_NAMES, read_sql
+from tonlake.lake.duck.connection import (
+    DERIVED_VIEWS,
+    PARTITION,
+    VIEWED_TABLES,
+    read_macros,
+    read_sql,
+)
 from tonlake.lake.duck.own import list_own_tables
-from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+_COMMENT = re.compile(r"^comment on column \w+\.(\w+) is\s+'((?:[^']|'')*)'", re.MULTILINE)
+_MACRO = re.compile(r"^create or replace macro (ton_\w+)\(([^)]*)\)", re.MULTILINE)
+_MACROS = {
+    "ton_account": "Account id of an address in raw or friendly form",
+    "ton_action_words": "Result code of the action phase in words",
+    "ton_address": "Raw address: workchain, colon, 64 hex digits",
+    "ton_base64": "Hash as base64",
+    "ton_base64url": "Hash as base64url",
+    "ton_coins": "Nanoton as TON, an exact decimal",
+    "ton_exit_words": "Exit code of the compute phase in words",
+    "ton_friendly": "User-friendly address",
+    "ton_hash": "32 bytes of a hash in hex, base64 or base64url",
+    "ton_opcode": "Opcode as 0x and eight hex digits",
+    "ton_scaled": "Amount by its decimals, to nine places",
+    "ton_shard": "Shard as 16 hex digits",
+    "ton_time": "Unix seconds as a UTC timestamp",
+    "ton_workchain": "Workchain of an address in raw or friendly form",
+}
+"""Macros for people; the others are parts of these."""
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of a view, as people look it up."""
+    """A column of a view; ``type`` is empty where only the view knows it."""
 
     name: str
     type: str
@@ -26,51 +53,79 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What stands behind ``from``: its name, what its rows are, and its columns."""
+    """What may stand behind ``from``: ``title`` has the parameters of a macro behind the name."""
 
     name: str
+    title: str
     doc: str
     columns: tuple[Column, ...]
 
 
+class Macro(msgspec.Struct, frozen=True):
+    """A function of the lake: how it is called, and what it returns."""
+
+    name: str
+    arguments: str
+    doc: str
+
+
+_DAY = Column(PARTITION, "date", "UTC day of the masterchain block")
+
+
 @cache
-def list_views() -> tuple[View, ...]:
-    """Return every view with its columns."""
-    views = [
+def list_views() -> Mapping[str, tuple[View, ...]]:
+    """Return the views for people, and the tables and the views over them, each by name."""
+    tables = [
         View(
-            VIEW_NAMES.get(table.name, table.name),
+            name,
+            name,
             table.doc,
-            (
-                *(Column(each.name, each.type, each.doc) for each in table.columns),
-                Column(PARTITION, "date", "UTC day of the masterchain block"),
-            ),
+            (*(Column(each.name, each.type, each.doc) for each in table.columns), _DAY),
         )
-        for table in TABLES.values()
+        for name, table in VIEWED_TABLES.items()
     ]
-    views += [View(name, _read_doc(name), ()) for name in DERIVED_VIEWS]
-    views += [
+    tables += [_describe_derived(name) for name in DERIVED_VIEWS]
+    people = [
         View(
+            view.name,
             view.title,
             view.doc,
             tuple(Column(each.name, each.type, each.doc) for each in view.columns),
         )
         for view in (*REFERENCE_TABLES, *VIEWS.values())
     ]
-    return tuple(sorted(views, key=lambda view: view.name))
+    groups = {"Views for people": people, "Tables": tables}
+    return {
+        heading: tuple(sorted(group, key=lambda view: view.name))
+        for heading, group in groups.items()
+    }
 
 
-def list_own_views(lake_dir: Path) -> list[View]:
+def list_own_views(lake_dir: Path) -> tuple[View, ...]:
     """Return the tables that a person added, with their columns."""
-    return [
+    return tuple(
         View(
+            table.name,
             table.name,
             f"Own table, per {table.per}, up to commit {state.commit}",
             tuple(Column(each.name, each.type, "") for each in state.columns),
         )
         for table, state in list_own_tables(lake_dir)
-    ]
+    )
 
 
-def _read_doc(name: str) -> str:
-    lines = (line for line in read_sql(name).splitlines() if line.startswith("--"))
-    return " ".join(line.removeprefix("--").strip() for line in lines)
+def _describe_derived(name: str) -> View:
+    """Return a view over another one: it has the columns of that, and those that it comments on."""
+    text = read_sql(name)
+    doc = " ".join(line[2:].strip() for line in text.splitlines() if line.startswith("--"))
+    base = VIEWED_TABLES[DERIVED_VIEWS[name][0]]
+    columns = {each.name: Column(each.name, each.type, each.doc) for each in base.columns}
+    added = {found[1]: Column(found[1], "", found[2]) for found in _COMMENT.finditer(text)}
+    return View(name, name, doc, (*(columns | added).values(), _DAY))
+
+
+@cache
+def list_macros() -> tuple[Macro, ...]:
+    """Return the macros for people, with their arguments."""
+    arguments = {found[1]: " ".join(found[2].split()) for found in _MACRO.finditer(read_macros())}
+    return tuple(Macro(name, arguments[name], doc) for name, doc in _MACROS.items())

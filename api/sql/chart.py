@@ -1,158 +1,283 @@
-"""A picture of a result: bars where the first column names things, lines where it measures."""
+"""A picture of a result: bars, a line, or points, as the reader or the question chooses."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tonlake.api.explorer.words.form import shorten
+from tonlake.api.sql.scale import Mark, fit_scale, read_place, write_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator
 
-WIDTH, HEIGHT, BAR_HEIGHT = 720, 260, 24
-LEFT, RIGHT, TOP, BOTTOM = 60, 10, 14, 34
-NAME_WIDTH = 190
-MOST_SERIES, MOST_BARS = 4, 40
+WIDTH, HEIGHT = 720, 300
+LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 30
+NAME_WIDTH, NUMBER_WIDTH, BAR_HEIGHT, BAR_GAP = 190, 90, 18, 6
+MOST_SERIES, MOST_BARS, MOST_DOTS = 4, 40, 60
 KEPT_ENDS = 10
 """Characters of a long name that are shown of either end."""
+
+BAR_SHARE = 0.8
+"""Width of a group of upright bars; the rest is between them."""
+
+KINDS = ("auto", "bar", "line", "scatter", "none")
 _NUMBERS = ("int", "uint", "double", "float", "decimal")
 _TIMES = ("date", "timestamp")
 
 
-class Bar(msgspec.Struct, frozen=True):
-    """One bar: what it stands for, its number, and its place."""
+class ChartUnfit(ValueError):
+    """The result cannot be drawn as it was asked for; the text is the reason."""
 
-    name: str
-    number: str
-    y: int
+
+class Choice(msgspec.Struct, frozen=True):
+    """What to draw: a kind, and names of columns; empty ones are chosen here.
+
+    With ``by``, each value of that column is a series of the first ``y``.
+    """
+
+    kind: str = "auto"
+    x: str = ""
+    y: tuple[str, ...] = ()
+    by: str = ""
+
+
+DEFAULT = Choice()
+
+
+class Box(msgspec.Struct, frozen=True):
+    """A bar; ``text`` stands beside it, or is read out."""
+
+    x: float
+    y: float
     width: float
+    height: float
+    shade: int
+    text: str
 
 
-class Series(msgspec.Struct, frozen=True):
-    """One column as a line; ``shade`` is its colour."""
+class Dot(msgspec.Struct, frozen=True):
+    """A point."""
 
-    name: str
+    x: float
+    y: float
+    shade: int
+    text: str
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line through the points of a series, as the path of an SVG."""
+
     path: str
     shade: int
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """Bars of one column, or lines of some; ``x`` and ``y`` name what the axes measure."""
+    """What a template draws; ``names`` are the marks of an axis of names, one for each group.
 
+    ``…_left_out`` is what the picture has no room for.
+    """
+
+    kind: str
     x: str
     y: str
-    bars: list[Bar]
-    lines: list[Series]
-    height: int
-    low: str = ""
-    high: str = ""
-    first: str = ""
-    last: str = ""
-    left_out: int = 0
-    """Rows that the picture has no room for."""
+    height: int = HEIGHT
+    boxes: tuple[Box, ...] = ()
+    dots: tuple[Dot, ...] = ()
+    lines: tuple[Line, ...] = ()
+    names: tuple[Mark, ...] = ()
+    x_marks: tuple[Mark, ...] = ()
+    y_marks: tuple[Mark, ...] = ()
+    zero: float | None = None
+    key: tuple[tuple[int, str], ...] = ()
+    names_left_out: int = 0
+    series_left_out: tuple[str, ...] = ()
 
 
-def draw_chart(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> Chart | None:
-    """Return the picture of a result; None where it has no numbers, or no two rows.
+Columns = Sequence[tuple[str, str]]
+Rows = Sequence[Sequence[Any]]
+Point = tuple[Any, float]
+"""A value of the axis as the result has it, and a number."""
+
+
+class Series(msgspec.Struct, frozen=True):
+    """A column, or what one value of another column selects of it."""
+
+    name: str
+    points: list[Point]
+
+
+def is_number(kind: str) -> bool:
+    """Return whether values of an Arrow type are numbers."""
+    return kind.startswith(_NUMBERS)
+
+
+def draw_chart(columns: Columns, rows: Rows, choice: Choice = DEFAULT) -> Chart:
+    """Return the picture of a result.
 
     Args:
-        columns: Names and Arrow types; the first that is no number to be drawn is the axis.
+        columns: Names and Arrow types.
         rows: Values as JSON has them.
+        choice: What to draw; by itself names become bars, numbers and times lines.
+
+    Raises:
+        ChartUnfit: the result cannot be drawn so.
     """
-    numeric = [at for at, (_name, kind) in enumerate(columns) if kind.startswith(_NUMBERS)]
-    if len(rows) < 2 or len(columns) < 2:  # noqa: PLR2004 - one point is no picture
-        return None
-    axis = next((at for at in range(len(columns)) if at not in numeric), 0)
-    drawn = [at for at in numeric if at != axis][:MOST_SERIES]
-    if not drawn:
-        return None
-    kind = columns[axis][1]
-    if axis in numeric or kind.startswith(_TIMES):
-        return _draw_lines(columns, rows, axis, drawn)
-    return _draw_bars(columns, rows, axis, drawn[0])
+    if len(rows) < 2:  # noqa: PLR2004 - one point is no picture
+        raise ChartUnfit("a chart needs two rows")
+    kinds = dict(reversed(columns))
+    for name in (choice.x, choice.by, *choice.y):
+        if name and name not in kinds:
+            raise ChartUnfit(f"the result has no column {name}")
+    axis = choice.x or _choose_axis(columns)
+    drawn = choice.y or tuple(
+        name for name, kind in columns if is_number(kind) and name not in {axis, choice.by}
+    )
+    if not drawn or not all(is_number(kinds[name]) for name in drawn):
+        raise ChartUnfit("a chart needs a column of numbers beside its axis")
+    series = _list_series([name for name, _ in columns], rows, axis, drawn, choice.by)
+    if not any(each.points for each in series):
+        raise ChartUnfit(f"{drawn[0]} has no values")
+    shown, lost = series[:MOST_SERIES], series[MOST_SERIES:]
+    y = drawn[0] if choice.by else ", ".join(each.name for each in shown)
+    chart = _draw_series(choice.kind, axis, kinds[axis], y, shown)
+    return msgspec.structs.replace(chart, series_left_out=tuple(each.name for each in lost))
 
 
-def _draw_bars(
-    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], axis: int, at: int
-) -> Chart | None:
-    known = [(row[axis], float(row[at])) for row in rows if row[at] is not None]
-    shown = known[:MOST_BARS]
-    most = max((number for _name, number in shown), default=0.0)
-    if most <= 0 or any(number < 0 for _name, number in shown):
-        return None
-    room = WIDTH - NAME_WIDTH - 100
-    bars = [
-        Bar(_cut(name), _write_number(number), at * BAR_HEIGHT, round(room * number / most, 1))
-        for at, (name, number) in enumerate(shown)
+def _draw_series(kind: str, axis: str, axis_type: str, y: str, series: list[Series]) -> Chart:
+    is_time = axis_type.startswith(_TIMES)
+    if not is_time and not is_number(axis_type):
+        if kind not in {"auto", "bar"}:
+            raise ChartUnfit(f"{axis} has neither numbers nor times: only bars can show it")
+        return _draw_named(axis, y, series)
+    return _draw_measured("line" if kind == "auto" else kind, axis, y, series, is_time=is_time)
+
+
+def _choose_axis(columns: Columns) -> str:
+    """Return the first time, else the first column that is no number, else the first."""
+    for wanted in (lambda kind: kind.startswith(_TIMES), lambda kind: not is_number(kind)):
+        if found := [name for name, kind in columns if wanted(kind)]:
+            return found[0]
+    return columns[0][0]
+
+
+def _list_series(
+    names: list[str], rows: Rows, axis: str, drawn: Sequence[str], by: str
+) -> list[Series]:
+    """Return the values of each column; with ``by``, of the first for each value of that column."""
+    at = names.index(axis)
+    found: dict[str, list[Point]] = {}
+    for name in drawn[:1] if by else drawn:
+        value_at = names.index(name)
+        for row in rows:
+            key = _cut(row[names.index(by)]) if by else name
+            value = read_place(row[value_at])
+            points = found.setdefault(key, [])
+            if value is not None:
+                points.append((row[at], value))
+    return [Series(name, points) for name, points in found.items()]
+
+
+def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
+    """Return horizontal bars, a group for each name."""
+    names = list(dict.fromkeys(_cut(name) for each in series for name, _ in each.points))
+    shown = names[: max(1, MOST_BARS // len(series))]
+    values = [value for each in series for name, value in each.points if _cut(name) in shown]
+    scale = fit_scale(values, NAME_WIDTH, WIDTH - NUMBER_WIDTH, zero=True)
+    group = BAR_HEIGHT * len(series) + BAR_GAP
+    boxes = []
+    for shade, each in enumerate(series, 1):
+        known = {_cut(name): value for name, value in reversed(each.points)}
+        for at, name in enumerate(shown):
+            if name in known:
+                start, end = sorted((scale.put(0.0), scale.put(known[name])))
+                top = at * group + (shade - 1) * BAR_HEIGHT
+                text = write_number(known[name])
+                boxes.append(Box(start, top, round(end - start, 1), BAR_HEIGHT - 2, shade, text))
+    middle = BAR_HEIGHT * len(series) / 2
+    return Chart(
+        "named",
+        axis,
+        y,
+        height=len(shown) * group,
+        boxes=tuple(boxes),
+        names=tuple(Mark(at * group + middle, name) for at, name in enumerate(shown)),
+        zero=scale.put(0.0),
+        key=_list_key(series),
+        names_left_out=len(names) - len(shown),
+    )
+
+
+def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_time: bool) -> Chart:
+    """Return upright bars, lines or points over an axis of numbers or times."""
+    placed = [_place_points(each.points) for each in series]
+    places = [place for points in placed for place, _, _ in points]
+    if not places or min(places) == max(places):
+        raise ChartUnfit(f"{axis} has no two values")
+    values = [value for points in placed for _, value, _ in points]
+    width = _measure_bar(places) if kind == "bar" else 0.0
+    start, end = LEFT + width / 2 + 2, WIDTH - RIGHT - width / 2 - 2
+    across = fit_scale(places, start, end, zero=False, is_time=is_time)
+    up = fit_scale(values, HEIGHT - BOTTOM, TOP, zero=kind != "scatter")
+    every = [
+        [Dot(across.put(x), up.put(value), shade, text) for x, value, text in points]
+        for shade, points in enumerate(placed, 1)
     ]
+    dotted = kind == "scatter" or (kind == "line" and len(places) <= MOST_DOTS)
+    zero = up.put(0.0) if up.low <= 0 <= up.high else None
     return Chart(
-        columns[axis][0],
-        columns[at][0],
-        bars,
-        [],
-        len(bars) * BAR_HEIGHT,
-        left_out=len(known) - len(shown),
+        kind,
+        axis,
+        y,
+        boxes=tuple(_stand_bars(every, up.put(0.0), width)) if kind == "bar" else (),
+        dots=tuple(dot for dots in every for dot in dots) if dotted else (),
+        lines=tuple(_join(dots) for dots in every if dots) if kind == "line" else (),
+        x_marks=tuple(across.list_marks()),
+        y_marks=tuple(up.list_marks()),
+        zero=zero,
+        key=_list_key(series),
     )
 
 
-def _draw_lines(
-    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], axis: int, drawn: list[int]
-) -> Chart | None:
-    placed = _sort_rows(rows, axis)
-    numbers = [float(row[at]) for _place, row in placed for at in drawn if row[at] is not None]
-    if not numbers or placed[0][0] == placed[-1][0]:
-        return None
-    low, high = min(0.0, *numbers), max(numbers)
-    first, last = placed[0][0], placed[-1][0]
-    span = high - low or 1.0
-
-    def write_path(at: int) -> str:
-        points = [
-            (
-                LEFT + (WIDTH - LEFT - RIGHT) * (place - first) / (last - first),
-                HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (float(row[at]) - low) / span,
-            )
-            for place, row in placed
-            if row[at] is not None
-        ]
-        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-
-    return Chart(
-        columns[axis][0],
-        ", ".join(columns[at][0] for at in drawn),
-        [],
-        [Series(columns[at][0], write_path(at), shade) for shade, at in enumerate(drawn, 1)],
-        HEIGHT,
-        low=_write_number(low),
-        high=_write_number(high),
-        first=_cut(placed[0][1][axis]),
-        last=_cut(placed[-1][1][axis]),
-    )
+def _place_points(points: Iterable[Point]) -> list[tuple[float, float, str]]:
+    """Return points by their place on the axis, with their text; those without one are left out."""
+    placed = [
+        (place, value, f"{name}: {write_number(value)}")
+        for name, value in points
+        if (place := read_place(name)) is not None
+    ]
+    return sorted(placed)
 
 
-def _sort_rows(rows: Sequence[Sequence[Any]], axis: int) -> list[tuple[float, Sequence[Any]]]:
-    """Return the rows by their place on the axis; those without one are left out."""
-    placed = [(_read_place(row[axis]), row) for row in rows]
-    known = [(place, row) for place, row in placed if place is not None]
-    return sorted(known, key=lambda pair: pair[0])
+def _measure_bar(places: Iterable[float]) -> float:
+    """Return how wide a group of bars is: as the smallest gap between two, with some air."""
+    known = sorted(set(places))
+    gap = min(after - before for before, after in pairwise(known))
+    steps = (known[-1] - known[0]) / gap + 1
+    return max(1.0, (WIDTH - LEFT - RIGHT) / steps * BAR_SHARE)
 
 
-def _read_place(value: Any) -> float | None:  # noqa: ANN401 - any JSON
-    if isinstance(value, int | float):
-        return float(value)
-    try:
-        moment = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+def _stand_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator[Box]:
+    one = width / len(every)
+    for at, dots in enumerate(every):
+        for dot in dots:
+            top, bottom = sorted((dot.y, ground))
+            left = round(dot.x - width / 2 + at * one, 1)
+            yield Box(left, top, round(one, 1), round(bottom - top, 1), dot.shade, dot.text)
+
+
+def _join(dots: list[Dot]) -> Line:
+    return Line("M" + "L".join(f"{dot.x} {dot.y}" for dot in dots), dots[0].shade)
+
+
+def _list_key(series: list[Series]) -> tuple[tuple[int, str], ...]:
+    """Return shade and name of each series, if there are several."""
+    named = tuple((shade, each.name) for shade, each in enumerate(series, 1))
+    return named if len(named) > 1 else ()
 
 
 def _cut(value: Any) -> str:  # noqa: ANN401 - any JSON
     return "NULL" if value is None else shorten(str(value), KEPT_ENDS)
-
-
-def _write_number(number: float) -> str:
-    return f"{number:,.0f}" if number == int(number) else f"{number:,.4g}"

@@ -28,26 +28,46 @@ def check_origin(request: ApiRequest, hosts: str) -> None:
     """Refuse a request that a page of another origin, or under a foreign host name, sends.
 
     Args:
-        request: The request; one for the page without a statement may come from a link elsewhere.
+        request: The request; a link elsewhere passes: it may show a statement, and run none.
         hosts: Host names that are allowed beside addresses and private names, with commas.
 
     Raises:
         OriginForbidden: it is such a request.
     """
-    fields = [(name, value.decode("latin-1")) for name, value in request.scope["headers"]]
-    own = [value for name, value in fields if name == b"host"]
+    own = _read_header(request, b"host")
     names = {part.strip().lower() for part in hosts.split(",")}
     if not all(_is_own(_PORT.sub("", host).lower(), names) for host in own):
         raise OriginForbidden(
             "SQL is not answered under this host name: add it to [sql] hosts if it is the service's"
         )
-    origins = [value for name, value in fields if name == b"origin"]
+    origins = _read_header(request, b"origin")
     if not {_find_authority(origin) for origin in origins} <= {_shorten(host) for host in own}:
         raise OriginForbidden("SQL is not answered to pages of other web origins")
-    sites = [value for name, value in fields if name == b"sec-fetch-site"]
-    followed = request.method == "GET" and not request.scope["query_string"]
-    if not followed and not all(site in _OWN_SITES for site in sites):
+    mode = _read_header(request, b"sec-fetch-mode")
+    by_link = request.method == "GET" and (
+        mode == ["navigate"] or not request.scope["query_string"]
+    )
+    if not by_link:
+        check_own(request)
+
+
+def check_own(request: ApiRequest) -> None:
+    """Refuse a request that another site causes, be it by a link.
+
+    Raises:
+        OriginForbidden: it is such a request.
+    """
+    if is_foreign(request):
         raise OriginForbidden("SQL is not answered to pages of other web origins")
+
+
+def is_foreign(request: ApiRequest) -> bool:
+    """Return whether a browser reports that another site causes the request."""
+    return any(site not in _OWN_SITES for site in _read_header(request, b"sec-fetch-site"))
+
+
+def _read_header(request: ApiRequest, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in request.scope["headers"] if key == name]
 
 
 def _is_own(host: str, names: set[str]) -> bool:

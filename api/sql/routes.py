@@ -2,159 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING
 
-import msgspec
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
-from tonlake.api.errors import ApiError, ParameterMissing, RequestInvalid, SqlOff, status_of
-from tonlake.api.explorer.frame import Shown, render
+from tonlake.api.errors import ApiError, ParameterMissing, RequestInvalid, SqlOff
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, note_warnings, open_call, read_arguments
-from tonlake.api.request.params import Arguments, Converter
+from tonlake.api.request.params import Converter
 from tonlake.api.request.table_format import (
-    ARROW,
-    CSV,
     HTML,
     JSON,
     MEDIA_TYPES,
-    PARQUET,
     SAFE_CSV,
     choose_format,
     refine_format,
 )
-from tonlake.api.sql.catalogue import list_own_views, list_views
-from tonlake.api.sql.chart import draw_chart
-from tonlake.api.sql.origin import check_origin
+from tonlake.api.sql.chart import KINDS, Choice
+from tonlake.api.sql.origin import check_origin, check_own, is_foreign
+from tonlake.api.sql.page import render_page, show_editor, show_result
 from tonlake.api.sql.request import list_signatures, read_body
 
 if TYPE_CHECKING:
+    from tonlake.api.request.params import Arguments
     from tonlake.api.settings import HttpSettings, SqlSettings
     from tonlake.api.sql.pool import SqlPool
-    from tonlake.lake.log.snapshot import Snapshot
-
-TEMPLATE = "sql.html"
-SHOWN_ROWS = 200
-"""Rows that the page shows; files have all of them."""
-
-MOST_CHARACTERS = 120
-"""Values that are longer are cut in the table of the page."""
-
-_EXAMPLES = {
-    "Transactions per hour": """\
-select date_trunc('hour', make_timestamp(now * 1000000)) as hour, count(*) as transactions
-from transactions
-group by all order by hour""",
-    "Busiest accounts": """\
-select ton_friendly(workchain, account) as account, count(*) as transactions,
-    sum(total_fees) / 1e9 as fees_ton
-from transactions
-group by all order by transactions desc limit 10""",
-    "Messages by opcode": """\
-select format('0x{:08x}', opcode & 4294967295) as opcode, count(*) as messages
-from messages
-where opcode is not null
-group by all order by messages desc limit 15""",
-    "Transactions by workchain": """\
-select workchain, count(*) as blocks, sum(tx_count) as transactions
-from blocks
-group by all order by workchain""",
-}
-
-
-class Header(msgspec.Struct, frozen=True):
-    """A column of a result."""
-
-    name: str
-    type: str
-
-    @property
-    def is_number(self) -> bool:
-        """Whether its values are numbers."""
-        return self.type.startswith(("int", "uint", "double", "float", "decimal"))
-
-
-class Result(msgspec.Struct, frozen=True):
-    """The JSON answer to a statement, read again."""
-
-    columns: list[Header]
-    rows: list[list[Any]]
-    row_count: int
-    complete: bool
-
-
-def show_editor(query: str, off: str | None = None, error: Exception | None = None) -> Shown:
-    """Return the page without a result: to begin with, or with what went wrong."""
-    status = 200 if error is None else status_of(error)
-    values = _list_values(query) | {"off": off, "error": None if error is None else str(error)}
-    return Shown(TEMPLATE, "SQL", values, status)
-
-
-def show_result(
-    pool: SqlPool, snapshot: Snapshot, query: str, signatures: tuple[str, ...] = ()
-) -> Shown:
-    """Return the page with the answer to a statement.
-
-    Raises:
-        ApiError: there is none.
-    """
-    answer = pool.run(snapshot, query, JSON, SHOWN_ROWS, signatures)
-    result = msgspec.json.decode(answer.body, type=Result)
-    given = {"signature": signatures} if signatures else {}
-    values = _list_values(query) | {
-        "result": result,
-        "cells": [[write_cell(value) for value in row] for row in result.rows],
-        "duration_ms": round(answer.duration_ms),
-        "signatures": signatures,
-        "notes": answer.warnings,
-        "chart": draw_chart([(each.name, each.type) for each in result.columns], result.rows),
-        "files": [
-            (form, "/sql?" + urlencode({"query": query, "format": form} | given, doseq=True))
-            for form in (CSV, JSON, ARROW, PARQUET)
-        ],
-    }
-    return Shown(TEMPLATE, "SQL", values)
-
-
-def write_cell(value: Any) -> str | None:  # noqa: ANN401 - any JSON
-    """Return a value as the table shows it; None for NULL."""
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
-
-
-def _list_values(query: str) -> dict[str, Any]:
-    examples = [
-        (name, text, "/sql?" + urlencode({"query": text, "format": HTML}))
-        for name, text in _EXAMPLES.items()
-    ]
-    return {
-        "query": query,
-        "examples": examples,
-        "views": list_views(),
-        "signatures": (),
-        "notes": (),
-        "result": None,
-        "chart": None,
-        "error": None,
-        "off": None,
-    }
-
 
 TEXT_BYTES = 65_536
 """Most bytes of one statement."""
 
 _TEXT = Converter(str, {"type": "string"})
-_KNOWN = {"query": _TEXT, "format": _TEXT, "signature": _TEXT}
+_COLUMNS = Converter(str, {"type": "array", "items": {"type": "string"}}, many=True)
+_KNOWN = {
+    "query": _TEXT,
+    "format": _TEXT,
+    **dict.fromkeys(("chart", "x", "by"), _TEXT),
+    **dict.fromkeys(("y", "signature"), _COLUMNS),
+}
 _SHARED = frozenset({"api_key", "snapshot", SAFE_CSV})
 _FORMATS = (*MEDIA_TYPES, HTML)
 
+FOREIGN = "The statement came with a link from another site: read it, then run it"
 OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to have it"
 
 
@@ -207,6 +97,7 @@ def _answer_rows(
     request: ApiRequest, arguments: Arguments, query: str, form: str
 ) -> Response[bytes]:
     settings: SqlSettings = request.app.state.settings.sql
+    check_own(request)
     _check_query(query, settings)
     pool: SqlPool = request.app.state.sql
     call = open_call(request, arguments)
@@ -224,21 +115,31 @@ def _answer_page(
     request: ApiRequest, arguments: Arguments, query: str, _form: str
 ) -> Response[bytes]:
     settings: SqlSettings = request.app.state.settings.sql
-    own = list_own_views(request.app.state.lake_dir)
-    if not query or not settings.enabled:
-        shown = show_editor(query, None if settings.enabled else OFF)
-        shown.values["views"] = (*own, *list_views())
-        return render(request, shown, {})
+    signatures = tuple(arguments.values.get("signature", ()))
+    if not settings.enabled:
+        return render_page(request, show_editor(query, signatures, f"Not enabled. {OFF}"))
+    if not query:
+        return render_page(request, show_editor(query, signatures))
+    if is_foreign(request):
+        return render_page(request, show_editor(query, signatures, FOREIGN))
     pool: SqlPool = request.app.state.sql
     try:
         _check_query(query, settings)
         call = open_call(request, arguments)
-        shown = show_result(pool, call.reader.snapshot, query, list_signatures(arguments))
+        snapshot = call.reader.snapshot
+        signatures = list_signatures(arguments)
+        shown = show_result(pool, snapshot, query, signatures, _read_choice(arguments))
     except ApiError as error:
-        return render(request, show_editor(query, error=error), {})
-    shown.values["views"] = (*own, *list_views())
-    snapshot = call.reader.snapshot
-    return render(request, shown, {"snapshot": snapshot.number, "covered": snapshot.ranges})
+        return render_page(request, show_editor(query, signatures, error=error))
+    return render_page(request, shown, snapshot)
+
+
+def _read_choice(arguments: Arguments) -> Choice:
+    kind = arguments.last("chart") or KINDS[0]
+    if kind not in KINDS:
+        raise RequestInvalid(f"chart is one of {', '.join(KINDS)}, and not {kind[:80]!r}")
+    columns = tuple(dict.fromkeys(filter(None, arguments.values.get("y", ()))))
+    return Choice(kind, arguments.last("x") or "", columns, arguments.last("by") or "")
 
 
 _route = HTTPRouteHandler("/sql", http_method=["GET", "HEAD", "POST"], status_code=200)

@@ -86,6 +86,17 @@ def find_tag(*, bounceable: bool, test_only: bool) -> int:
     return (_BOUNCEABLE if bounceable else _NON_BOUNCEABLE) | (_TEST_ONLY if test_only else 0)
 
 
+def name_workchain(name: str) -> str:
+    """Return the column with the workchain of an account id.
+
+    An id ``account`` belongs to ``workchain``, ``tx_account`` to ``tx_workchain``, and any other
+    ``owner`` or ``owner_id`` to ``owner_workchain``.
+    """
+    if name.endswith("account"):
+        return name.removesuffix("account") + "workchain"
+    return name.removesuffix("_id") + "_workchain"
+
+
 def _read_friendly(text: str) -> WrittenAddress:
     if _FRIENDLY.fullmatch(text) is None:
         raise AddressInvalid(text, "neither raw (workchain:hex) nor friendly (48 characters)")

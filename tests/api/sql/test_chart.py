@@ -6,52 +6,106 @@ from typing import Any
 
 import pytest
 
-from tonlake.api.sql.chart import MOST_BARS, draw_chart
+from tonlake.api.sql.chart import MOST_BARS, MOST_SERIES, ChartUnfit, Choice, draw_chart
+
+NAMED = [("name", "string"), ("n", "int64")]
+TIMED = [("hour", "timestamp[us]"), ("a", "int64"), ("b", "decimal128(38, 0)")]
+HOURS: list[list[Any]] = [["2026-01-01T02:00:00", 1, "5"], ["2026-01-01T01:00:00", 3, None]]
 
 
 def test_names_make_bars() -> None:
-    chart = draw_chart([("name", "string"), ("n", "int64")], [["a", 4], ["b", None], [None, 2]])
-    assert chart is not None
-    assert [(bar.name, bar.number) for bar in chart.bars] == [("a", "4"), ("NULL", "2")]
-    assert chart.bars[0].width == 2 * chart.bars[1].width
-    assert (chart.x, chart.y, chart.lines) == ("name", "n", [])
+    chart = draw_chart(NAMED, [["a", 4], ["b", None], [None, 2]])
+    assert [(mark.text, box.text) for mark, box in zip(chart.names, chart.boxes, strict=True)] == [
+        ("a", "4"),
+        ("NULL", "2"),
+    ]
+    assert chart.boxes[0].width == 2 * chart.boxes[1].width
+    assert (chart.x, chart.y, chart.kind, chart.lines) == ("name", "n", "named", ())
+
+
+def test_bars_below_zero_lead_the_other_way() -> None:
+    chart = draw_chart(NAMED, [["a", 4], ["b", -4]])
+    up, down = chart.boxes
+    assert up.x == chart.zero == down.x + down.width
+    assert up.width == down.width
 
 
 def test_times_make_lines_in_their_order() -> None:
-    columns = [("hour", "timestamp[us]"), ("a", "int64"), ("b", "decimal128(38, 0)")]
-    rows = [["2026-01-01T02:00:00", 1, 5], ["2026-01-01T01:00:00", 3, None]]
-    chart = draw_chart(columns, rows)
-    assert chart is not None
-    assert [line.name for line in chart.lines] == ["a", "b"]
-    assert chart.first == "2026-01-01T01:00:00"
-    assert chart.lines[0].path.startswith("M60.0 ")
-    assert (chart.low, chart.high) == ("0", "5")
+    chart = draw_chart(TIMED, HOURS)
+    assert [name for _, name in chart.key] == ["a", "b"]
+    assert [dot.text for dot in chart.dots[:2]] == [
+        "2026-01-01T01:00:00: 3",
+        "2026-01-01T02:00:00: 1",
+    ]
+    assert chart.lines[0].path.startswith(f"M{chart.dots[0].x} ")
+    assert [mark.text for mark in chart.x_marks][::2] == ["01:00", "01:30", "02:00"]
+    assert [mark.text for mark in chart.y_marks] == ["0", "1", "2", "3", "4", "5"]
+    assert chart.zero == chart.y_marks[0].place
 
 
-def test_two_numbers_make_a_line() -> None:
+def test_lines_and_bars_begin_at_zero_and_points_do_not() -> None:
+    rows = [[1, 100], [2, 101]]
+    columns = [("x", "int64"), ("y", "int64")]
+    line, bar, points = (
+        draw_chart(columns, rows, Choice(kind)) for kind in ("line", "bar", "scatter")
+    )
+    assert line.y_marks[0].text == bar.y_marks[0].text == "0"
+    assert points.y_marks[0].text == "100"
+    assert (len(points.dots), points.lines, points.zero) == (2, (), None)
+    low, high = bar.boxes
+    assert low.y + low.height == high.y + high.height == bar.zero
+    assert low.height / high.height == pytest.approx(100 / 101, abs=0.01)
+
+
+def test_a_choice_of_columns() -> None:
+    chart = draw_chart(TIMED, HOURS, Choice("bar", "hour", ("a",)))
+    assert (chart.y, chart.key, len(chart.boxes)) == ("a", (), 2)
+
+
+def test_a_column_makes_series() -> None:
+    columns = [("day", "date32[day]"), ("dex", "string"), ("ton", "double")]
+    rows: list[list[Any]] = [
+        ["2026-01-01", "a", 1.5],
+        ["2026-01-01", None, 2],
+        ["2026-01-02", "a", 3],
+        *(["2026-01-02", f"dex {number}", 1] for number in range(MOST_SERIES)),
+    ]
+    chart = draw_chart(columns, rows, Choice("line", "day", ("ton",), "dex"))
+    assert [name for _, name in chart.key][:2] == ["a", "NULL"]
+    assert chart.lines[0].path.count("L") == 1
+    assert len(chart.lines) == MOST_SERIES
+    assert chart.series_left_out == ("dex 2", "dex 3")
+    assert chart.y == "ton"
+
+
+def test_rows_without_a_place_are_left_out() -> None:
     chart = draw_chart([("seqno", "int64"), ("n", "double")], [[1, 0.5], [2, 1.5], [None, 3]])
-    assert chart is not None
     assert chart.lines[0].path.count("L") == 1
 
 
 def test_many_rows_are_cut() -> None:
     rows: list[list[Any]] = [[f"{at}", at + 1] for at in range(MOST_BARS + 7)]
-    chart = draw_chart([("name", "string"), ("n", "int64")], rows)
-    assert chart is not None
-    assert (len(chart.bars), chart.left_out) == (MOST_BARS, 7)
+    chart = draw_chart(NAMED, rows)
+    assert (len(chart.boxes), chart.names_left_out) == (MOST_BARS, 7)
 
 
 @pytest.mark.parametrize(
-    ("columns", "rows"),
+    ("columns", "rows", "choice", "reason"),
     [
-        ([("a", "string"), ("n", "int64")], [["x", 1]]),
-        ([("n", "int64")], [[1], [2]]),
-        ([("a", "string"), ("b", "string")], [["x", "y"], ["z", "w"]]),
-        ([("a", "string"), ("n", "int64")], [["x", -1], ["y", 2]]),
-        ([("a", "string"), ("n", "int64")], [["x", None], ["y", None]]),
-        ([("t", "date32[day]"), ("n", "int64")], [["2026-01-01", 1], ["2026-01-01", 2]]),
-        ([("t", "date32[day]"), ("n", "int64")], [[None, 1], [None, 2]]),
+        (NAMED, [["x", 1]], Choice(), "two rows"),
+        ([("n", "int64")], [[1], [2]], Choice(), "column of numbers beside"),
+        ([("a", "string"), ("b", "string")], [["x", "y"]] * 2, Choice(), "column of numbers"),
+        (NAMED, [["x", None], ["y", None]], Choice(), "n has no values"),
+        (TIMED, [["2026-01-01", 1, 1]] * 2, Choice(), "hour has no two values"),
+        (TIMED, [[None, 1, 1]] * 2, Choice(), "hour has no two values"),
+        (NAMED, [["x", 1], ["y", 2]], Choice("line"), "only bars"),
+        (NAMED, [["x", 1], ["y", 2]], Choice("bar", "name", ("name",)), "column of numbers"),
+        (NAMED, [["x", 1], ["y", 2]], Choice("bar", "<b>"), "no column <b>"),
+        (NAMED, [["x", 1], ["y", 2]], Choice("bar", by="z"), "no column z"),
     ],
 )
-def test_nothing_to_draw(columns: list[tuple[str, str]], rows: list[list[Any]]) -> None:
-    assert draw_chart(columns, rows) is None
+def test_nothing_to_draw(
+    columns: list[tuple[str, str]], rows: list[list[Any]], choice: Choice, reason: str
+) -> None:
+    with pytest.raises(ChartUnfit, match=reason):
+        draw_chart(columns, rows, choice)

@@ -38,7 +38,7 @@ def sql(demo_lake: Path) -> Iterator[TestClient[Any]]:
         {"Host": "127.0.0.1:8080", "Origin": "null"},
         {"Host": "127.0.0.1:8080", "Origin": ""},
         {"Host": "127.0.0.1:8080", "Sec-Fetch-Site": "cross-site"},
-        {"Host": "127.0.0.1:8080", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"},
+        {"Host": "127.0.0.1:8080", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
     ],
 )
 @pytest.mark.parametrize("accept", ["application/json", "text/html"])
@@ -74,3 +74,17 @@ def test_programs_and_the_own_page_are_answered(
 def test_a_link_elsewhere_leads_to_the_empty_page(sql: TestClient[Any]) -> None:
     answer = sql.get("/sql", headers={"Accept": "text/html", "Sec-Fetch-Site": "cross-site"})
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_elsewhere_shows_a_statement_and_does_not_run_it(
+    sql: TestClient[Any], site: str
+) -> None:
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+    page = sql.get("/sql?format=html&query=select+40%2B2", headers=headers)
+    assert page.status_code == 200
+    assert "select 40+2</textarea>" in page.text
+    assert "from another site" in page.text
+    assert "<td" not in page.text
+    assert sql.get("/sql?format=csv&query=select+1", headers=headers).status_code == 403
+    assert sql.post("/sql", content="select 1", headers=headers).status_code == 403

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -139,9 +140,62 @@ def test_the_page_shows_rows_and_a_picture(sql: TestClient[Any]) -> None:
     assert "format=parquet" in page.text
 
 
+def test_the_page_draws_what_is_chosen(sql: TestClient[Any]) -> None:
+    query = "select gen_utime, seqno, tx_count, workchain from blocks limit 9"
+    chosen = {"query": query, "format": "html", "chart": "scatter", "x": "seqno", "y": "tx_count"}
+    page = sql.get("/sql", params=chosen).text
+    assert 'aria-label="tx_count by seqno, as points"' in page
+    assert page.count("<circle") == 9
+    assert "<option selected>scatter</option>" in page
+    none = sql.get("/sql", params=chosen | {"chart": "none"}).text
+    assert ("<figure" in none, "No chart" in none) == (False, False)
+    unfit = sql.get("/sql", params=chosen | {"y": ["tx_count", "<i>"]})
+    assert (unfit.status_code, "No chart: the result has no column &lt;i&gt;." in unfit.text) == (
+        200,
+        True,
+    )
+    wrong = sql.get("/sql", params=chosen | {"chart": "pie"})
+    assert (wrong.status_code, "chart is one of auto, bar, line" in wrong.text) == (422, True)
+
+
+def test_the_page_links_accounts_and_hashes(sql: TestClient[Any]) -> None:
+    query = "select workchain, account, hash from transactions order by lt limit 1"
+    workchain, account, digest = sql.post("/sql", content=query).json()["rows"][0]
+    page = sql.get("/sql", params={"query": query, "format": "html"}).text
+    for path in (f"/account/{workchain}%3A{account.upper()}", f"/transaction/{digest}"):
+        assert f'href="{path}"' in page
+        assert sql.get(path.replace("%3A", ":"), follow_redirects=False).status_code == 200
+
+
+def test_only_the_editor_may_add_styles(sql: TestClient[Any]) -> None:
+    first, second = sql.get("/sql"), sql.get("/sql")
+    nonces = {re.search(r'data-nonce="([^"]{16,})"', page.text)[1] for page in (first, second)}  # type: ignore[index]
+    assert len(nonces) == 2
+    policy = first.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'self'; ")
+    assert re.search(r"style-src 'self' 'nonce-[^' ]+'$", policy)
+    assert "unsafe" not in policy
+
+
+def test_the_files_of_the_page_are_sent_once(sql: TestClient[Any]) -> None:
+    page = sql.get("/sql").text
+    files = re.findall(r'(?:src|href)="(/explorer/[^"]+)"', page)
+    assert {"/explorer/codemirror.js", "/explorer/sql.js", "/explorer/sql.css"} <= set(files)
+    for path in files:
+        first = sql.get(path)
+        again = sql.get(path, headers={"If-None-Match": first.headers["ETag"]})
+        assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+
+
 def test_the_page_lists_tables_and_shows_errors(sql: TestClient[Any]) -> None:
     start = sql.get("/sql").text
-    for word in ("transactions", "latest_account_states", "mc_seqno", "Busiest accounts"):
+    for word in (
+        "transactions",
+        "latest_account_states",
+        "mc_seqno",
+        "Contracts that use most gas",
+        "balances_at(ts)",
+    ):
         assert word in start
     wrong = sql.get("/sql", params={"query": "selec <1>", "format": "html"})
     assert (wrong.status_code, "syntax error" in wrong.text) == (422, True)

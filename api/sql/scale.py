@@ -1,0 +1,124 @@
+"""Axes of pictures: numbers and moments to places, with round marks."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_MARKS = 6
+"""Marks of one axis."""
+
+_SECOND_STEPS = (
+    *(1, 2, 5, 15, 30, 60, 120, 300, 900, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600),
+    *(86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400, 90 * 86400, 365 * 86400),
+)
+_FORMS = ((86400, "%Y-%m-%d"), (3600, "%m-%d %H:%M"), (60, "%H:%M"), (0, "%H:%M:%S"))
+_ROUND = (1, 2, 5, 10)
+_GREATEST = 1e300
+_SAME = 1e-12
+"""Values whose distance is a smaller part of them are drawn as the same."""
+
+_WHOLE = 1000.0
+"""From here on a number has no decimals."""
+
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A mark of an axis: its place in the picture, and its text."""
+
+    place: float
+    text: str
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """Values from ``low`` to ``high`` on a way from ``start`` to ``end`` in the picture."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_time: bool = False
+
+    def put(self, value: float) -> float:
+        """Return the place of a value."""
+        share = (value - self.low) / ((self.high - self.low) or 1.0)
+        return round(self.start + (self.end - self.start) * share, 1)
+
+    def list_marks(self) -> list[Mark]:
+        """Return round values with their places, the lowest first."""
+        step = _choose_seconds(self.high - self.low) if self.is_time else _choose_step(self)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        values = [number * step for number in range(first, last + 1)]
+        texts = [
+            write_moment(value, step) if self.is_time else _write_brief(value) for value in values
+        ]
+        return [Mark(self.put(value), text) for value, text in zip(values, texts, strict=True)]
+
+
+def fit_scale(
+    values: Sequence[float], start: float, end: float, *, zero: bool, is_time: bool = False
+) -> Scale:
+    """Return a scale for values; with ``zero`` it begins there, so that lengths can be compared."""
+    low, high = min(values), max(values)
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if high - low <= _SAME * max(abs(low), abs(high), _SAME):
+        low, high = (low, low + 1.0) if zero else (low - 1.0, high + 1.0)
+    return Scale(low, high, start, end, is_time)
+
+
+def _choose_step(scale: Scale) -> float:
+    least = (scale.high - scale.low) / (MOST_MARKS - 1)
+    power: float = 10.0 ** math.floor(math.log10(least))
+    return next(part * power for part in _ROUND if part * power >= least * (1 - 1e-9))
+
+
+def _choose_seconds(span: float) -> float:
+    fitting = (step for step in _SECOND_STEPS if span / step <= MOST_MARKS - 1)
+    return next(fitting, math.ceil(span / _SECOND_STEPS[-1] / MOST_MARKS) * _SECOND_STEPS[-1])
+
+
+def write_number(number: float) -> str:
+    """Return a number with the digits that a reader of a picture needs."""
+    return f"{number:,.0f}" if number == int(number) or abs(number) >= _WHOLE else f"{number:,.4g}"
+
+
+def _write_brief(number: float) -> str:
+    for size, unit in _UNITS:
+        if abs(number) >= size:
+            return f"{number / size:.4g} {unit}"
+    return write_number(number)
+
+
+def write_moment(seconds: float, step: float) -> str:
+    """Return a moment (UTC) as precisely as marks that are ``step`` seconds apart need."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    form = next(form for least, form in _FORMS if step >= least)
+    return moment.strftime(form)
+
+
+def read_place(value: object) -> float | None:
+    """Return the place of a number, or of a moment in ISO 8601 (UTC without a zone), on an axis.
+
+    Decimals come as text; what is neither, NULL and numbers beyond all measure have none.
+    """
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        number = float(value) if isinstance(value, int | float | str) else math.nan
+        return number if abs(number) < _GREATEST else None  # not of NaN either
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
