@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import tonlake
-from tests.clients.conftest import NODE, RUN_S
+from tests.clients.packages import NODE, RUN_S
 from tests.clients.test_generated import run
 from tests.conftest import ROOT
 
