@@ -1,13 +1,11 @@
-"""A whole shard state, read part by part out of a store that gives cells by hash.
+"""A whole shard state, read branch by branch out of a store that gives cells by handle.
 
-TL-B: ShardStateUnsplit, ShardAccounts = HashmapAugE 256 ShardAccount DepthBalanceInfo. Reading
-begins at the root cell, each cell is checked against the hash that its parent has for it, and only
-the part at hand is in memory.
+TL-B: ShardStateUnsplit, ShardAccounts = HashmapAugE 256 ShardAccount DepthBalanceInfo. The accounts
+are cut into branches of their dictionary that any process can read, and only one is in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -23,106 +21,78 @@ from tonlake.ingest.decode.block.state import (
     read_state,
 )
 from tonlake.ingest.decode.block.update import read_all_libraries
-from tonlake.ingest.decode.cell.dictionary import load_label, read_label
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap, read_label
+from tonlake.ingest.decode.cell.exotic import PRUNED
+from tonlake.ingest.decode.cell.packed import HASH_BYTES, Loaded, split_packed
 from tonlake.ingest.decode.cell.record import append_packed
-from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree, read_bits
+from tonlake.ingest.decode.native import decode_branch
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.schema import ACCOUNT_STATES, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
     import pyarrow as pa
 
-Packed = dict[bytes, tuple[bytes, list[bytes]]]
-"""Cells by hash: descriptors with data, and the hashes of the children."""
-
-Fetch = Callable[[Collection[bytes]], Packed]
-"""Returns all cells with some hashes; raises SourceError where one is missing or damaged."""
+    from tonlake.ingest.decode.cell.packed import CellStore
 
 Tables = dict[str, "pa.Table"]
 
-LOOK_AHEAD = 256
-"""Nodes of the dictionary of accounts that are fetched together."""
+BRANCH_ACCOUNTS = 32_768
+"""Accounts that a branch has at most, by estimate: 5 to 7 cells each, about 100 MB."""
+
+MOST_CELLS = 600_000
+"""Cells that are in memory together: a branch with more is read in parts."""
+
+_SAMPLED = 64
+"""Nodes below which the number of accounts is estimated, on at least so many branches."""
+
+_ON_THE_WAY = 1 / 3
+"""A leaf among n random keys lies this many forks deeper than log2(n), on average."""
 
 _EMPTY_CELL = bytes(2)
 _EXOTIC_BIT = 8
 _FORK_REFS = 2
 
 
-class Node(NamedTuple):
-    """A node of ShardAccounts: its cell, the key up to its label, and the bits still to come."""
+class Branch(NamedTuple):
+    """A node of ShardAccounts and all below it: its cell, the key up to its label, and the rest."""
 
     cell: bytes
-    key: int
-    bits_left: int
-    is_leaf: bool = False
+    key: int = 0
+    bits_left: int = ACCOUNT_BITS
+
+    @property
+    def ends(self) -> tuple[bytes, bytes]:
+        """The first and the last account that could be in it."""
+        first = self.key << self.bits_left
+        last = first | (1 << self.bits_left) - 1
+        return first.to_bytes(HASH_BYTES, "big"), last.to_bytes(HASH_BYTES, "big")
 
 
 class WholeState:
-    """One shard state; methods raise what ``fetch`` does, BocError and DecodeError."""
+    """The top of one shard state; methods raise SourceError, BocError and DecodeError."""
 
-    def __init__(self, fetch: Fetch, root_hash: bytes) -> None:
-        """Read the top of the state."""
-        self._fetch = fetch
-        tree, root, children = self._open(root_hash)
-        self._top = read_state(tree, root)
+    def __init__(self, store: CellStore, root: bytes) -> None:
+        """Read the cell with this handle."""
+        self._store = store
+        tree, cell, children = self._open(root)
+        self._top = read_state(tree, cell)
         self._children = children
         self.workchain, self.shard = self._top.workchain, self._top.shard
 
-    def iter_accounts(self) -> Iterator[Node]:
-        """Yield the leaves of ShardAccounts in order."""
+    def describe(self, mc_seqno: int) -> StateAt:
+        """Return the block after which the state stood, as rows with ``mc_seqno`` name it."""
+        top = self._top
+        return StateAt(top.workchain, top.shard, top.seqno, mc_seqno, top.gen_utime)
+
+    def find_accounts(self) -> Branch | None:
+        """Return all accounts as one branch; None without any."""
         tree, root, children = self._open(self._children[self._top.accounts])
         dictionary = tree.slice(root).load_maybe_ref()
-        todo = [] if dictionary is None else [Node(children[dictionary], 0, ACCOUNT_BITS)]
-        while todo:  # the last one comes first
-            if todo[-1].is_leaf:
-                yield todo.pop()
-                continue
-            ahead = todo[-LOOK_AHEAD:]
-            cells = self._fetch({node.cell for node in ahead if not node.is_leaf})
-            todo[-LOOK_AHEAD:] = [
-                below
-                for node in ahead
-                for below in ([node] if node.is_leaf else _open_node(node, *cells[node.cell]))
-            ]
-
-    def measure_share(self, node: Node) -> float:
-        """Return the share of the shard's account ids that lie before a node, 0 to 1."""
-        prefix = self.shard & (1 << 64) - 1
-        size = (prefix & -prefix) << 1
-        account = node.key << node.bits_left
-        return ((account >> ACCOUNT_BITS - 64) % size) / size
-
-    def decode_accounts(
-        self, leaves: Sequence[Node], mc_seqno: int, skip: Collection[bytes], *, only_active: bool
-    ) -> Tables:
-        """Decode accounts as rows of ``account_states`` and ``state_cells``.
-
-        Of accounts in ``skip`` there are cells alone, with ``only_active`` of others than active
-        ones nothing.
-        """
-        tree, places = self._load({leaf.cell for leaf in leaves})
-        top = self._top
-        at = StateAt(top.workchain, top.shard, top.seqno, mc_seqno, top.gen_utime)
-        rows = RowSet()
-        roots = []
-        for leaf in leaves:
-            start = CellSlice(tree, places[leaf.cell])
-            key, _ = load_label(start, leaf.bits_left, leaf.key)
-            entry = load_leaf(key, start)
-            account = read_account(tree, entry.cell)
-            if only_active and account.account_status != "active":
-                continue
-            roots.append((entry.cell, 0))
-            if entry.account in skip:
-                continue
-            touched = Touched(
-                entry.account, entry.last_trans_lt, entry.last_trans_hash, tree.hash(entry.cell)
-            )
-            rows.table(ACCOUNT_STATES.name).append(make_row(tree, at, touched, account))
-        StateCells(rows.table(STATE_CELLS.name)).keep(tree, roots, mc_seqno)
-        return _take(rows, ACCOUNT_STATES.name, STATE_CELLS.name)
+        return None if dictionary is None else Branch(children[dictionary])
 
     def decode_libraries(self, mc_seqno: int, skip: Collection[bytes]) -> Tables:
         """Decode the public libraries but some as rows of ``libraries`` and ``state_cells``."""
@@ -130,7 +100,7 @@ class WholeState:
         held = read_libraries(totals, msgspec.structs.replace(self._top, totals=root))
         rows = RowSet()
         if held is not None:
-            tree, places = self._load({children[held]})
+            tree, places = _build(Loaded(self._store, [children[held]]))
             libraries = [
                 (row, cell)
                 for row, cell in read_all_libraries(tree, places[children[held]], mc_seqno)
@@ -148,46 +118,163 @@ class WholeState:
             custom, root, children = self._open(self._children[self._top.custom])
             held = read_config(custom, msgspec.structs.replace(self._top, custom=root))
             if held is not None:
-                tree, places = self._load({children[held]})
+                tree, places = _build(Loaded(self._store, [children[held]]))
                 params = read_params(tree, places[children[held]], key_seqno, self._top.gen_utime)
                 rows.table(CONFIG_PARAMS.name).extend(params)
         return _take(rows, CONFIG_PARAMS.name)
 
-    def _open(self, cell_hash: bytes) -> tuple[CellTree, int, list[bytes]]:
+    def _open(self, handle: bytes) -> tuple[CellTree, int, list[bytes]]:
         """Return a tree with one cell over empty ones, which stand for its children, and these."""
-        body, children = self._fetch({cell_hash})[cell_hash]
+        (packed,) = self._store.fetch([handle])
+        body, children = split_packed(packed, self._store.width)
+        if body[0] & _EXOTIC_BIT:
+            raise DecodeError(f"cell {handle.hex()} is exotic, so this is no whole state")
         tree = CellTree()
         below = tuple(tree.append(_EMPTY_CELL) for _ in children)
-        return tree, tree.append(body, below), children
-
-    def _load(self, roots: set[bytes]) -> tuple[CellTree, dict[bytes, int]]:
-        """Return a tree with cells and all below them, and the places of all by hash."""
-        cells: Packed = {}
-        keys = roots
-        while keys:
-            level = self._fetch(keys)
-            cells |= level
-            keys = {child for _, children in level.values() for child in children} - cells.keys()
-        tree = CellTree()
-        places: dict[bytes, int] = {}
-        for root in sorted(roots):
-            append_packed(tree, root, cells, places)
-        return tree, places
+        return tree, tree.append(bytes((body[0] & 0x1F,)) + body[1:], below), children
 
 
-def _open_node(node: Node, body: bytes, children: list[bytes]) -> list[Node]:
-    """Return a leaf as such, or the two nodes below a fork, the right one first."""
+def cut_branches(store: CellStore, root: Branch) -> list[Branch]:
+    """Cut a branch into some of about ``BRANCH_ACCOUNTS`` at most, in order; each has accounts.
+
+    Where the cuts are depends on the accounts alone.
+    """
+    levels = [[root]]
+    while len(levels[-1]) < _SAMPLED:
+        below = _open_forks(store, levels[-1])
+        if below == levels[-1]:  # leaves alone
+            return [root]
+        levels.append(below)
+    accounts = _estimate_accounts(store, levels[-1])
+    while len(levels[-1]) * BRANCH_ACCOUNTS < accounts:
+        levels.append(_open_forks(store, levels[-1]))
+    return next(level for level in levels if len(level) * BRANCH_ACCOUNTS >= accounts)
+
+
+def list_pruned(store: CellStore, root: Branch) -> tuple[list[Branch], list[Branch]]:
+    """Return the branches that a part of a state only names, and the leaves it has itself."""
+    pruned: list[Branch] = []
+    level = [root]
+    while True:
+        packed = store.fetch([each.cell for each in level])
+        found = {each.cell for each, cell in zip(level, packed, strict=True) if _is_pruned(cell)}
+        pruned += [each for each in level if each.cell in found]
+        rest = [each for each in level if each.cell not in found]
+        level = _open_forks(store, rest)
+        if level == rest:
+            return sorted(pruned, key=lambda each: each.ends), rest
+
+
+def load_branch(store: CellStore, branch: Branch) -> Iterator[tuple[Branch, Loaded]]:
+    """Yield a branch with its cells; one with more than ``MOST_CELLS`` as several, in order."""
+    todo = [branch]
+    while todo:
+        each = todo.pop()
+        loaded = Loaded(store, [each.cell], MOST_CELLS)
+        if not loaded.is_whole:
+            below = _open_forks(store, [each])
+            if below != [each]:
+                todo += reversed(below)
+                continue
+            loaded = Loaded(store, [each.cell])  # one account
+        yield each, loaded
+
+
+def decode_accounts(
+    branch: Branch, loaded: Loaded, at: StateAt, skip: Collection[bytes], *, only_active: bool
+) -> tuple[int, Tables]:
+    """Return the number of accounts, and their rows of ``account_states`` and ``state_cells``.
+
+    Of accounts in ``skip`` there are cells alone, with ``only_active`` of others than active ones
+    nothing.
+    """
+    found = decode_branch(loaded, branch.key, branch.bits_left, at, skip, only_active=only_active)
+    return found or _decode_slowly(branch, loaded, at, skip, only_active=only_active)
+
+
+def _decode_slowly(
+    branch: Branch, loaded: Loaded, at: StateAt, skip: Collection[bytes], *, only_active: bool
+) -> tuple[int, Tables]:
+    tree, places = _build(loaded)
+    rows = RowSet()
+    roots = []
+    count = 0
+    leaves = iter_hashmap(tree, places[branch.cell], branch.bits_left, key=branch.key)
+    for count, (key, leaf) in enumerate(leaves, 1):  # noqa: B007 - the last one is the number
+        entry = load_leaf(key, leaf)
+        account = read_account(tree, entry.cell)
+        if only_active and account.account_status != "active":
+            continue
+        roots.append((entry.cell, 0))
+        if entry.account in skip:
+            continue
+        touched = Touched(
+            entry.account, entry.last_trans_lt, entry.last_trans_hash, tree.hash(entry.cell)
+        )
+        rows.table(ACCOUNT_STATES.name).append(make_row(tree, at, touched, account))
+    pruned = StateCells(rows.table(STATE_CELLS.name)).keep(tree, roots, at.mc_seqno)
+    if pruned:
+        raise DecodeError(
+            f"accounts: cell {min(pruned).hex()} is pruned, so this is no whole state"
+        )
+    return count, _take(rows, ACCOUNT_STATES.name, STATE_CELLS.name)
+
+
+def _build(loaded: Loaded) -> tuple[CellTree, dict[bytes, int]]:
+    """Return a tree with all cells, and their places by handle."""
+    tree = CellTree()
+    places: dict[bytes, int] = {}
+    cells = loaded.unpack()
+    for handle in loaded.handles:
+        append_packed(tree, handle, cells, places, by_hash=loaded.width == HASH_BYTES)
+    return tree, places
+
+
+def _estimate_accounts(store: CellStore, level: Sequence[Branch]) -> float:
+    """Estimate the accounts below nodes, by the depth of the first one below some of them."""
+    step = len(level) // _SAMPLED
+    sample = [level[at * step] for at in range(_SAMPLED)]
+    depths = [0] * _SAMPLED
+    while True:
+        packed = store.fetch([each.cell for each in sample])
+        below = [
+            _open_node(each, cell, store.width) for each, cell in zip(sample, packed, strict=True)
+        ]
+        if all(len(each) == 1 for each in below):
+            break
+        depths = [depth + (len(each) > 1) for depth, each in zip(depths, below, strict=True)]
+        sample = [each[0] for each in below]
+    return len(level) * float(2 ** (sum(depths) / _SAMPLED - _ON_THE_WAY))
+
+
+def _open_forks(store: CellStore, level: Sequence[Branch]) -> list[Branch]:
+    """Return what lies below nodes, in order; leaves stay as they are."""
+    packed = store.fetch([each.cell for each in level])
+    return [
+        below
+        for each, cell in zip(level, packed, strict=True)
+        for below in _open_node(each, cell, store.width)
+    ]
+
+
+def _open_node(node: Branch, packed: bytes, width: int) -> list[Branch]:
+    """Return a leaf as such, or the two nodes below a fork."""
+    body, children = split_packed(packed, width)
     if body[0] & _EXOTIC_BIT:
         raise DecodeError(f"accounts: cell {node.cell.hex()} is exotic, so this is no whole state")
     key, left, _ = read_label(*read_bits(body), node.bits_left, node.key)
     if not left:
-        return [node._replace(is_leaf=True)]
+        return [node]
     if len(children) < _FORK_REFS:
         raise DecodeError(f"accounts: fork {node.cell.hex()} has {len(children)} references")
     zero, one = children[:_FORK_REFS]
-    return [Node(one, key << 1 | 1, left - 1), Node(zero, key << 1, left - 1)]
+    return [Branch(zero, key << 1, left - 1), Branch(one, key << 1 | 1, left - 1)]
+
+
+def _is_pruned(packed: bytes) -> bool:
+    return bool(packed[0] & _EXOTIC_BIT) and packed[2] == PRUNED
 
 
 def _take(rows: RowSet, *names: str) -> Tables:
     tables = rows.to_arrow()
-    return {name: tables[name] for name in names}
+    return {name: tables[name] for name in names if tables[name].num_rows}

@@ -7,7 +7,8 @@ the state after any block of the lake will do, as long as the node has it.
 from __future__ import annotations
 
 from contextlib import closing
-from itertools import islice
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,19 +16,20 @@ import msgspec
 from tonlake.ingest.assemble.chain import check_origin, masterchain_links
 from tonlake.ingest.assemble.currency import complete_states
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.decode.wholestate import WholeState
+from tonlake.ingest.decode.wholestate import cut_branches
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import SourceError
+from tonlake.ingest.run.statepart import StateReader, StateTask, write_elsewhere
 from tonlake.ingest.source.node.shardstate import find_states
 from tonlake.ingest.span import Scope, Span
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.commit.baseline import commit_baseline
+from tonlake.lake.commit.baseline import commit_baseline, open_parts
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_baseline_files, list_files_between
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import Baseline, read_state
-from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, TABLES
+from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS, LIBRARIES, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,13 +38,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.decode.wholestate import Node
+    from tonlake.ingest.decode.cell.packed import CellStore
+    from tonlake.ingest.decode.wholestate import WholeState
+    from tonlake.ingest.run.workers import Workers
     from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.source.node.shardstate import NamedStates, StateStore
+    from tonlake.ingest.source.node.shardstate import NamedStates, OpenState, StateStore
+    from tonlake.lake.commit.baseline import Part, PartFolder
     from tonlake.lake.log.state import LogState
-
-ACCOUNTS_TOGETHER = 20_000
-"""Accounts of one part, which is in memory with all its cells: about 300 MB."""
 
 
 class BaselineReport(msgspec.Struct, frozen=True):
@@ -73,13 +75,15 @@ def ingest_state(
     *,
     at: int | None = None,
     only_active: bool = False,
+    workers: Workers | None = None,
     on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
 ) -> BaselineReport:
     """Bring the baseline of a lake out of the first store that has it, and detect its contracts.
 
     ``at`` is the masterchain block after which the state is read. By default that is the block
     before the lake's first; else the newest one up to the lake's first hole whose state is there.
-    Where the baseline is there already, what a run that was killed left undone is done.
+    Where the baseline is there already, what a run that was killed left undone is done; parts of
+    the state that such a run has written are not read again.
 
     Raises:
         SourceError: no such state, it is damaged or of another chain, or the lake needs none.
@@ -91,9 +95,11 @@ def ingest_state(
         store, named = choose_states(source, stores, lake_dir, state, at)
         accounts = "active" if only_active else "all"
         baseline = Baseline(state.ranges[0][0] - 1, named.mc_seqno, accounts)
-        with closing(_Parts(lake_dir, state, settings, baseline)) as parts:
-            rows = parts.read(store, named, on_progress)
-            commit_baseline(lake_dir, state, baseline, rows, settings.lake)
+        with open_parts(lake_dir, state, settings.lake, baseline, named) as folder:
+            parts = _Reading(lake_dir, state, folder, baseline, workers)
+            commit_baseline(
+                lake_dir, state, baseline, folder, list(parts.read(store, named, on_progress))
+            )
         state = read_state(lake_dir)
     found = state.baseline
     if isinstance(found, msgspec.UnsetType):
@@ -160,83 +166,76 @@ def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
         )
 
 
-class _Parts:
-    """Reads the rows of a baseline part by part; close it when done."""
+class _Reading:
+    """Reads a whole state part by part, in this process or in others."""
 
     def __init__(
         self,
         lake_dir: Path,
         state: LogState,
-        settings: IngestSections,
+        folder: PartFolder,
         baseline: Baseline,
+        workers: Workers | None,
     ) -> None:
+        self._lake_dir = lake_dir
+        self._state = state
+        self._folder = folder
         self._baseline = baseline
-        tables = [ACCOUNT_STATES.name, CONFIG_PARAMS.name, LIBRARIES.name]
-        self._lake = connect(Snapshot(lake_dir, state), settings.lake, tables=tables)
-
-    def close(self) -> None:
-        """Close the lake."""
-        self._lake.close()
+        self._workers = workers
+        self._numbers = count()
+        self._accounts = 0
 
     def read(
         self,
         store: StateStore,
         named: NamedStates,
         on_progress: Callable[[BaselineProgress], None],
-    ) -> Iterator[tuple[str, pa.Table]]:
-        """Yield the rows of all shards by table: accounts in their order, then the rest."""
-        count, shards = 0, len(named.states)
+    ) -> Iterator[Part]:
+        """Yield the parts of all shards: accounts in their order, then the rest."""
+        shards = len(named.states)
         for number, each in enumerate(named.states):
-            with store.open(named, each) as cells:
-                state = WholeState(cells.fetch, each.root_hash)
-                leaves = state.iter_accounts()
-                while part := list(islice(leaves, ACCOUNTS_TOGETHER)):
-                    yield from self._read_accounts(state, part)
-                    count += len(part)
-                    done = number + state.measure_share(part[-1])
-                    on_progress(BaselineProgress(count, done / shards))
-                if state.workchain == MASTERCHAIN:
-                    yield from self._read_network(state, named.key_seqno)
+            with store.open(named, each) as opened:
+                for part, share in self._read_accounts(opened):
+                    yield part
+                    on_progress(BaselineProgress(self._accounts, (number + share) / shards))
+                if opened.top.workchain == MASTERCHAIN:
+                    tables = self._read_network(opened.top, named.key_seqno)
+                    yield self._folder.write(next(self._numbers), 0, tables)
+            on_progress(BaselineProgress(self._accounts, (number + 1) / shards))
 
-    def _read_accounts(self, state: WholeState, part: list[Node]) -> Iterator[tuple[str, pa.Table]]:
-        touched = self._find_touched(state.workchain, part)
-        yield from state.decode_accounts(
-            part,
-            self._baseline.mc_seqno,
-            touched,
-            only_active=self._baseline.accounts == "active",
-        ).items()
+    def _read_accounts(self, opened: OpenState) -> Iterator[tuple[Part, float]]:
+        """Yield parts of one shard, each with the share of its accounts up to there."""
+        at = opened.top.describe(self._baseline.mc_seqno)
+        for order, each in enumerate(opened.parts):
+            branches = cut_branches(each.store, each.accounts)
+            tasks = [StateTask(next(self._numbers), branch, at, each.reopen) for branch in branches]
+            for done, part in enumerate(self._write(tasks, each.store), 1):
+                self._accounts += part.accounts
+                yield part, (order + done / len(tasks)) / len(opened.parts)
 
-    def _find_touched(self, workchain: int, part: list[Node]) -> set[bytes]:
-        """Return the accounts of a part that blocks of the lake had touched by then."""
-        if self._baseline.state_mc_seqno == self._baseline.mc_seqno:
-            return set()
-        ends = (part[0].key << part[0].bits_left, (part[-1].key + 1 << part[-1].bits_left) - 1)
-        first, last = (end.to_bytes(32, "big") for end in ends)
-        return {
-            account
-            for (account,) in self._ask(
-                "select distinct account from account_states where workchain = $workchain "
-                "and account between $first and $last and mc_seqno <= $until",
-                workchain=workchain,
-                first=first,
-                last=last,
-            )
-        }
+    def _write(self, tasks: Sequence[StateTask], store: CellStore) -> Iterator[Part]:
+        here = self._lake_dir, self._folder, self._baseline
+        if self._workers is not None and len(tasks) > 1:
+            yield from self._workers.map(partial(write_elsewhere, *here), tasks)
+            return
+        with closing(StateReader(*here)) as reader:
+            for task in tasks:
+                yield reader.write(task, store)
 
-    def _read_network(self, state: WholeState, key_seqno: int) -> Iterator[tuple[str, pa.Table]]:
-        """Yield configuration and libraries, as far as they were the same before the lake."""
-        if not self._ask("select 1 from config_params where mc_seqno <= $until limit 1"):
-            yield from state.decode_config(key_seqno).items()
-        known = {
-            library
-            for (library,) in self._ask("select hash from libraries where mc_seqno <= $until")
-        }
-        yield from state.decode_libraries(self._baseline.mc_seqno, known).items()
-
-    def _ask(self, sql: str, **values: object) -> list[tuple[bytes]]:
-        until = self._baseline.state_mc_seqno
-        return self._lake.execute(sql, {**values, "until": until}).fetchall()
+    def _read_network(self, state: WholeState, key_seqno: int) -> list[dict[str, pa.Table]]:
+        """Return configuration and libraries, as far as they were the same before the lake."""
+        tables = [CONFIG_PARAMS.name, LIBRARIES.name]
+        snapshot = Snapshot(self._lake_dir, self._state)
+        found = []
+        with closing(connect(snapshot, self._folder.settings, tables=tables)) as lake:
+            until = {"until": self._baseline.state_mc_seqno}
+            changed = "select 1 from config_params where mc_seqno <= $until limit 1"
+            if not lake.execute(changed, until).fetchall():
+                found.append(state.decode_config(key_seqno))
+            rows = lake.execute("select hash from libraries where mc_seqno <= $until", until)
+            known = {library for (library,) in rows.fetchall()}
+            found.append(state.decode_libraries(self._baseline.mc_seqno, known))
+        return found
 
 
 def _derive(lake_dir: Path, state: LogState, baseline: Baseline, settings: IngestSections) -> None:

@@ -1,28 +1,114 @@
-"""The whole state that a lake begins with, into the lake: one commit without blocks."""
+"""The whole state that a lake begins with, into the lake: one commit without blocks.
+
+Its files are written one after the other into a folder of their own, ``_log/.state-<key>``, where
+they survive a kill; those that belong together are listed in ``<number>.json``. In the end all get
+a second name among the data files, and are committed.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tonlake.lake.commit.rewrite import commit_maintenance, spool_files
+from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.commit.validation import check_rows
 from tonlake.lake.errors import CommitConflict
-from tonlake.lake.file.datafile import write_changes
-from tonlake.lake.log.disk import LOCK_FILE, hold_lock
-from tonlake.lake.log.place import Derivation, NewFile, Place, list_places
-from tonlake.lake.log.state import read_state
-from tonlake.lake.schema import TABLES
+from tonlake.lake.file.writer import encode_parquet
+from tonlake.lake.log.crash import reach
+from tonlake.lake.log.disk import (
+    LOCK_FILE,
+    NewFiles,
+    hold_lock,
+    make_folder,
+    naming_full_disk,
+    sync_folders,
+    write_file,
+)
+from tonlake.lake.log.place import Place, list_places, path_at
+from tonlake.lake.log.state import LOG_FOLDER, DataFile, read_state
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
     from tonlake.lake.log.state import Baseline, Commit, LogState
     from tonlake.lake.settings import LakeSettings
+
+_PREFIX = ".state-"
+_KEY_LETTERS = 16
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Files of a part of the state, and how many accounts it has."""
+
+    accounts: int
+    files: tuple[DataFile, ...]
+
+
+class PartFolder(NamedTuple):
+    """Where the files of a baseline wait until all are there."""
+
+    path: Path
+    place: Place
+    settings: LakeSettings
+
+    def read(self, number: int) -> Part | None:
+        """Return a part that was written; None if it was not, or not completely."""
+        try:
+            part = msgspec.json.decode(self._list_path(number).read_bytes(), type=Part)
+            is_whole = all(_digest(self._path(file)) == file.sha256 for file in part.files)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+        return part if is_whole else None
+
+    def write(self, number: int, accounts: int, parts: Iterable[Mapping[str, pa.Table]]) -> Part:
+        """Write the rows of a part durably, each table a file.
+
+        Raises:
+            RowsRejected: rows that do not fit the schema.
+            LakeFull: no room.
+        """
+        found = []
+        with NewFiles("file") as files:
+            for tables in parts:
+                for name, rows in tables.items():
+                    file, data = self._encode(name, rows)
+                    files.write(self._path(file), data)
+                    found.append(file)
+            files.finish()
+        part = Part(accounts, tuple(found))
+        write_file(self._list_path(number), msgspec.json.encode(part), "file")
+        return part
+
+    def link(self, lake_dir: Path, files: Sequence[DataFile]) -> None:
+        """Give files their names in the lake, durably; they keep those that they have here."""
+        for file in files:
+            final = lake_dir / file.path
+            make_folder(final.parent)
+            final.unlink(missing_ok=True)  # what a commit that was killed has left
+            with naming_full_disk(final):
+                os.link(self._path(file), final)
+        sync_folders((lake_dir / file.path).parent for file in files)
+
+    def _encode(self, name: str, rows: pa.Table) -> tuple[DataFile, pa.Buffer]:
+        data = encode_parquet(check_rows(rows, TABLES[name]), TABLES[name], self.settings)
+        sha256 = hashlib.sha256(data).hexdigest()
+        path = path_at(name, self.place, sha256)
+        return DataFile(path, name, rows.num_rows, data.size, sha256, SCHEMA_VERSION), data
+
+    def _path(self, file: DataFile) -> Path:
+        return self.path / f"{file.table}-{file.sha256}"
+
+    def _list_path(self, number: int) -> Path:
+        return self.path / f"{number}.json"
 
 
 def baseline_place(state: LogState) -> Place:
@@ -31,31 +117,59 @@ def baseline_place(state: LogState) -> Place:
     return Place(first.first - 1, first.first - 1, first.day, is_baseline=True)
 
 
+@contextmanager
+def open_parts(
+    lake_dir: Path, state: LogState, settings: LakeSettings, *identity: object
+) -> Iterator[PartFolder]:
+    """Open the folder of the baseline that is described; parts of any other are removed.
+
+    It stays if the block fails, and is gone if it ends well.
+
+    Raises:
+        CommitConflict: another process is at work on it.
+    """
+    place = baseline_place(state)
+    described = msgspec.json.encode([place, SCHEMA_VERSION, settings, *identity])
+    name = f"{_PREFIX}{hashlib.sha256(described).hexdigest()[:_KEY_LETTERS]}"
+    log = lake_dir / LOG_FOLDER
+    with hold_lock(log / f"{_PREFIX}lock", wait=False) as held:
+        if not held:
+            raise CommitConflict(f"{lake_dir}: another process brings the whole state just now")
+        for other in log.glob(f"{_PREFIX}*/"):
+            if other.name != name:
+                shutil.rmtree(other)
+        make_folder(log / name)
+        yield PartFolder(log / name, place, settings)
+        shutil.rmtree(log / name)
+
+
 def commit_baseline(
     lake_dir: Path,
     state: LogState,
     baseline: Baseline,
-    parts: Iterable[tuple[str, pa.Table]],
-    settings: LakeSettings,
+    folder: PartFolder,
+    parts: Iterable[Part],
 ) -> Commit:
-    """Commit the rows of a baseline, which ``parts`` yields by table, each part a file.
-
-    The parts wait in a file without a name until all are there, so others may commit meanwhile.
+    """Commit the files of all parts of a baseline, in their order.
 
     Raises:
-        RowsRejected: rows that do not fit the schema.
         CommitConflict: blocks were undone meanwhile, or the lake's first block is another now.
         LakeFull: no room; nothing was committed.
     """
-    place = baseline_place(state)
-    files = (NewFile(name, place, check_rows(rows, TABLES[name])) for name, rows in parts)
-    with spool_files(lake_dir, files) as spooled, hold_lock(lake_dir / LOCK_FILE):
+    files = list({file.path: file for part in parts for file in part.files}.values())
+    with hold_lock(lake_dir / LOCK_FILE):
         now = read_state(lake_dir)
         known = now.baseline is not msgspec.UNSET
-        if known or now.undoings != state.undoings or baseline_place(now) != place:
+        if known or now.undoings != state.undoings or baseline_place(now) != folder.place:
             raise CommitConflict(
                 f"{lake_dir}: the first blocks of the lake changed, or another baseline came, while"
                 " the state was read; run the same command again"
             )
-        added, removed = write_changes(lake_dir, now, Derivation(spooled, frozenset()), settings)
-        return commit_maintenance(lake_dir, now, added=added, removed=removed, baseline=baseline)
+        folder.link(lake_dir, files)
+        reach("commit.folders_synced")
+        return commit_maintenance(lake_dir, now, added=files, baseline=baseline)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -7,6 +7,7 @@ import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from tonlake.ingest.decode.cell.packed import Loaded
 from tonlake.ingest.decode.cell.record import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
@@ -43,11 +44,6 @@ def _name(mc_seqno: int, state: NamedState) -> str:
 
 
 def _read_bag(celldb: CellDb, root_hash: bytes) -> bytes:
-    cells: dict[bytes, tuple[bytes, list[bytes]]] = {}
-    keys = {root_hash}
-    while keys:
-        level = celldb.fetch(keys)
-        cells |= level
-        keys = {child for _, children in level.values() for child in children} - cells.keys()
+    cells = Loaded(celldb, [root_hash]).unpack()
     tree = CellTree()
     return serialize_boc(tree, [append_packed(tree, root_hash, cells, {})], crc32c=True)

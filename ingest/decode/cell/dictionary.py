@@ -32,18 +32,19 @@ few crafted cells could stand for 2^256 keys."""
 
 
 def iter_hashmap(
-    tree: CellTree, root: int, key_bits: int, *, skip_pruned: bool = False
+    tree: CellTree, root: int, key_bits: int, *, key: int = 0, skip_pruned: bool = False
 ) -> Iterator[tuple[int, CellSlice]]:
     """Yield key (unsigned) and a slice at the value, in ascending order of keys.
 
-    In a leaf of HashmapAug the slice stands at the augmentation, which comes before the value.
-    Every node costs one step; ``skip_pruned`` leaves out branches that were pruned.
+    A root that is a node of a larger map has ``key`` before its label. In a leaf of HashmapAug the
+    slice stands at the augmentation, which comes before the value. Every node costs one step;
+    ``skip_pruned`` leaves out branches that were pruned.
 
     Raises:
         BocError: a label longer than the key, a node too short, an exotic cell, or far more keys
             than cells.
     """
-    return _walk(tree, [(root, 0, key_bits)], skip_pruned=skip_pruned)
+    return _walk(tree, [(root, key, key_bits)], skip_pruned=skip_pruned)
 
 
 def iter_hashmap_slice(

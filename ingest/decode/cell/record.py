@@ -48,10 +48,13 @@ def append_packed(
     root_hash: bytes,
     cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]],
     places: dict[bytes, int],
+    *,
+    by_hash: bool = True,
 ) -> int:
     """Append the cell with this hash and all below it to a tree; return its index.
 
     ``places`` has the cells by hash that the tree has already, and gets those that are appended.
+    Without ``by_hash`` cells are known by something else, which is not checked.
 
     Raises:
         MissingCell, BocError: as ``assemble_boc`` does; cells below it may have been appended.
@@ -77,7 +80,7 @@ def append_packed(
             continue
         todo.pop()
         place = tree.append(head, tuple(places[child] for child in children))
-        if tree.hash(place) != cell_hash:
+        if by_hash and tree.hash(place) != cell_hash:
             raise BocError(f"the cell filed under {cell_hash.hex()} has another hash")
         places[cell_hash] = place
     return places[root_hash]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tonlake.ingest.blocks import RawBlock
+    from tonlake.ingest.decode.block.account import StateAt
+    from tonlake.ingest.decode.cell.packed import Loaded
 
     Tables = dict[str, pa.Table]
     Reference = Callable[[Sequence[McBundle], Collection[BlockId]], Tables]
@@ -56,9 +58,18 @@ def make_table(table: Table, rows: int, capsule: object) -> pa.Table:
     return pa.Table.from_batches([pa.record_batch(_Filled(schema, capsule))], schema=schema)
 
 
-__all__ = ["decode_bundles", "decode_natively", "describe", "hash_root", "is_used", "rebuild_bag"]
+__all__ = [
+    "decode_branch",
+    "decode_bundles",
+    "decode_natively",
+    "describe",
+    "hash_root",
+    "is_used",
+    "rebuild_bag",
+]
 
 _SEED_BITS = 64
+_KEY_BITS = 256
 
 
 def _load() -> tuple[Any, str]:
@@ -180,6 +191,45 @@ def decode_natively(
     )
     named = zip(BASE_TABLES, tables, strict=True)
     return count, {table.name: make_table(table, rows, columns) for table, (rows, columns) in named}
+
+
+def decode_branch(
+    loaded: Loaded,
+    key: int,
+    bits_left: int,
+    at: StateAt,
+    skip: Collection[bytes],
+    *,
+    only_active: bool,
+) -> tuple[int, Tables] | None:
+    """Return the number of accounts of a branch of a whole state, and their rows.
+
+    None without the extension, or if it declines. The cells are those of the branch, of which
+    ``key`` comes before the label of the first, with ``bits_left`` to come.
+    """
+    if not hasattr(_extension, "decode_branch"):
+        return None
+    try:
+        found = _extension.decode_branch(
+            tuple(loaded.handles),
+            tuple(loaded.packed),
+            loaded.width,
+            (key << bits_left).to_bytes(_KEY_BITS // 8, "big"),
+            _KEY_BITS - bits_left,
+            astuple(at),
+            b"".join(sorted(skip)),
+            only_active,
+            secrets.randbits(_SEED_BITS),
+        )
+    except OverflowError:  # a column of 2 GiB
+        return None
+    if found is None:
+        return None
+    accounts, tables = found
+    named = zip(BASE_TABLES, tables, strict=True)
+    return accounts, {
+        table.name: make_table(table, rows, columns) for table, (rows, columns) in named if rows
+    }
 
 
 def _join(parts: Sequence[Mapping[str, pa.Table]]) -> Tables:

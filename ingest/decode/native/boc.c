@@ -80,8 +80,7 @@ static Status read_envelope(const uint8_t *data, size_t size, Envelope *to)
     return read_sizes(data, size, flags, generic, to);
 }
 
-/* Number of data bits: all, or those before the last one, which ends data inside a byte. */
-static unsigned measure_bits(unsigned d2, unsigned last)
+unsigned measure_bits(unsigned d2, unsigned last)
 {
     unsigned bits = d2 << 2;
     if (!(d2 & 1))

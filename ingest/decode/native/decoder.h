@@ -120,6 +120,16 @@ Status keep_recipe(Block *block, Row_transactions *row, uint32_t cell, const Cel
 Status decode_update(Block *block);
 Status read_account(Block *block, Row_account_states *row, uint32_t cell);
 
+/* One entry of ShardAccounts: its Account cell. `value` moves on to last_trans_hash and
+   last_trans_lt, which are there. */
+bool read_entry(Slice *value, uint32_t *cell);
+
+/* The place of an account that the new side of an update does not show. */
+#define NO_ENTRY UINT32_MAX
+
+/* The row of an account; `entry` is its Account cell, if it is there. */
+Status append_state(Block *block, const Touched *touched, uint32_t entry);
+
 /* A walk over all cells under some roots, each once for every Merkle depth it stands at; depths
    above 3 show the same hashes as 3 does. */
 typedef struct {

@@ -70,6 +70,13 @@ void hashmap_open(Hashmap *map, const Tree *tree, uint32_t root, unsigned key_bi
     map->todo[map->count++] = (Node){.cell = root};
 }
 
+void hashmap_open_below(Hashmap *map, const Tree *tree, uint32_t cell, unsigned key_bits,
+                        const Hash *key, unsigned used)
+{
+    begin(map, tree, key_bits);
+    map->todo[map->count++] = (Node){.key = *key, .cell = cell, .used = (uint16_t)used};
+}
+
 void hashmap_open_inline(Hashmap *map, const Tree *tree, const Slice *start, unsigned key_bits)
 {
     Node root = {0};

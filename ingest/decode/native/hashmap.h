@@ -27,6 +27,10 @@ typedef struct {
 /* Begin at a root cell. */
 void hashmap_open(Hashmap *map, const Tree *tree, uint32_t root, unsigned key_bits);
 
+/* Begin at a node below the root, before whose label the first `used` bits of the key stand. */
+void hashmap_open_below(Hashmap *map, const Tree *tree, uint32_t cell, unsigned key_bits,
+                        const Hash *key, unsigned used);
+
 /* Begin at a root that stands inline in a slice; what follows the map is not read. */
 void hashmap_open_inline(Hashmap *map, const Tree *tree, const Slice *start, unsigned key_bits);
 

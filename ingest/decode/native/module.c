@@ -7,6 +7,7 @@
 #include "cells.h"
 #include "decoder.h"
 #include "given.h"
+#include "packed.h"
 
 typedef struct {
     bool can[SHA256_WAYS];
@@ -226,6 +227,98 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
     return result;
 }
 
+/* Decode a branch whose cells are in tuples; the number of its accounts and the tables. */
+static PyObject *decode_given(PyObject *module, Decoder *decoder, const RawBlock *raw,
+                              const Row_blocks *header, Branch *branch, PyObject *handles,
+                              PyObject *packed)
+{
+    size_t accounts = 0;
+    PackedCell *cells = take_packed(handles, packed, branch->width);
+    if (!cells)
+        return NULL;
+    Status status;
+    branch->cells = cells;
+    branch->count = (uint32_t)PyTuple_Size(handles);
+    Py_BEGIN_ALLOW_THREADS
+    status = decode_branch(decoder, raw, header, branch, &accounts);
+    free(cells);
+    Py_END_ALLOW_THREADS
+    if (status == NOT_MINE)
+        Py_RETURN_NONE;
+    return status == NO_MEMORY ? PyErr_NoMemory() : pack_tables(module, decoder, accounts);
+}
+
+static PyObject *module_decode_branch(PyObject *module, PyObject *args)
+{
+    ModuleState *state = PyModule_GetState(module);
+    PyObject *handles, *packed, *result = NULL;
+    RawBlock raw = {0};
+    Row_blocks header = {0};
+    Branch branch = {0};
+    const char *key, *skipped;
+    Py_ssize_t key_size, skipped_size;
+    long long shard, seqno, mc_seqno, utime;
+    int workchain, only_active;
+    unsigned long long seed;
+    if (!PyArg_ParseTuple(args, "O!O!Iy#I(iLLLL)y#pK", &PyTuple_Type, &handles, &PyTuple_Type,
+                          &packed, &branch.width, &key, &key_size, &branch.used, &workchain,
+                          &shard, &seqno, &mc_seqno, &utime, &skipped, &skipped_size,
+                          &only_active, &seed))
+        return NULL;
+    if (key_size != HASH_BYTES || !branch.width || branch.width > HASH_BYTES ||
+        branch.used > MAX_KEY_BITS) {
+        PyErr_SetString(PyExc_ValueError, "a key has 256 bits, and a handle at most as many");
+        return NULL;
+    }
+    memcpy(branch.key.bytes, key, HASH_BYTES);
+    branch.skipped = (const uint8_t *)skipped;
+    branch.skipped_count = (size_t)skipped_size / HASH_BYTES;
+    branch.only_active = only_active;
+    raw.mc_seqno = mc_seqno;
+    SET(&header, workchain, workchain);
+    SET(&header, shard, shard);
+    SET(&header, seqno, seqno);
+    SET(&header, gen_utime, utime);
+    Decoder *decoder = take_decoder(state);
+    if (!decoder)
+        return PyErr_NoMemory();
+    decoder->sha = sha256_choose(state->best);
+    decoder->seed = seed;
+    result = decode_given(module, decoder, &raw, &header, &branch, handles, packed);
+    give_back(state, decoder);
+    return result;
+}
+
+static PyObject *module_pack_records(PyObject *module, PyObject *args)
+{
+    const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
+    return pack_records(args, &sha);
+}
+
+static PyObject *module_list_below(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return list_below(args);
+}
+
+static PyObject *module_find_starts(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return find_starts(args);
+}
+
+static PyObject *module_digest_cells(PyObject *module, PyObject *args)
+{
+    const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
+    return digest_cells(args, &sha);
+}
+
+static PyObject *module_read_cells(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return read_cells(args);
+}
+
 static PyObject *pack_layout(const Layout *layout)
 {
     PyObject *columns = PyTuple_New((Py_ssize_t)layout->column_count);
@@ -348,6 +441,26 @@ static PyMethodDef methods[] = {
      "comes first."},
     {"rebuild_columns", list_rebuild_columns, METH_NOARGS,
      "Names of the columns that `rebuild` takes of a transaction, and of a message."},
+    {"decode_branch", module_decode_branch, METH_VARARGS,
+     "decode_branch(handles, packed, width, key, used, (workchain, shard, seqno, mc_seqno, utime),\n"
+     "skipped, only_active, seed): accounts of a whole state and all their cells.\n\n"
+     "The root is the first of `handles`; the first `used` bits of `key` stand before its label.\n"
+     "Returns the number of accounts and the tables, as `decode` does; None if it is declined."},
+    {"pack_records", module_pack_records, METH_VARARGS,
+     "pack_records(keys, values): records of celldb as packed cells: d1, d2, data and the hashes of\n"
+     "the children. None unless each is there and has the hash of its key."},
+    {"list_below", module_list_below, METH_VARARGS,
+     "list_below(packed, width, known): handles of the children of packed cells that are not known;\n"
+     "they are added to the known ones."},
+    {"find_starts", module_find_starts, METH_VARARGS,
+     "find_starts(data, first, end, ref_bytes, starts): where the cells of a bag begin, 8 bytes each.\n\n"
+     "Returns how many were found, and where the last of them ends."},
+    {"digest_cells", module_digest_cells, METH_VARARGS,
+     "digest_cells(data, starts, ref_bytes, digests, before): hashes and depths of the cells before\n"
+     "one, the last first; returns the cell behind the first that is declined, 0 if none is."},
+    {"read_cells", module_read_cells, METH_VARARGS,
+     "read_cells(data, starts, ref_bytes, handles): cells of a bag by their numbers, 8 bytes each,\n"
+     "packed; None in the place of a damaged one."},
     {"layout", module_layout, METH_NOARGS, "The tables, each with names and types of its columns."},
     {"sha_ways", module_sha_ways, METH_NOARGS,
      "Names of the ways in which this processor can compute SHA-256, the quickest first."},

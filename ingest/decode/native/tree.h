@@ -46,6 +46,9 @@ typedef struct {
    is not looked at: the caller knows a hash of all bytes. No hash is computed yet. */
 Status tree_parse(Tree *tree, const uint8_t *data, size_t size);
 
+/* Number of data bits of a cell: all, or those before the last one, which ends data inside a byte. */
+unsigned measure_bits(unsigned d2, unsigned last);
+
 /* CRC-32C, which a bag of cells stores little-endian. */
 uint32_t crc32c(const uint8_t *data, size_t size);
 

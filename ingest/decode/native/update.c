@@ -63,11 +63,7 @@ static bool read_state_sides(const Block *block, uint32_t old, State sides[MAX_R
     return true;
 }
 
-/* The place of an account that the new side does not show. */
-#define NO_ENTRY UINT32_MAX
-
-/* The row of an account; `entry` is its Account cell in the update, if it is there. */
-static Status append_state(Block *block, const Touched *touched, uint32_t entry)
+Status append_state(Block *block, const Touched *touched, uint32_t entry)
 {
     Row_account_states *row = APPEND(block->decoder->tables, account_states);
     if (!row)
@@ -91,14 +87,12 @@ static Status append_state(Block *block, const Touched *touched, uint32_t entry)
     return read_account(block, row, entry);
 }
 
-/* One entry of ShardAccounts: its Account cell. */
-static bool read_entry(Slice *value, uint32_t *cell)
+bool read_entry(Slice *value, uint32_t *cell)
 {
     slice_skip(value, 5); /* DepthBalanceInfo.split_depth */
     slice_skip_currencies(value);
     *cell = slice_ref(value);
-    slice_skip(value, 256 + 64); /* last_trans_hash, last_trans_lt */
-    return !value->failed;
+    return slice_bits_left(value) >= 256 + 64 && !value->failed;
 }
 
 /* Find the Account cells of touched accounts among the entries that the new side shows: both

@@ -17,22 +17,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
-import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from rocksdict import AccessType, Options, Rdict
 
 from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.decode.cell.envelope import NATIVE
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.rocks import PAUSE_S, TRIES_UNCHANGED, Store
+from tonlake.ingest.source.node.frozen import FrozenStore
 from tonlake.ingest.source.node.scratch import Scratch
 from tonlake.ingest.source.node.tl import (
     BLOCK_ID,
@@ -43,60 +39,12 @@ from tonlake.ingest.source.node.tl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-
-class FrozenStore(Store):
-    """A store as it was when it was opened, with pending merges of any kind readable.
-
-    rocksdict has no merge operator of the node's: a key with a pending merge would crash the
-    process or end an iteration early. RocksDB's own StringAppendOperator without delimiter is
-    named instead, so pending operands stand behind the value, oldest first.
-    """
-
-    def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
-        """Open the store."""
-        super().__init__(folder, name, scratch)
-        failure = None
-        for _ in range(TRIES_UNCHANGED):
-            try:
-                self._open_frozen()
-            except SourceError as error:  # the owner may have moved files meanwhile
-                self.close()
-                failure = error
-                time.sleep(PAUSE_S)
-            else:
-                return
-        raise failure or SourceError(f"{self.name}: cannot be opened")
-
-    def _open_frozen(self) -> None:
-        private = self._private_folder()
-        write_merge_options(private)
-        with self._named_errors():
-            options, families = Options.load_latest(str(private), ignore_unknown_options=True)
-        self._link_manifest(self.look().manifest)
-        # Without the column families' options the merge operator is not installed.
-        self._open(options, AccessType.read_only(error_if_log_file_exist=False), families)
-
-
-def write_merge_options(folder: Path) -> None:
-    """Write an OPTIONS file that names a harmless merge operator.
-
-    An empty store made on the spot gives the file to start from, so that it suits the RocksDB
-    that will read it whatever the node's is.
-    """
-    with tempfile.TemporaryDirectory(dir=folder) as template:
-        Rdict(template, options=Options(raw_mode=True)).close()
-        (path,) = Path(template).glob("OPTIONS-*")
-        text = path.read_text(encoding="utf-8")
-        shutil.copy(Path(template) / "rocksdict-config.json", folder)
-    operator = r"\1merge_operator={id=StringAppendOperator;delimiter=}"
-    edited = re.sub(r"(?m)^(\s*)merge_operator=.*$", operator, text)
-    (folder / path.name).write_text(edited, encoding="utf-8")
+    from collections.abc import Iterator
 
 
 NAME = "celldb"
 HASH_BYTES = 32
+_core = NATIVE if hasattr(NATIVE, "pack_records") else None
 DEPTH_BYTES = 2
 MAX_REFS = 4
 COMPRESSED = -1
@@ -148,8 +96,11 @@ class StateEntry(msgspec.Struct, frozen=True):
 class CellDb:
     """The cells as they were when it was opened; ``open_celldb`` probes first and opens it."""
 
+    width = HASH_BYTES
+
     def __init__(self, folder: Path) -> None:
         """Open without a probe."""
+        self.folder = folder
         self._scratch = Scratch()
         try:
             self._store = FrozenStore(folder, NAME, self._scratch)
@@ -167,20 +118,15 @@ class CellDb:
         value = self._store.get(cell_hash)
         return None if value is None else read_cell_record(cell_hash, value)
 
-    def fetch(self, hashes: Collection[bytes]) -> dict[bytes, tuple[bytes, list[bytes]]]:
-        """Return cells as ``state_cells`` has them: descriptors with data, and child hashes.
+    def fetch(self, handles: list[bytes]) -> list[bytes]:
+        """Return cells by hash, packed (tonlake.ingest.decode.cell.packed); handles are hashes.
 
         Raises:
             SourceError: one is missing or damaged.
         """
-        keys = sorted(hashes)
-        found = {}
-        for key, value in zip(keys, self._store.get_many(keys), strict=True):
-            if value is None:
-                raise SourceError(f"{NAME}: cell {key.hex()} is missing: deleted, or damaged")
-            record = read_cell_record(key, value)
-            found[key] = record.body, record.children
-        return found
+        values = self._store.get_many(handles)
+        packed: list[bytes] | None = _core and _core.pack_records(handles, values)
+        return packed or list(map(_pack, handles, values))
 
     def find_state(self, block_id: BlockId) -> StateEntry | None:
         """Return the state after a block; None if the node has deleted it or never had it."""
@@ -265,6 +211,13 @@ def read_cell_record(cell_hash: bytes, value: bytes) -> CellRecord:
     if record.hash() not in (None, cell_hash):
         raise reader.fail("the cell has another hash than its key")
     return record
+
+
+def _pack(cell_hash: bytes, value: bytes | None) -> bytes:
+    if value is None:
+        raise SourceError(f"{NAME}: cell {cell_hash.hex()} is missing: deleted, or damaged")
+    record = read_cell_record(cell_hash, value)
+    return b"".join([record.body, *record.children])
 
 
 def _read_ref(reader: TlReader) -> CellRef:

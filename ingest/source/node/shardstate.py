@@ -7,19 +7,23 @@ of the state after it (Merkle update), so what is said of a state elsewhere need
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tonlake.ingest.decode.block.block import decode_bundle
+from tonlake.ingest.decode.cell.packed import CellStore
+from tonlake.ingest.decode.wholestate import WholeState
 from tonlake.ingest.errors import BlockUnavailable, SourceError
+from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.values import iter_tuples
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from tonlake.ingest.blocks import BlockSource
-    from tonlake.ingest.source.node.celldb import CellDb
+    from tonlake.ingest.decode.wholestate import Branch
 
 SHARDS_BEHIND = 1_000
 """Masterchain blocks before a state in which the newest blocks of its shards are searched."""
@@ -57,15 +61,30 @@ class StateStore(Protocol):
     def has(self, named: NamedStates) -> bool:
         """Whether the states of all shards after a masterchain block are there."""
 
-    def open(self, named: NamedStates, state: NamedState) -> AbstractContextManager[CellFetcher]:
+    def open(self, named: NamedStates, state: NamedState) -> AbstractContextManager[OpenState]:
         """Open one of them."""
 
 
-class CellFetcher(Protocol):
-    """Gives the cells of a state by hash."""
+class ClosableStore(CellStore, Protocol):
+    """A store of cells that is open."""
 
-    def fetch(self, hashes: Collection[bytes]) -> dict[bytes, tuple[bytes, list[bytes]]]:
-        """Return descriptors with data, and child hashes, of all; raises SourceError."""
+    def close(self) -> None:
+        """Close it."""
+
+
+class StatePart(NamedTuple):
+    """Accounts of a state, where their cells are, and how another process opens that."""
+
+    store: CellStore
+    reopen: Callable[[], ClosableStore]
+    accounts: Branch
+
+
+class OpenState(NamedTuple):
+    """One shard's state: its top, and the accounts in parts, by account."""
+
+    top: WholeState
+    parts: list[StatePart]
 
 
 class CellDbStates:
@@ -92,9 +111,14 @@ class CellDbStates:
         return all(self._celldb.get(state.root_hash) is not None for state in named.states)
 
     @contextmanager
-    def open(self, _named: NamedStates, _state: NamedState) -> Iterator[CellDb]:
-        """Return the store itself, which has the cells of all states."""
-        yield self._celldb
+    def open(self, _named: NamedStates, state: NamedState) -> Iterator[OpenState]:
+        """Open one of them: all are in the one store."""
+        celldb = self._celldb
+        top = WholeState(celldb, state.root_hash)
+        accounts = top.find_accounts()
+        held = [] if accounts is None else [accounts]
+        reopen = partial(CellDb, celldb.folder)
+        yield OpenState(top, [StatePart(celldb, reopen, each) for each in held])
 
 
 def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:

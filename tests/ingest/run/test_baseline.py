@@ -17,7 +17,7 @@ import pytest
 
 from tests.ingest.statefiles import write_states
 from tests.patience import PATIENT
-from tonlake.ingest.decode.wholestate import WholeState
+from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.baseline import BaselineReport, ingest_state
 from tonlake.ingest.run.pipeline import ingest
@@ -256,14 +256,19 @@ def test_persistent_states_give_the_same_bytes(
 
 def read_rows(store: StateStore, named: NamedStates) -> list[dict[str, pa.Table]]:
     """Read all that a store has of some states."""
-    found = []
+    found: list[dict[str, pa.Table]] = []
     for each in named.states:
-        with store.open(named, each) as cells:
-            state = WholeState(cells.fetch, each.root_hash)
-            leaves = list(state.iter_accounts())
-            found.append(state.decode_accounts(leaves, 99, (), only_active=False))
-            if state.workchain == MASTERCHAIN:
-                found += [state.decode_libraries(99, ()), state.decode_config(named.key_seqno)]
+        with store.open(named, each) as opened:
+            at = opened.top.describe(99)
+            for part in opened.parts:
+                for branch in cut_branches(part.store, part.accounts):
+                    found += [
+                        decode_accounts(*loaded, at, (), only_active=False)[1]
+                        for loaded in load_branch(part.store, branch)
+                    ]
+            if opened.top.workchain == MASTERCHAIN:
+                found.append(opened.top.decode_libraries(99, ()))
+                found.append(opened.top.decode_config(named.key_seqno))
     return found
 
 

@@ -14,8 +14,8 @@ from rocksdict import WriteBatch
 from tests.ingest.source.node.conftest import fingerprint
 from tests.ingest.source.node.nodewriter import open_store
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.source.node.celldb import FrozenStore
 from tonlake.ingest.source.node.followed import FollowedStore
+from tonlake.ingest.source.node.frozen import FrozenStore
 from tonlake.ingest.source.node.scratch import Scratch
 
 if TYPE_CHECKING:
