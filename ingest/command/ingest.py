@@ -141,7 +141,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         with closing(origin.open(settings)) as source:
             report = _run(origin, source, lake, range_text, settings, workers)
         print_report(report, as_json=as_json)
-        _complete(node, lake, bring=state, as_json=as_json)
+        _complete(node, lake, bring=state, workers=workers, as_json=as_json)
         if follow:
             _follow(origin, lake, settings, as_json=as_json)
     except SpanError as error:
@@ -193,13 +193,15 @@ def _run(
     return report
 
 
-def _complete(node: Path | None, lake: Path, *, bring: bool, as_json: bool) -> None:
+def _complete(
+    node: Path | None, lake: Path, *, bring: bool, workers: int | None, as_json: bool
+) -> None:
     """Bring the baseline of a lake that begins after block 1, or say that it is missing."""
     state = LogReader(lake).read()
     if node is None or not state.ranges or state.ranges[0][0] == 1:
         return
     if bring:
-        print_baseline(bring_baseline(node, lake), as_json=as_json)
+        print_baseline(bring_baseline(node, lake, workers=workers), as_json=as_json)
     elif state.baseline is UNSET:
         click.echo(
             f"the lake begins with masterchain {state.ranges[0][0]}: accounts that its blocks do"

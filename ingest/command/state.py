@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,14 +13,17 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.baseline import BaselineProgress, BaselineReport, ingest_state
+from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.celldb import NAME as CELLDB
 from tonlake.ingest.source.node.celldb import open_celldb
 from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
+from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import make_lake_option
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -63,9 +67,20 @@ command again completes what was stopped.
     show_default=True,
     help="Which accounts: active leaves out those without code.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Processes that read the state; 1: none beside this one. Default: one a core.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def ingest_state_command(
-    *, node: Path, lake: Path, at: int | None, accounts: str, as_json: bool
+    *,
+    node: Path,
+    lake: Path,
+    at: int | None,
+    accounts: str,
+    workers: int | None,
+    as_json: bool,
 ) -> None:
     """Bring the accounts into a lake that its blocks have not touched: its baseline.
 
@@ -73,24 +88,45 @@ def ingest_state_command(
     """
     with failing_cleanly():
         try:
-            report = bring_baseline(node, lake, at=at, only_active=accounts == "active")
+            report = bring_baseline(
+                node, lake, at=at, only_active=accounts == "active", workers=workers
+            )
         except IngestError as error:
             raise click.ClickException(str(error)) from error
     print_baseline(report, as_json=as_json)
 
 
 def bring_baseline(
-    node: Path, lake: Path, *, at: int | None = None, only_active: bool = False
+    node: Path,
+    lake: Path,
+    *,
+    at: int | None = None,
+    only_active: bool = False,
+    workers: int | None = None,
 ) -> BaselineReport:
-    """Bring the baseline of a lake out of a node's folder, with a bar on stderr, and index it."""
+    """Bring the baseline of a lake out of a node's folder, with a bar on stderr, and index it.
+
+    ``workers`` are processes, by default one a core.
+    """
     settings = read_settings(IngestSections)
+    keep_freed_memory()
     with (
         closing(open_node(node)) as source,
         _open_stores(node) as stores,
+        start_workers(
+            Origin(node), lake, settings, workers or os.cpu_count() or 1
+        ) as processes,
         _progress_bar() as show,
     ):
         report = ingest_state(
-            source, stores, lake, settings, at=at, only_active=only_active, on_progress=show
+            source,
+            stores,
+            lake,
+            settings,
+            at=at,
+            only_active=only_active,
+            workers=processes,
+            on_progress=show,
         )
     if settings.lake.build_index:
         rebuild_index(lake)

@@ -95,11 +95,7 @@ def ingest_state(
         store, named = choose_states(source, stores, lake_dir, state, at)
         accounts = "active" if only_active else "all"
         baseline = Baseline(state.ranges[0][0] - 1, named.mc_seqno, accounts)
-        with open_parts(lake_dir, state, settings.lake, baseline, named) as folder:
-            parts = _Reading(lake_dir, state, folder, baseline, workers)
-            commit_baseline(
-                lake_dir, state, baseline, folder, list(parts.read(store, named, on_progress))
-            )
+        read_states(store, named, lake_dir, state, baseline, settings, workers, on_progress)
         state = read_state(lake_dir)
     found = state.baseline
     if isinstance(found, msgspec.UnsetType):
@@ -111,6 +107,23 @@ def ingest_state(
         )
     _derive(lake_dir, state, found, settings)
     return _report(read_state(lake_dir), found, is_new=is_new)
+
+
+def read_states(
+    store: StateStore,
+    named: NamedStates,
+    lake_dir: Path,
+    state: LogState,
+    baseline: Baseline,
+    settings: IngestSections,
+    workers: Workers | None,
+    on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
+) -> None:
+    """Commit all rows of some states as the baseline; raises as ``ingest_state``."""
+    with open_parts(lake_dir, state, settings.lake, baseline, named) as folder:
+        reading = _Reading(lake_dir, state, folder, baseline, workers)
+        parts = list(reading.read(store, named, on_progress))
+        commit_baseline(lake_dir, state, baseline, folder, parts)
 
 
 def choose_states(
