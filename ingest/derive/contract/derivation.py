@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.contract.stack import Address
     from tonlake.ingest.derive.spread import Spread
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
@@ -82,7 +81,7 @@ class ContractFinder:
         self._log = LogReader(lake_dir)
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
-        self._newest: dict[Address, AccountState] = {}
+        self._states: list[AccountState] = []
         self._cache = CellCache.make()
         self._kept = KeptAnswers()
         self._undoings: tuple[Undoing, ...] = ()
@@ -106,8 +105,12 @@ class ContractFinder:
         Raises:
             LakeCorrupt: a file that is needed is damaged.
         """
-        # Accounts of the baseline know each other from the lake, and its block is before the first.
-        found = self._derive(state, rows, place.first + place.is_baseline)
+        first = place.first
+        if place.is_baseline and not isinstance(state.baseline, msgspec.UnsetType):
+            # Its accounts were the same until the block after which the state was read. They know
+            # each other from the lake, and those that blocks had touched by then, as of then.
+            first = state.baseline.state_mc_seqno + 1
+        found = self._derive(state, rows, first)
         files = [NewFile(name, place, table) for name, table in sorted(found.items())]
         return Derivation(files, frozenset())
 
@@ -115,7 +118,7 @@ class ContractFinder:
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
     ) -> dict[str, pa.Table]:
         """Return the tables of contracts of the base rows of a range that begins at ``first``."""
-        self._newest = {}
+        self._states = []
         if ACCOUNT_STATES.name not in rows:
             return {}
         if state.undoings != self._undoings:  # cells may have gone with the blocks
@@ -125,7 +128,7 @@ class ContractFinder:
         found = self._detect(detection, states, rows, first)
         world.load_cells({each.code_hash for each in states})
         found[INTERFACES.name] = make_interfaces(states, world)
-        self._newest = {each.address: each for each in states}
+        self._states = states
         gone = {
             place
             for place in list_recipients(rows)
@@ -175,8 +178,8 @@ class ContractFinder:
 
     def learn(self, commit: Commit) -> None:
         """Remember the states of the rows that were derived from last, which are committed now."""
-        self._lake.learn(self._newest, commit)
-        self._newest = {}
+        self._lake.learn({each.address: each for each in self._states}, commit)
+        self._states = []
 
 
 class _Part(NamedTuple):
@@ -244,16 +247,21 @@ def _list_baseline(state: LogState, scope: Scope) -> dict[Place, list[list[DataF
     Cells that stand in another part are found in the lake. The lake's first blocks show the global
     version.
     """
-    states, cells = (
-        list_baseline_files(state, table.name) for table in (ACCOUNT_STATES, STATE_CELLS)
-    )
+    # A part's cells stand behind its states.
+    files = [file for held in state.by_place.values() for file in held]
+    behind = dict(zip((file.path for file in files), files[1:], strict=False))
+    states = list_baseline_files(state, ACCOUNT_STATES.name)
     places = [place for file in states[:1] if scope.covers(place := read_place(file.path))]
     blocks = [
         file
         for place in places
         for file in list_files_between(state, place.first + 1, place.first + 1, BLOCKS.name)[:1]
     ]
-    parts = [[file, *cells[at : at + 1], *blocks] for at, file in enumerate(states)]
+    parts = []
+    for file in states:
+        cells = behind.get(file.path)
+        is_pair = cells is not None and cells.table == STATE_CELLS.name
+        parts.append([file, *([cells] if is_pair and cells is not None else []), *blocks])
     return dict.fromkeys(places, parts)
 
 
@@ -283,5 +291,7 @@ def _rederive_ranges(
     ):
         for done, (place, files) in enumerate(parts, 1):
             rows = {file.table: read_rows(lake_dir, file) for file in files}
-            yield from finder(state, rows, place).files
+            with without_collector():
+                made = finder(state, rows, place)
+            yield from made.files
             on_range(done, len(parts))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from functools import lru_cache
 from importlib.resources import files
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -64,7 +65,9 @@ def make_interfaces(states: Iterable[AccountState], world: World) -> pa.Table:
 def make_table(table: Table, rows: Iterable[Row]) -> pa.Table:
     """Return rows as Arrow; dicts of JSON columns become text, in the order of their keys."""
     names = [column.name for column in table.columns if column.type == "json"]
-    written = [{**row, **{name: _write_json(row[name]) for name in names}} for row in rows]
+    written = list(rows)
+    if names:
+        written = [{**row, **{name: _write_json(row[name]) for name in names}} for row in written]
     if not written:
         return table.empty
     return pa.Table.from_pylist(written, schema=table.arrow)
@@ -74,9 +77,12 @@ def _write_json(value: object) -> str | None:
     return None if value is None else msgspec.json.encode(value).decode()
 
 
+_STATE_NAMES = ("workchain", "account", "mc_seqno", "lt", "utime", "code_hash", "data_hash")
+_read_state = attrgetter(*_STATE_NAMES)
+
+
 def _describe(state: AccountState) -> Row:
-    names = ("workchain", "account", "mc_seqno", "lt", "utime", "code_hash", "data_hash")
-    return {name: getattr(state, name) for name in names}
+    return dict(zip(_STATE_NAMES, _read_state(state), strict=True))
 
 
 METHOD_BITS = 19

@@ -156,9 +156,13 @@ def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]
     rows = states.select([*STATE_COLUMNS, _BLOCK_SEQNO]).take(
         pc.sort_indices(states, sort_keys=order)
     )
+    history: list[AccountState] = []
+    last: tuple[Any, ...] = ()
     for values in iter_tuples(rows, STATE_COLUMNS):
+        if values[:2] != last:
+            last = values[:2]
+            history = histories[Address(*last)] = []
         state = AccountState(*values)
-        history = histories.setdefault(state.address, [])
         if history and history[-1].mc_seqno == state.mc_seqno:
             history.pop()
         history.append(state)
