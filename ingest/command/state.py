@@ -113,9 +113,7 @@ def bring_baseline(
     with (
         closing(open_node(node)) as source,
         _open_stores(node) as stores,
-        start_workers(
-            Origin(node), lake, settings, workers or os.cpu_count() or 1
-        ) as processes,
+        start_workers(Origin(node), lake, settings, workers or os.cpu_count() or 1) as processes,
         _progress_bar() as show,
     ):
         report = ingest_state(

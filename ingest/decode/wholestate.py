@@ -23,7 +23,7 @@ from tonlake.ingest.decode.block.state import (
 from tonlake.ingest.decode.block.update import read_all_libraries
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, read_label
 from tonlake.ingest.decode.cell.exotic import PRUNED
-from tonlake.ingest.decode.cell.packed import HASH_BYTES, Loaded, split_packed
+from tonlake.ingest.decode.cell.packed import HASH_BYTES, Loaded, naming, split_packed
 from tonlake.ingest.decode.cell.record import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.native import decode_branch
@@ -49,8 +49,8 @@ MOST_CELLS = 600_000
 _SAMPLED = 64
 """Nodes below which the number of accounts is estimated, on at least so many branches."""
 
-_ON_THE_WAY = 1 / 3
-"""A leaf among n random keys lies this many forks deeper than log2(n), on average."""
+_SHALLOWER = 1 / 3
+"""The first leaf of n random keys lies log2(n) forks deep on average, less this."""
 
 _EMPTY_CELL = bytes(2)
 _EXOTIC_BIT = 8
@@ -73,7 +73,7 @@ class Branch(NamedTuple):
 
 
 class WholeState:
-    """The top of one shard state; methods raise SourceError, BocError and DecodeError."""
+    """The top of one shard state; methods raise SourceError, and IngestError about its cells."""
 
     def __init__(self, store: CellStore, root: bytes) -> None:
         """Read the cell with this handle."""
@@ -189,7 +189,11 @@ def decode_accounts(
     nothing.
     """
     found = decode_branch(loaded, branch.key, branch.bits_left, at, skip, only_active=only_active)
-    return found or _decode_slowly(branch, loaded, at, skip, only_active=only_active)
+    if found is not None:
+        return found
+    first, last = (each.hex() for each in branch.ends)
+    with naming(f"{loaded.name}: accounts {at.workchain}:{first} to {last}"):
+        return _decode_slowly(branch, loaded, at, skip, only_active=only_active)
 
 
 def _decode_slowly(
@@ -236,25 +240,23 @@ def _estimate_accounts(store: CellStore, level: Sequence[Branch]) -> float:
     sample = [level[at * step] for at in range(_SAMPLED)]
     depths = [0] * _SAMPLED
     while True:
-        packed = store.fetch([each.cell for each in sample])
-        below = [
-            _open_node(each, cell, store.width) for each, cell in zip(sample, packed, strict=True)
-        ]
+        below = [_open_forks(store, [each]) for each in sample]
         if all(len(each) == 1 for each in below):
             break
         depths = [depth + (len(each) > 1) for depth, each in zip(depths, below, strict=True)]
         sample = [each[0] for each in below]
-    return len(level) * float(2 ** (sum(depths) / _SAMPLED - _ON_THE_WAY))
+    return len(level) * float(2 ** (sum(depths) / _SAMPLED + _SHALLOWER))
 
 
 def _open_forks(store: CellStore, level: Sequence[Branch]) -> list[Branch]:
     """Return what lies below nodes, in order; leaves stay as they are."""
     packed = store.fetch([each.cell for each in level])
-    return [
-        below
-        for each, cell in zip(level, packed, strict=True)
-        for below in _open_node(each, cell, store.width)
-    ]
+    with naming(store.name):
+        return [
+            below
+            for each, cell in zip(level, packed, strict=True)
+            for below in _open_node(each, cell, store.width)
+        ]
 
 
 def _open_node(node: Branch, packed: bytes, width: int) -> list[Branch]:

@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.wholestate import decode_accounts, load_branch
-from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
@@ -67,18 +66,9 @@ class StateReader:
             return known
         parts: list[dict[str, pa.Table]] = []
         accounts = 0
-        try:
-            for count, tables in self._decode(task, store or self._find_store(task)):
-                accounts += count
-                parts.append(tables)
-        except SourceError:
-            raise
-        except IngestError as error:
-            first, last = (each.hex() for each in task.branch.ends)
-            raise SourceError(
-                f"state of {task.at.workchain}:{task.at.shard & (1 << 64) - 1:016x}, accounts"
-                f" {first} to {last}: {error}"
-            ) from error
+        for count, tables in self._decode(task, store or self._find_store(task)):
+            accounts += count
+            parts.append(tables)
         return self._folder.write(task.number, accounts, parts)
 
     def _decode(

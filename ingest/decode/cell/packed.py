@@ -6,13 +6,14 @@ loaded from a cell down, level by level.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from tonlake.ingest.decode.cell.envelope import NATIVE
-from tonlake.ingest.errors import BocError
+from tonlake.ingest.errors import BocError, IngestError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _core = NATIVE if hasattr(NATIVE, "decode_branch") else None
 HASH_BYTES = 32
@@ -20,6 +21,10 @@ HASH_BYTES = 32
 
 class CellStore(Protocol):
     """Gives packed cells by handle."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in errors."""
 
     @property
     def width(self) -> int:
@@ -31,6 +36,16 @@ class CellStore(Protocol):
         Raises:
             SourceError: one is missing or damaged.
         """
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Turn errors about cells into SourceError with the name of their store."""
+    try:
+        yield
+    except IngestError as error:
+        text = str(error)
+        raise SourceError(text if text.startswith(name) else f"{name}: {text}") from error
 
 
 def split_packed(packed: bytes, width: int) -> tuple[bytes, list[bytes]]:
@@ -65,7 +80,7 @@ class Loaded:
 
     def __init__(self, store: CellStore, roots: Sequence[bytes], most: int | None = None) -> None:
         """Load them; ``is_whole`` tells whether there were no more than ``most`` cells."""
-        self.width = store.width
+        self.name, self.width = store.name, store.width
         self.handles: list[bytes] = []
         self.packed: list[bytes] = []
         level = list(dict.fromkeys(roots))

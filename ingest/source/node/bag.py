@@ -9,12 +9,15 @@ the branches were cut.
 from __future__ import annotations
 
 import mmap
+from functools import reduce
 from hashlib import sha256
+from operator import or_
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.cell.envelope import NATIVE, read_envelope
 from tonlake.ingest.decode.cell.exotic import exotic_mask
+from tonlake.ingest.decode.cell.packed import naming
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError, SourceError
 from tonlake.ingest.source.node.scratch import Scratch
@@ -49,7 +52,7 @@ class BagCells:
 
     def __init__(self, place: BagPlace) -> None:
         """Map the files."""
-        self.place = place
+        self.place, self.name = place, place.name
         self._data, self._starts = (_map_file(path) for path in (place.path, place.starts))
         self.count = len(self._starts) // _START.size
 
@@ -59,15 +62,13 @@ class BagCells:
         Raises:
             SourceError: one is damaged.
         """
-        name, ref_bytes = self.place.name, self.place.ref_bytes
+        ref_bytes = self.place.ref_bytes
         if _core is not None:
             found: list[bytes] = _core.read_cells(self._data, self._starts, ref_bytes, handles)
             if None not in found:
                 return found
-        try:
+        with naming(self.name):
             return [self._pack(handle) for handle in handles]
-        except BocError as error:
-            raise SourceError(f"{name}: {error}") from error
 
     def read(self, cell: int) -> tuple[bytes, list[int]]:
         """Return descriptors with data of a cell, and its children, which come behind it.
@@ -175,6 +176,9 @@ class StateBag:
                 depth_at = _HASH_AT + mask.bit_count() * _HASH_BYTES
                 depth = int.from_bytes(body[depth_at : depth_at + _DEPTH_BYTES], "big")
                 return body[_HASH_AT : _HASH_AT + _HASH_BYTES], depth
+        mask = reduce(or_, (self.cells.read(ref)[0][0] >> 5 for ref in refs), 0)
+        if not body[0] & _EXOTIC_BIT and body[0] >> 5 != mask:
+            raise BocError(f"cell {cell} claims level mask {body[0] >> 5}, but has {mask}")
         below = [self.get_digest(_HANDLE.pack(ref)) for ref in refs]
         depths = b"".join(each[1].to_bytes(_DEPTH_BYTES, "big") for each in below)
         hashes = b"".join(each[0] for each in below)

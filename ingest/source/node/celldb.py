@@ -96,7 +96,7 @@ class StateEntry(msgspec.Struct, frozen=True):
 class CellDb:
     """The cells as they were when it was opened; ``open_celldb`` probes first and opens it."""
 
-    width = HASH_BYTES
+    name, width = NAME, HASH_BYTES
 
     def __init__(self, folder: Path) -> None:
         """Open without a probe."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, store_label
 from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF
-from tonlake.ingest.decode.cell.packed import split_packed
+from tonlake.ingest.decode.cell.packed import naming, split_packed
 from tonlake.ingest.decode.cell.tree import read_bits
 from tonlake.ingest.decode.wholestate import Branch, WholeState, list_pruned
 from tonlake.ingest.errors import IngestError, SourceError
@@ -82,15 +82,13 @@ class StateFiles:
         path = self._found[key]
         with ExitStack() as files:
             head = files.enter_context(closing(_open_bag(path)))
-            try:
+            with naming(head.name):
                 top = WholeState(head.cells, _find_root(head, state.root_hash))
                 accounts = top.find_accounts()
                 pruned: list[Branch] = []
                 held = [] if accounts is None else [accounts]
                 if accounts is not None and path.name.startswith(_SPLIT):
                     pruned, held = list_pruned(head.cells, accounts)
-            except IngestError as error:
-                raise _name_file(error, head) from error
             parts = [_describe(head, branch) for branch in held]
             parts += [self._open_part(files, key, head, branch) for branch in pruned]
             yield OpenState(top, parts)
@@ -134,11 +132,6 @@ def _open_bag(path: Path) -> StateBag:
 
 def _describe(bag: StateBag, branch: Branch) -> StatePart:
     return StatePart(bag.cells, partial(BagCells, bag.cells.place), branch)
-
-
-def _name_file(error: IngestError, bag: StateBag) -> SourceError:
-    text = str(error)
-    return SourceError(text if text.startswith(bag.name) else f"{bag.name}: {text}")
 
 
 def _find_root(bag: StateBag, root_hash: bytes) -> bytes:

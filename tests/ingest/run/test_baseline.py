@@ -9,30 +9,37 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.ingest.statefiles import write_states
+from tests.ingest.statefiles import Split, write_states
 from tests.patience import PATIENT
+from tonlake.ingest.decode import wholestate
 from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.baseline import BaselineReport, ingest_state
 from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.run.statepart import StateReader, StateTask
+from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.rocks import Store
 from tonlake.ingest.source.node.shardstate import CellDbStates, name_states
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
+from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
+from tonlake.lake.log.place import list_baseline_files
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.schema import ACCOUNT_STATES
 from tonlake.lake.schema.contract import (
     DNS_RECORDS,
     JETTON_MASTERS,
@@ -47,15 +54,21 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tonlake.ingest.decode.cell.packed import CellStore
     from tonlake.ingest.source.node.shardstate import NamedStates, StateStore
 
 ROOT = Path(__file__).resolve().parents[3]
 FIRST_BLOCKS = (60, 100, 180)
 LAST = 238
+EMPTY = ACCOUNT_STATES.empty
 CONTRACTS = (WALLETS, JETTON_MASTERS, JETTON_WALLETS, NFT_COLLECTIONS, NFT_ITEMS, DNS_RECORDS)
-FLIPS = 60
-KILLS = 12
+FLIPS = [30, pytest.param(200, marks=pytest.mark.long)]
+KILLS = [5, pytest.param(100, marks=pytest.mark.long)]
 SEED = 20261123
+SPLITS = (
+    Split(bits=1, proof=True, relabelled=True),
+    Split(bits=3, proof=False, relabelled=False),
+)
 OF_THE_MOMENT = ("mc_seqno", "utime")
 """Columns of a state in which a baseline differs: when the account was touched is not known."""
 
@@ -66,15 +79,29 @@ def bring_blocks(node: Path, lake: Path, first: int) -> None:
 
 
 def bring_state(
-    node: Path, lake: Path, at: int | None = None, *, only_active: bool = False
+    node: Path,
+    lake: Path,
+    at: int | None = None,
+    *,
+    only_active: bool = False,
+    workers: int = 1,
 ) -> BaselineReport:
-    with closing(open_node(node)) as source:
+    with ExitStack() as opened:
+        source = opened.enter_context(closing(open_node(node)))
         stores: list[StateStore] = [StateFiles(node)]
-        if not (node / "celldb").is_dir():
-            return ingest_state(source, stores, lake, PATIENT, at=at, only_active=only_active)
-        with closing(CellDb(node / "celldb")) as celldb:
+        if (node / "celldb").is_dir():
+            celldb = opened.enter_context(closing(CellDb(node / "celldb")))
             stores.insert(0, CellDbStates(celldb))
-            return ingest_state(source, stores, lake, PATIENT, at=at, only_active=only_active)
+        processes = start_workers(Origin(node), lake, PATIENT, workers)
+        return ingest_state(
+            source,
+            stores,
+            lake,
+            PATIENT,
+            at=at,
+            only_active=only_active,
+            workers=opened.enter_context(processes),
+        )
 
 
 def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> dict[str, Any]:
@@ -254,6 +281,46 @@ def test_persistent_states_give_the_same_bytes(
     assert digest_files(lakes[0]) == digest_files(lakes[1])
 
 
+@pytest.fixture(
+    scope="module",
+    params=SPLITS,
+    ids=["proof-and-long-labels", "pruned-and-branches"],
+)
+def split_node(
+    request: pytest.FixtureRequest, demo_node: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A node without celldb, with split persistent states after block 99."""
+    target = tmp_path_factory.mktemp("split-node") / "db"
+    assert len(write_states(demo_node, target, 99, request.param)) > 4
+    return target
+
+
+def test_split_states_give_the_same_rows(
+    demo_lake: Path, split_node: Path, late_lake: Path, file_node: Path, named: NamedStates
+) -> None:
+    assert bring_state(split_node, late_lake).is_new
+    assert read_newest(late_lake) == read_newest(demo_lake)
+
+    def list_accounts(node: Path) -> list[Any]:
+        found = read_rows(StateFiles(node), named)
+        return [row for each in found for row in each.get("account_states", EMPTY).to_pylist()]
+
+    assert list_accounts(file_node) == list_accounts(split_node)
+
+
+def test_a_part_of_a_split_state_that_is_missing_or_another(
+    split_node: Path, late_lake: Path, tmp_path: Path
+) -> None:
+    node = Path(shutil.copytree(split_node, tmp_path / "db"))
+    one, other, *_ = sorted((node / "archive" / "states").glob("stateaccount_99_0_*"))
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(SourceError, match=f"{one.name}: it has not the accounts whose hash"):
+        bring_state(node, late_lake)
+    one.unlink()
+    with pytest.raises(SourceError, match=r"statesplit_99_0_\w+: it names accounts .* not there"):
+        bring_state(node, late_lake)
+
+
 def read_rows(store: StateStore, named: NamedStates) -> list[dict[str, pa.Table]]:
     """Read all that a store has of some states."""
     found: list[dict[str, pa.Table]] = []
@@ -289,12 +356,18 @@ def named(demo_node: Path) -> NamedStates:
         return name_states(source, 99)
 
 
-def test_damage_of_a_state_file_never_becomes_a_row(file_node: Path, named: NamedStates) -> None:
+@pytest.mark.parametrize("flips", FLIPS)
+@pytest.mark.parametrize("split", [None, SPLITS[0]], ids=["whole", "split"])
+def test_damage_of_a_state_file_never_becomes_a_row(
+    demo_node: Path, named: NamedStates, tmp_path: Path, split: Split | None, flips: int
+) -> None:
     luck = random.Random(SEED)  # noqa: S311 - a seed, no secret
-    files = sorted((file_node / "archive" / "states").glob("state_*"))
+    file_node = tmp_path / "db"
+    write_states(demo_node, file_node, 99, split)
+    files = sorted((file_node / "archive" / "states").glob("state*_99_*"))
     sound_rows = read_rows(StateFiles(file_node), named)
     refused = 0
-    for _ in range(FLIPS):
+    for _ in range(flips):
         path = luck.choice(files)
         sound = path.read_bytes()
         flipped = bytearray(sound)
@@ -305,11 +378,12 @@ def test_damage_of_a_state_file_never_becomes_a_row(file_node: Path, named: Name
         path.write_bytes(sound)
         assert rows == sound_rows or path.name in said
         refused += rows is None
-    assert refused > FLIPS * 0.9
+    assert refused > flips * 0.9
 
 
+@pytest.mark.parametrize("flips", FLIPS)
 def test_damage_of_celldb_never_becomes_a_row(
-    demo_node: Path, named: NamedStates, monkeypatch: pytest.MonkeyPatch
+    demo_node: Path, named: NamedStates, monkeypatch: pytest.MonkeyPatch, flips: int
 ) -> None:
     luck = random.Random(SEED)  # noqa: S311 - a seed, no secret
     read = Store.get_many
@@ -328,12 +402,12 @@ def test_damage_of_celldb_never_becomes_a_row(
         store = CellDbStates(celldb)
         sound_rows = read_rows(store, named)
         monkeypatch.setattr(Store, "get_many", read_flipped)
-        for _ in range(FLIPS):
+        for _ in range(flips):
             rows, said = try_to_read(store, named)
             # Counts of references are no part of a cell.
             assert rows == sound_rows or re.search("cell [0-9a-f]{64}", said)
             refused += rows is None
-    assert refused > FLIPS / 2
+    assert refused > flips / 2
 
 
 def test_a_cell_that_was_deleted_meanwhile_is_no_empty_account(
@@ -353,17 +427,79 @@ def test_a_cell_that_was_deleted_meanwhile_is_no_empty_account(
     assert digest_files(late_lake) == before
 
 
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut the accounts of the demo node into several parts."""
+    cut_small(monkeypatch.setattr)
+
+
+def cut_small(set_to: Callable[[object, str, int], None]) -> None:
+    set_to(wholestate, "BRANCH_ACCOUNTS", 8)
+    set_to(wholestate, "_SAMPLED", 4)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_any_number_of_workers_gives_the_same_bytes(
+    demo_node: Path, late_lake: Path, tmp_path: Path, demo_lake: Path
+) -> None:
+    alone = Path(shutil.copytree(late_lake, tmp_path / "alone"))
+    bring_state(demo_node, alone)
+    bring_state(demo_node, late_lake, workers=2)
+    assert digest_files(alone) == digest_files(late_lake)
+    assert read_newest(alone) == read_newest(demo_lake)
+    files = list_baseline_files(read_state(alone), "account_states")
+    assert len(files) > 4
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("at", [None, 130])
+def test_a_run_goes_on_where_one_was_stopped(
+    demo_node: Path,
+    late_lake: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    at: int | None,
+) -> None:
+    whole = Path(shutil.copytree(late_lake, tmp_path / "whole"))
+    bring_state(demo_node, whole, at=at)
+    decode = StateReader._decode
+    begun: list[int] = []
+
+    def decode_some(reader: StateReader, task: StateTask, store: CellStore) -> Any:
+        begun.append(task.number)
+        if len(begun) == 4:
+            raise SourceError("the node went away")
+        return decode(reader, task, store)
+
+    monkeypatch.setattr(StateReader, "_decode", decode_some)
+    with pytest.raises(SourceError, match="the node went away"):
+        bring_state(demo_node, late_lake, at=at)
+    assert begun == begun[:1] + begun[1:4]
+    (folder,) = (late_lake / "_log").glob(".state-*/")
+    # A part that is damaged is written again.
+    part = next(path for path in sorted(folder.iterdir()) if path.suffix != ".json")
+    part.write_bytes(part.read_bytes()[:-1])
+    done, begun[:] = begun[:3], [-1] * 4
+    bring_state(demo_node, late_lake, at=at)
+    again = set(begun[4:])
+    assert len(again & set(done)) == 1
+    assert digest_files(late_lake) == digest_files(whole)
+    assert not folder.exists()
+
+
 KILLED = """
 import sys
 from pathlib import Path
-from tests.ingest.run.test_baseline import bring_state
+from tests.ingest.run.test_baseline import bring_state, cut_small
+cut_small(setattr)
 bring_state(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
-@pytest.mark.long
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("kills", KILLS)
 def test_after_a_kill_the_same_command_gives_the_same_bytes(
-    demo_node: Path, late_lake: Path, tmp_path: Path
+    demo_node: Path, late_lake: Path, tmp_path: Path, kills: int
 ) -> None:
     luck = random.Random(SEED)  # noqa: S311 - a seed, no secret
     whole = Path(shutil.copytree(late_lake, tmp_path / "whole"))
@@ -372,7 +508,7 @@ def test_after_a_kill_the_same_command_gives_the_same_bytes(
     subprocess.run([*run, str(whole)], check=True, cwd=ROOT)
     took_s = time.monotonic() - began
     expected = digest_files(whole)
-    for number in range(KILLS):
+    for number in range(kills):
         lake = Path(shutil.copytree(late_lake, tmp_path / f"killed-{number}"))
         process = subprocess.Popen([*run, str(lake)], cwd=ROOT)
         time.sleep(luck.uniform(0.3, 1) * took_s)
