@@ -11,11 +11,14 @@ taken as given here; everything else is what ``tonlake ingest-state`` does.
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import resource
+import threading
 import time
 from bisect import bisect_left
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager, suppress
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -50,7 +53,7 @@ from tonlake.ingest.span import Scope, Span
 from tonlake.lake.log.state import Baseline, read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
     from typing import BinaryIO
 
@@ -64,6 +67,7 @@ _KEY_BITS, _REF_BYTES, _OFFSET_BYTES = 256, 4, 8
 _ADDRESS_BITS = 267
 _TOP_CELLS = 4
 _BATCH = 20_000
+LOOK_S = 0.2
 _NO_CODE, _WALLET, _JETTON_WALLET, _GENUINE = range(4)
 _OWN_CELLS = (1, 2, 2, 0)
 """Cells of an account of each kind beside those that many share."""
@@ -346,23 +350,24 @@ def measure(
     with closing(open_node(node)) as source:
         ingest(source, lake, Span(FIRST, source.last_mc_seqno()), settings)
     began_s, began_cpu_s = time.monotonic(), cpu_s()
-    with closing(CellDb(node / "celldb")) as genuine:
+    with ExitStack() as opened:
+        most = opened.enter_context(watch_memory())
+        genuine = opened.enter_context(closing(CellDb(node / "celldb")))
+        made: StateStore = StateFiles(folder / "state")
         if celldb:
-            with closing(CellDb(folder / "celldb")) as cells:
-                bring(lake, Given(CellDbStates(genuine), CellDbStates(cells)), named, node, workers)
-        else:
-            made = StateFiles(folder / "state")
-            bring(lake, Given(CellDbStates(genuine), made), named, node, workers)
+            made = CellDbStates(opened.enter_context(closing(CellDb(folder / "celldb"))))
+        bring(lake, Given(CellDbStates(genuine), made), named, node, workers)
     files = [file for file in read_state(lake).files if "/state-" in file.path]
     accounts = sum(file.rows for file in files if file.table == "account_states")
     size = sum(file.bytes for file in files)
-    show("state", accounts, began_s, began_cpu_s)
+    show("state", accounts, began_s, began_cpu_s, most)
     click.echo(f"  {size / accounts:.1f} bytes an account in the lake, {len(files)} files")
     if contracts:
         began_s, began_cpu_s = time.monotonic(), cpu_s()
         within = [Span(FIRST - 1, FIRST - 1)]
-        rebuild("contracts", lake, settings, Scope(within=within))
-        show("contracts", accounts, began_s, began_cpu_s)
+        with watch_memory() as most:
+            rebuild("contracts", lake, settings, Scope(within=within))
+        show("contracts", accounts, began_s, began_cpu_s, most)
 
 
 def bring(lake: Path, store: Given, named: NamedStates, node: Path, workers: int) -> None:
@@ -378,15 +383,35 @@ def cpu_s() -> float:
     return sum(each.ru_utime + each.ru_stime for each in found)
 
 
-def show(what: str, accounts: int, began_s: float, began_cpu_s: float) -> None:
+def show(what: str, accounts: int, began_s: float, began_cpu_s: float, most: list[int]) -> None:
     wall_s, spent_s = time.monotonic() - began_s, cpu_s() - began_cpu_s
-    peaks = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    peak_mib = [each.ru_maxrss >> 10 for each in peaks]
     click.echo(
         f"{what}: {accounts:,} accounts in {wall_s:.0f} s, {spent_s:.0f} s of CPU time:"
-        f" {accounts / spent_s:,.0f} accounts a second and core; peak {peak_mib[0]} MiB in this"
-        f" process, {peak_mib[1]} MiB in the largest other"
+        f" {accounts / spent_s:,.0f} accounts a second and core; at most {max(most) >> 10} MiB in"
+        " one process, without mapped files"
     )
+
+
+@contextmanager
+def watch_memory() -> Iterator[list[int]]:
+    """Look at the memory of this process and its children, in KiB, until the block ends."""
+    most, is_done = [0], threading.Event()
+
+    def look() -> None:
+        while not is_done.wait(LOOK_S):
+            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+            for pid in ("self", *children):
+                with suppress(OSError):
+                    found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+                    most.append(max(most.pop(), int(found[1]) if found else 0))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield most
+    finally:
+        is_done.set()
+        thread.join()
 
 
 @click.command()

@@ -69,12 +69,16 @@ class KnownLake:
         self._earlier = LakeCache[tuple[Address, int], AccountState](
             lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_earlier, most=most
         )
+        self._first = LakeCache[tuple[Address, int], AccountState](
+            lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_first, most=most
+        )
         self._rows: dict[tuple[str, Sequence[str]], Rows] = {}
 
     def close(self) -> None:
         """Let go of the lake."""
         self._newest.close()
         self._earlier.close()
+        self._first.close()
 
     def find_states(
         self, addresses: set[Address], state: LogState, before: int
@@ -85,6 +89,13 @@ class KnownLake:
         keys = {(address, before) for address in addresses}
         found = self._earlier.find(keys, state)
         return {address: row for (address, _before), row in found.items()}
+
+    def find_first_states(
+        self, addresses: set[Address], state: LogState, until: int
+    ) -> dict[Address, AccountState]:
+        """Return the first states that accounts had in the lake, up to a masterchain block."""
+        found = self._first.find({(address, until) for address in addresses}, state)
+        return {address: row for (address, _until), row in found.items()}
 
     def learn(self, states: Mapping[Address, AccountState], commit: Commit) -> None:
         """Remember the newest states of a commit at the end of the chain."""
@@ -184,6 +195,16 @@ select
     balance, extra_currencies, code_hash, data_hash
 from states_as_of('picked', $before - 1)
 """
+_FIRST = """
+select
+    workchain, account, mc_seqno, last_trans_lt, utime,
+    balance, extra_currencies, code_hash, data_hash
+from account_states
+where account in (select unnest($accounts)) and mc_seqno <= $until
+qualify row_number() over (
+    partition by workchain, account order by mc_seqno, block_seqno desc
+) = 1
+"""
 _NEVER = 1 << 62
 
 
@@ -200,6 +221,18 @@ def _ask_earlier(
         addresses = {address for address, at in keys if at == before}
         states = _read_before(connection, addresses, before)
         found |= {(address, before): state for address, state in states.items()}
+    return {key: found[key] for key in keys if key in found}
+
+
+def _ask_first(
+    connection: DuckDBPyConnection, keys: set[tuple[Address, int]]
+) -> dict[tuple[Address, int], AccountState]:
+    found: dict[tuple[Address, int], AccountState] = {}
+    for until in {until for _address, until in keys}:
+        accounts = sorted({address.account for address, at in keys if at == until})
+        rows = connection.execute(_FIRST, {"accounts": accounts, "until": until})
+        states = (AccountState(*row) for row in rows.fetchall())
+        found |= {(state.address, until): state for state in states}
     return {key: found[key] for key in keys if key in found}
 
 

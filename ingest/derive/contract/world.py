@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import UnsetType
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.record import append_packed
@@ -78,6 +79,8 @@ class World:
         self._before: dict[Address, AccountState | None] = {}
         self._tree, self._places, self._bags = cache or CellCache.make()
         self._absent: set[bytes] = set()
+        baseline = state.baseline
+        self._unknown_to = 0 if isinstance(baseline, UnsetType) else baseline.state_mc_seqno
 
     def list_rows(
         self, table: str, columns: Sequence[str], before: int
@@ -106,7 +109,10 @@ class World:
             return history[place - 1]
         if address not in self._before:
             raise NotLoaded(address)
-        return self._before[address]
+        state = self._before[address]
+        # Of accounts that blocks touched before a baseline was read, the first known state has to
+        # stand for those before it.
+        return history[0] if state is None and history and mc_seqno <= self._unknown_to else state
 
     def load_states(self, addresses: Iterable[Address], before: int) -> None:
         """Look up the last states that accounts had before a masterchain block."""
@@ -114,6 +120,9 @@ class World:
         if not missing:
             return
         states = self._lake.find_states(missing, self._state, before)
+        unknown = missing - states.keys()
+        if unknown and before <= self._unknown_to:
+            states |= self._lake.find_first_states(unknown, self._state, self._unknown_to)
         self._before |= dict.fromkeys(missing) | states
 
     def load_cells(self, roots: Iterable[bytes | None]) -> None:

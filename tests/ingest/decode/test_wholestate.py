@@ -1,0 +1,129 @@
+"""Whole states branch by branch: the same rows however they are cut, and by C as by Python."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.bench.wholestate import FIRST, make_state
+from tonlake.ingest.decode import wholestate
+from tonlake.ingest.decode.cell.packed import Loaded
+from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
+from tonlake.ingest.source.node.celldb import CellDb
+from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates
+from tonlake.ingest.source.node.statefile import StateFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonlake.ingest.decode.cell.packed import CellStore
+    from tonlake.ingest.decode.wholestate import Branch, Tables
+    from tonlake.ingest.source.node.shardstate import OpenState
+
+ACCOUNTS = 3_000
+BRANCH_ACCOUNTS = 100
+
+
+Made = tuple[NamedStates, Path]
+
+
+@pytest.fixture(scope="module")
+def folder(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A made state, in a file and in celldb."""
+    folder = tmp_path_factory.mktemp("made")
+    return make_state(folder, ACCOUNTS, demo_node, celldb=True), folder
+
+
+@pytest.fixture(scope="module")
+def made(folder: Made) -> Iterator[OpenState]:
+    """The made state, in a file."""
+    named, path = folder
+    with StateFiles(path / "state").open(named, named.states[-1]) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def made_celldb(folder: Made) -> Iterator[OpenState]:
+    """The made state, in celldb."""
+    named, path = folder
+    with (
+        closing(CellDb(path / "celldb")) as celldb,
+        CellDbStates(celldb).open(named, named.states[-1]) as opened,
+    ):
+        yield opened
+
+
+@pytest.fixture
+def small_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wholestate, "BRANCH_ACCOUNTS", BRANCH_ACCOUNTS)
+    monkeypatch.setattr(wholestate, "_SAMPLED", 16)
+
+
+def read_all(opened: OpenState, branches: list[Branch], **options: Any) -> list[dict[str, Any]]:
+    """Return the rows of all accounts by account."""
+    at, rows = opened.top.describe(FIRST - 1), []
+    for branch in branches:
+        for each, loaded in load_branch(opened.parts[0].store, branch):
+            given: dict[str, Any] = {"skip": (), "only_active": False} | options
+            count, tables = decode_accounts(each, loaded, at, **given)
+            found = tables["account_states"].to_pylist()
+            assert count == len(found) or options
+            rows += found
+    return rows
+
+
+@pytest.mark.usefixtures("small_branches")
+def test_a_branch_has_few_accounts_wherever_it_is_cut(made: OpenState) -> None:
+    (part,) = made.parts
+    branches = cut_branches(part.store, part.accounts)
+    ends = [each.ends for each in branches]
+    assert all(last < first for (_, last), (first, _) in pairwise(ends))
+    rows = read_all(made, branches)
+    assert rows == read_all(made, [part.accounts])
+    assert len(rows) == len({row["account"] for row in rows}) >= ACCOUNTS
+    assert rows == sorted(rows, key=lambda row: row["account"])
+    assert BRANCH_ACCOUNTS / 3 < len(rows) / len(branches) < BRANCH_ACCOUNTS * 2
+
+
+def test_a_branch_that_memory_cannot_hold_is_read_in_parts(
+    made: OpenState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (part,) = made.parts
+    whole = read_all(made, [part.accounts])
+    monkeypatch.setattr(wholestate, "MOST_CELLS", 500)
+    parts = list(load_branch(part.store, part.accounts))
+    assert len(parts) > 10
+    assert max(len(loaded.handles) for _, loaded in parts) <= 500
+    assert read_all(made, [part.accounts]) == whole
+
+
+def decode_both(
+    store: CellStore, branch: Branch, opened: OpenState, **options: Any
+) -> tuple[Tables, Tables]:
+    loaded = Loaded(store, [branch.cell])
+    at = opened.top.describe(FIRST - 1)
+    count, ours = decode_accounts(branch, loaded, at, **options)
+    expected, theirs = wholestate._decode_slowly(branch, loaded, at, **options)
+    assert count == expected
+    return ours, theirs
+
+
+@pytest.mark.usefixtures("small_branches")
+@pytest.mark.parametrize("only_active", [False, True])
+def test_the_extension_gives_the_rows_of_python(made: OpenState, *, only_active: bool) -> None:
+    (part,) = made.parts
+    for branch in cut_branches(part.store, part.accounts)[:5]:
+        some = [row["account"] for row in read_all(made, [branch])[::7]]
+        for skip in ([], some):
+            options = {"skip": skip, "only_active": only_active}
+            ours, theirs = decode_both(part.store, branch, made, **options)
+            assert ours == theirs
+
+
+def test_celldb_gives_the_rows_of_a_file(made: OpenState, made_celldb: OpenState) -> None:
+    rows = read_all(made_celldb, [made_celldb.parts[0].accounts])
+    assert rows == read_all(made, [made.parts[0].accounts])
