@@ -69,7 +69,7 @@ class KnownLake:
         self._earlier = LakeCache[tuple[Address, int], AccountState](
             lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_earlier, most=most
         )
-        self._first = LakeCache[tuple[Address, int], AccountState](
+        self._first = LakeCache[tuple[Address, int], tuple[AccountState, ...]](
             lake_dir, settings.lake, ACCOUNT_STATES.name, _ask_first, most=most
         )
         self._rows: dict[tuple[str, Sequence[str]], Rows] = {}
@@ -92,8 +92,8 @@ class KnownLake:
 
     def find_first_states(
         self, addresses: set[Address], state: LogState, until: int
-    ) -> dict[Address, AccountState]:
-        """Return the first states that accounts had in the lake, up to a masterchain block."""
+    ) -> dict[Address, tuple[AccountState, ...]]:
+        """Return states that accounts had up to a block: the first with each code and data."""
         found = self._first.find({(address, until) for address in addresses}, state)
         return {address: row for (address, _until), row in found.items()}
 
@@ -202,8 +202,9 @@ select
 from account_states
 where account in (select unnest($accounts)) and mc_seqno <= $until
 qualify row_number() over (
-    partition by workchain, account order by mc_seqno, block_seqno desc
+    partition by workchain, account, code_hash, data_hash order by mc_seqno, block_seqno desc
 ) = 1
+order by mc_seqno
 """
 _NEVER = 1 << 62
 
@@ -226,13 +227,14 @@ def _ask_earlier(
 
 def _ask_first(
     connection: DuckDBPyConnection, keys: set[tuple[Address, int]]
-) -> dict[tuple[Address, int], AccountState]:
-    found: dict[tuple[Address, int], AccountState] = {}
+) -> dict[tuple[Address, int], tuple[AccountState, ...]]:
+    found: dict[tuple[Address, int], tuple[AccountState, ...]] = {}
     for until in {until for _address, until in keys}:
         accounts = sorted({address.account for address, at in keys if at == until})
         rows = connection.execute(_FIRST, {"accounts": accounts, "until": until})
-        states = (AccountState(*row) for row in rows.fetchall())
-        found |= {(state.address, until): state for state in states}
+        for row in rows.fetchall():
+            state = AccountState(*row)
+            found[state.address, until] = (*found.get((state.address, until), ()), state)
     return {key: found[key] for key in keys if key in found}
 
 

@@ -77,8 +77,9 @@ class World:
         self._lake = lake
         self._histories = _read_histories(tables.get(ACCOUNT_STATES.name))
         self._before: dict[Address, AccountState | None] = {}
+        self._later: dict[Address, tuple[AccountState, ...]] = {}
         self._tree, self._places, self._bags = cache or CellCache.make()
-        self._absent: set[bytes] = set()
+        self._absent: set[bytes | None] = set()
         baseline = state.baseline
         self._unknown_to = 0 if isinstance(baseline, UnsetType) else baseline.state_mc_seqno
 
@@ -94,25 +95,34 @@ class World:
             yield from history
 
     def list_history(self, address: Address) -> Sequence[AccountState]:
-        """Return the states that an account has in the commit, by masterchain block."""
-        return self._histories.get(address, ())
+        """Return the states that an account has in the commit, by masterchain block.
+
+        Behind them come later ones that may stand for states which a late baseline does not show.
+        """
+        return (*self._histories.get(address, ()), *self._later.get(address, ()))
 
     def find_state(self, address: Address, mc_seqno: int) -> AccountState | None:
         """Return the state of an account after a masterchain block; None where there is none.
+
+        Of accounts that blocks touched before a baseline was read, the lake may lack the states
+        before that, or their cells: then the next one that is known stands for it.
 
         Raises:
             NotLoaded: it is one from before the commit, which ``load_states`` can bring.
         """
         history = self._histories.get(address, ())
         place = bisect_right(history, mc_seqno, key=lambda state: state.mc_seqno)
-        if place:
-            return history[place - 1]
-        if address not in self._before:
+        if not place and address not in self._before:
             raise NotLoaded(address)
-        state = self._before[address]
-        # Of accounts that blocks touched before a baseline was read, the first known state has to
-        # stand for those before it.
-        return history[0] if state is None and history and mc_seqno <= self._unknown_to else state
+        state = history[place - 1] if place else self._before[address]
+        if mc_seqno > self._unknown_to or self._may_be_known(state):
+            return state
+        later = (*history[place:], *self._later.get(address, ()))
+        return next(filter(self._may_be_known, later), state)
+
+    def _may_be_known(self, state: AccountState | None) -> bool:
+        """Whether there is a state, and its cells were found or not looked up yet."""
+        return state is not None and self._absent.isdisjoint((state.code_hash, state.data_hash))
 
     def load_states(self, addresses: Iterable[Address], before: int) -> None:
         """Look up the last states that accounts had before a masterchain block."""
@@ -120,9 +130,8 @@ class World:
         if not missing:
             return
         states = self._lake.find_states(missing, self._state, before)
-        unknown = missing - states.keys()
-        if unknown and before <= self._unknown_to:
-            states |= self._lake.find_first_states(unknown, self._state, self._unknown_to)
+        if before <= self._unknown_to:
+            self._later |= self._lake.find_first_states(missing, self._state, self._unknown_to)
         self._before |= dict.fromkeys(missing) | states
 
     def load_cells(self, roots: Iterable[bytes | None]) -> None:
