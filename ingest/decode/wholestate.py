@@ -188,7 +188,8 @@ def decode_accounts(
     Of accounts in ``skip`` there are cells alone, with ``only_active`` of others than active ones
     nothing.
     """
-    found = decode_branch(loaded, branch.key, branch.bits_left, at, skip, only_active=only_active)
+    block, key, left = msgspec.structs.astuple(at), branch.key, branch.bits_left
+    found = decode_branch(loaded, key, left, block, skip, only_active=only_active)
     if found is not None:
         return found
     first, last = (each.hex() for each in branch.ends)

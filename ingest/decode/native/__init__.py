@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tonlake.ingest.blocks import RawBlock
-    from tonlake.ingest.decode.block.account import StateAt
     from tonlake.ingest.decode.cell.packed import Loaded
 
     Tables = dict[str, pa.Table]
@@ -197,7 +196,7 @@ def decode_branch(
     loaded: Loaded,
     key: int,
     bits_left: int,
-    at: StateAt,
+    at: tuple[int, ...],
     skip: Collection[bytes],
     *,
     only_active: bool,
@@ -205,7 +204,8 @@ def decode_branch(
     """Return the number of accounts of a branch of a whole state, and their rows.
 
     None without the extension, or if it declines. The cells are those of the branch, of which
-    ``key`` comes before the label of the first, with ``bits_left`` to come.
+    ``key`` comes before the label of the first, with ``bits_left`` to come. ``at`` has workchain,
+    shard, seqno, masterchain seqno and time of the block after which the state stood.
     """
     if not hasattr(_extension, "decode_branch"):
         return None
@@ -216,7 +216,7 @@ def decode_branch(
             loaded.width,
             (key << bits_left).to_bytes(_KEY_BITS // 8, "big"),
             _KEY_BITS - bits_left,
-            astuple(at),
+            at,
             b"".join(sorted(skip)),
             only_active,
             secrets.randbits(_SEED_BITS),
