@@ -27,6 +27,7 @@ import tonlake.api.v3.routes
 import tonlake.api.x.prices
 from tonlake.api import docs
 from tonlake.api.access.gate import AccessRules, limits_rates
+from tonlake.api.chain.fetched import AccountFetcher
 from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import ApiRequest
     from tonlake.api.settings import Settings
+    from tonlake.ingest.source.liteserver.account import StateServers
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
@@ -90,12 +92,17 @@ class Service:
 
 
 def create_app(
-    lake_dir: Path, settings: Settings, clock: Callable[[], float] = time.monotonic
+    lake_dir: Path,
+    settings: Settings,
+    clock: Callable[[], float] = time.monotonic,
+    servers: StateServers | None = None,
 ) -> Service:
     """Return the service over the lake in ``lake_dir``, which may still be empty.
 
-    ``clock`` gives the seconds that limits of rates are counted by.
+    ``clock`` gives the seconds that limits of rates are counted by. ``servers`` are asked for
+    accounts that the lake does not know, and closed with the service.
     """
+    fetcher = None if servers is None else AccountFetcher(lake_dir, servers, settings)
     spans = open_spans(settings.metrics.otel_endpoint)
     meter = Meter(log_requests=settings.log.requests, spans=spans)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
@@ -129,11 +136,14 @@ def create_app(
         "end_streams": partial(_end_all, hub.end_clients, scans.end_scans),
         "hub": hub,
         "pending": pending,
+        "fetcher": fetcher,
         "meter": meter,
         "connections": connections,
     }
     closing = [recheck.stop, hub.close, pulse.stop, connections.stop, lanes.close, holder.close]
     closing += [tvm.close, sql.close, scans.close]
+    if fetcher is not None:
+        closing.append(fetcher.close)
     if spans is not None:
         closing.append(spans.close)
     application = create_application(settings, parts, [start_timers, hub.start], closing)

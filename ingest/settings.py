@@ -101,6 +101,14 @@ class LiteServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     queries: Annotated[
         int, Meta(description="Most queries sent to lite servers at the same time", ge=1)
     ] = 16
+    kept_accounts: Annotated[
+        int,
+        Meta(
+            description="Most accounts kept in the lake that were fetched from lite servers; 0:"
+            " none",
+            ge=0,
+        ),
+    ] = 1000
     proofs: Annotated[
         bool,
         Meta(

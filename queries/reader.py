@@ -131,7 +131,7 @@ class Reader:
         self._database = database
         self._timeout_ms = timeout_ms
         self._observe = observe
-        self._may_query = may_query
+        self.may_query = may_query
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -167,7 +167,7 @@ class Reader:
             if found is not None:
                 self._note(name, started_s, INDEX)
                 return found
-        if not self._may_query:
+        if not self.may_query:
             raise QueryNeeded(name)
         if composed is not None:
             return composed.compose(self, bound)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.chain.cells import read_cell_trees
+from tonlake.api.chain.fetched import find_fetched
 from tonlake.api.chain.place import (
     STATE_UNKNOWN,
     find_master,
@@ -56,6 +57,8 @@ class AccountState(msgspec.Struct, frozen=True):
     frozen_hash: bytes | None
     code_hash: bytes | None
     data_hash: bytes | None
+    bags: Mapping[bytes, bytes] = {}
+    """Of an account that was fetched: its cells by hash."""
 
 
 def find_state(call: Call, params: AccountParams) -> AccountState:
@@ -70,14 +73,18 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
     row = _read_state(call, address, seqno)
     # A row from before a hole may be out of date, and a missing one proves nothing.
     known = row is not None and row["mc_seqno"] >= find_range_start(call, seqno)
+    bags: Mapping[bytes, bytes] = {}
     if not known and not knows_every_account(call, seqno):
-        raise LiteServerError(
-            f"{STATE_UNKNOWN}: {name_ranges(call)}, "
-            f"and there is no transaction of {address} in that range up to {seqno}"
-        )
+        fetched = find_fetched(call, address, seqno)
+        if fetched is None:
+            raise LiteServerError(
+                f"{STATE_UNKNOWN}: {name_ranges(call)}, "
+                f"and there is no transaction of {address} in that range up to {seqno}"
+            )
+        row, bags = fetched.row, fetched.bags
     found = _ABSENT if row is None or row["account_status"] == "nonexist" else row
     rest = {name: found[name] for name in _ABSENT if name != "hash"}
-    return AccountState(address, dict(master), found["hash"], **rest)
+    return AccountState(address, dict(master), found["hash"], **rest, bags=bags)
 
 
 def _read_state(call: Call, address: Address, seqno: int) -> Row | None:
@@ -110,7 +117,7 @@ def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | N
         LiteServerError: the lake does not have all of their cells.
     """
     roots = (state.code_hash, state.data_hash)
-    cells = read_cell_trees(call.reader, roots)
+    cells = state.bags or read_cell_trees(call.reader, roots)
     if not {cell_hash for cell_hash in roots if cell_hash is not None} <= cells.keys():
         raise LiteServerError(
             f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of the "
@@ -128,7 +135,8 @@ def read_shard_account(call: Call, state: AccountState) -> bytes:
     """
     account = None
     if state.state_hash is not None:
-        account = read_cell_trees(call.reader, [state.state_hash]).get(state.state_hash)
+        cells = state.bags or read_cell_trees(call.reader, [state.state_hash])
+        account = cells.get(state.state_hash)
         if account is None:
             raise LiteServerError(
                 f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of "

@@ -31,7 +31,7 @@ from tonlake.ingest.derive.tvm.context import (
 )
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
-from tonlake.ingest.errors import TvmMissing, TvmStackDeep
+from tonlake.ingest.errors import SourceError, TvmMissing, TvmStackDeep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -119,6 +119,11 @@ def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
     key_seqno = find_configuration_seqno(master)
     rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
     if not rows:
+        if call.fetcher is not None:
+            try:
+                return call.fetcher.fetch_config(call, master)
+            except SourceError as error:
+                call.warn(f"the configuration could not be fetched from lite servers: {error}")
         raise LiteServerError(
             f"{STATE_UNKNOWN}: {name_ranges(call)}, "
             f"and the configuration after {master['seqno']} is that of key block {key_seqno}"

@@ -21,6 +21,7 @@ from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.metrics.logs import configure_logs
 from tonlake.ingest.command.metadata import name_fetcher
 from tonlake.ingest.command.node import choose_node, node_option
+from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import SOURCE, make_lake_option
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.api.settings import Settings
+    from tonlake.ingest.source.liteserver.account import StateServers
 
 EXIT_DATA = 1
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -56,19 +58,26 @@ Examples:
   tonlake serve --lake mainnet.lake --host 0.0.0.0 --port 8080
   tonlake serve --node /var/ton-work/db --lake mainnet.lake --follow
   tonlake serve --liteserver global.config.json --lake laptop.lake --follow
+  tonlake serve --liteserver global.config.json --lake mainnet.lake
   tonlake serve --pull https://lakes.example.org/mainnet --lake copy.lake
   TONLAKE_LAKE=mainnet.lake tonlake serve --wait
 
-With --follow a process beside the server ingests what the node writes, and with --pull it copies
-another lake, commit by commit; the lake is made if it is not there yet. /readyz and tonlake status
-show how far it is behind.
+With --liteserver, accounts that the lake does not know are fetched from lite servers, checked by
+proofs, and kept in the lake. With --follow a process beside the server ingests what the node
+writes, and with --pull it copies another lake, commit by commit; the lake is made if it is not
+there yet. /readyz and tonlake status show how far it is behind.
 """
 
 
 @click.command("serve", epilog=SERVE_HELP)
 @make_lake_option("lake")
 @node_option
-@click.option("--liteserver", type=_FILE, help="Configuration of a network to follow instead.")
+@click.option(
+    "--liteserver",
+    type=_FILE,
+    help="Configuration of a network: lite servers to fetch unknown accounts from, and, with"
+    " --follow and no node, blocks.",
+)
 @click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")
 @click.option(
     "--pull", "source", type=SOURCE, help="Lake to copy while serving, as tonlake pull takes it."
@@ -88,13 +97,13 @@ def serve_command(
     port: int | None,
 ) -> None:
     """Serve the HTTP API, versions 2 and 3, over a lake; with --follow, and follow a node."""
-    if source is not None and (follow or node or liteserver):
+    if source is not None and (follow or node):
         raise click.UsageError("--pull copies another lake: leave out --follow and its node")
     node = choose_node(node, elsewhere=liteserver is not None or not follow)
-    if [node, liteserver].count(None) != (1 if follow else 2):
-        raise click.UsageError(
-            "--follow goes with --node DIR or --liteserver FILE: name both, or a lake alone"
-        )
+    if follow and node is None and liteserver is None:
+        raise click.UsageError("--follow needs --node DIR or --liteserver FILE")
+    if node is not None and not follow:
+        raise click.UsageError("--node needs --follow: a lake alone is served without its node")
     settings = load_command_settings(http_host=host, http_port=port)
     if not follow and source is None:
         _check_lake(lake, wait=wait)
@@ -104,9 +113,28 @@ def serve_command(
         host=settings.http.host,
         port=settings.http.port,
         tails=_name_tails(
-            lake, settings, Origin(node, None, liteserver) if follow else None, source
+            lake,
+            settings,
+            Origin(node, None, None if node else liteserver) if follow else None,
+            source,
         ),
+        servers=None if liteserver is None else _open_servers(liteserver, settings),
     )
+
+
+def _open_servers(config: Path, settings: Settings) -> StateServers:
+    """Return the lite servers of a configuration; a file that is none ends the command."""
+    # Loading takes half a second, which other commands do without.
+    from tonlake.api.chain.fetched import TIMEOUT_MS  # noqa: PLC0415
+    from tonlake.ingest.source.liteserver.account import open_state_servers  # noqa: PLC0415
+
+    try:
+        return open_state_servers(
+            config, timeout_ms=TIMEOUT_MS, parallel_queries=settings.liteserver.queries
+        )
+    except SourceError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
 
 
 def _name_tails(
@@ -155,12 +183,13 @@ def serve_lake(
     host: str,
     port: int,
     tails: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    servers: StateServers | None = None,
 ) -> None:
     """Serve a lake until the process is stopped; prints addresses to click.
 
     Port 0 takes a free one. A lake without commits is served as well: it answers 503 until one
     is there. ``tails`` are commands by name that bring blocks into it: each runs beside this
-    process, and ends with it.
+    process, and ends with it. ``servers`` are asked for accounts that the lake does not know.
     """
     hold_little()
     # The framework takes a second to load, for which every other command would wait.
@@ -179,7 +208,7 @@ def serve_lake(
     if os.geteuid() == 0:
         click.echo(ROOT_WARNING, err=True)
     try:
-        app = create_app(lake, settings)
+        app = create_app(lake, settings, servers=servers)
     except (KeyFileInvalid, SettingsError) as error:
         listener.close()
         click.echo(f"error: {error}", err=True)

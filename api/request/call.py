@@ -16,7 +16,11 @@ from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tonlake.api.chain.fetched import FetchedAccount
     from tonlake.api.request.snapshot import SnapshotHolder
+    from tonlake.api.text.address import Address
 
 SHARED_PARAMETERS = frozenset(
     {
@@ -57,6 +61,19 @@ class PendingMessages(Protocol):
         """Return the emulated traces, as in ``api.v3.resource.pending_trace``."""
 
 
+class Fetcher(Protocol):
+    """Fetches what the lake does not know: ``api.chain.fetched.AccountFetcher``."""
+
+    def recall(self, address: Address, first: int, mc_seqno: int) -> FetchedAccount | None:
+        """Return an account that was fetched as of a block, None where none was."""
+
+    def fetch(self, call: Call, address: Address) -> FetchedAccount:
+        """Return an account as of the newest block, or raise SourceError."""
+
+    def fetch_config(self, call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
+        """Return the configuration after a masterchain block, or raise SourceError."""
+
+
 class Call(msgspec.Struct, frozen=True):
     """What an operation needs to answer one request."""
 
@@ -67,6 +84,8 @@ class Call(msgspec.Struct, frozen=True):
     """Runs get-methods; None outside of the service."""
     pending: PendingMessages | None = None
     """Messages that are in no block yet; None outside of the service."""
+    fetcher: Fetcher | None = None
+    """Fetches accounts that the lake does not know; None without lite servers to ask."""
     no_address_book: bool = False
     no_metadata: bool = False
     actions_version: str = ""
@@ -77,6 +96,9 @@ class Call(msgspec.Struct, frozen=True):
 
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     """Other headers of the answer."""
+
+    passing: list[str] = msgspec.field(default_factory=list)
+    """What could not be fetched: the answer may be another one soon, and is not kept."""
 
     def warn(self, note: str) -> None:
         """Add a line to the answer's warning header."""
@@ -145,6 +167,7 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
         reader,
         tvm=service.tvm,
         pending=service.pending,
+        fetcher=service.fetcher,
         no_address_book=_read_flag(wishes, "x_no_address_book"),
         no_metadata=_read_flag(wishes, "x_no_metadata"),
         actions_version=wishes.get(_ACTIONS_VERSION, ""),

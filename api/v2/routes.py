@@ -134,12 +134,10 @@ def _answer(
         params.check(settings.max_limit)
     except RequestInvalid as error:
         raise RequestInvalid(f"failed to validate request: {error}") from error
-    if method.pure:
-        result = method.answer(params)
-    else:
-        result = method.answer(open_call(request, read_arguments(request)), params)
+    call = None if method.pure else open_call(request, read_arguments(request))
+    result = method.answer(params) if call is None else method.answer(call, params)
     extra = _write_extra(request)
-    if verb == "get" and method.lasting and not method.pure:
+    if verb == "get" and method.lasting and call is not None and not call.passing:
         keep_answer(request, varying=extra)
     body = {
         "ok": True,

@@ -12,6 +12,7 @@ from tonlake.lake.schema.block import (
 from tonlake.lake.schema.body import MESSAGE_BODIES
 from tonlake.lake.schema.column import ARROW_TYPES, Column, Table
 from tonlake.lake.schema.contract import CONTRACT_TABLES
+from tonlake.lake.schema.fetched import FETCHED_ACCOUNTS
 from tonlake.lake.schema.metadata import OFFCHAIN_METADATA
 from tonlake.lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
 from tonlake.lake.schema.transaction import ACCOUNT_STATES, MESSAGES, STATE_CELLS, TRANSACTIONS
@@ -30,7 +31,12 @@ BASE_TABLES: tuple[Table, ...] = (
     LIBRARIES,
 )
 
-SIDE_TABLES: tuple[Table, ...] = (BLOCK_PROOFS, QUEUE_SIZES, OFFCHAIN_METADATA)
+SIDE_TABLES: tuple[Table, ...] = (
+    BLOCK_PROOFS,
+    QUEUE_SIZES,
+    OFFCHAIN_METADATA,
+    FETCHED_ACCOUNTS,
+)
 """Tables from sources other than blocks; optional in a lake."""
 
 DERIVED_TABLES: tuple[Table, ...] = (
@@ -55,6 +61,7 @@ __all__ = [
     "CONFIG_PARAMS",
     "CONTRACT_TABLES",
     "DERIVED_TABLES",
+    "FETCHED_ACCOUNTS",
     "LIBRARIES",
     "MESSAGES",
     "MESSAGE_BODIES",

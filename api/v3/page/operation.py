@@ -193,7 +193,7 @@ def operation(
         form = choose_format(read_header(request, b"accept") or "")
         form = form and refine_format(form, arguments)
         body = write_answer(answered, form, settings)
-        if lasting:
+        if lasting and not call.passing:
             keep_answer(request)
         return body
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from tonlake.api.chain.cells import read_cell_trees, write_depth_first
+from tonlake.api.chain.fetched import find_fetched
 from tonlake.api.errors import NotCovered, RequestInvalid
 from tonlake.api.request.params import (
     Addresses,
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 MOST_ACCOUNTS = 1000
 """Accounts in one answer, as in the peer."""
+
+MOST_FETCHED = 16
+"""Accounts that one answer fetches from lite servers."""
 
 
 class AccountStatesQuery(Query, frozen=True, kw_only=True):
@@ -111,6 +115,11 @@ def find_accounts(
     }
     unknown = sorted(set(addresses) - found.keys())
     if unknown:
+        fetched = fetch_accounts(call, unknown, mc_seqno)
+        brought = {address: row for address, row in fetched.items() if row is not None}
+        found = dict(sorted((found | brought).items()))
+        unknown = [address for address in unknown if address not in fetched]
+    if unknown:
         _warn_of_unknown(call, unknown, mc_seqno)
     kept = [
         (address, row)
@@ -120,6 +129,20 @@ def find_accounts(
     if len(kept) > MOST_ACCOUNTS:
         call.warn(f"only the first {MOST_ACCOUNTS} of {len(kept)} accounts are shown")
     return dict(kept[:MOST_ACCOUNTS])
+
+
+def fetch_accounts(
+    call: Call, addresses: Sequence[Address], mc_seqno: int | None
+) -> dict[Address, Row | None]:
+    """Return accounts that the lake does not know but lite servers do; None: does not exist."""
+    try:
+        check_accounts_known(call.reader, addresses, mc_seqno)
+    except NotCovered:
+        at_block = call.reader.snapshot.last_mc_seqno if mc_seqno is None else mc_seqno
+        asked = addresses[:MOST_FETCHED]
+        found = {address: find_fetched(call, address, at_block) for address in asked}
+        return {address: one.row for address, one in found.items() if one is not None}
+    return {}
 
 
 def _warn_of_unknown(call: Call, unknown: Sequence[Address], mc_seqno: int | None) -> None:
@@ -135,9 +158,10 @@ def read_bodies(
 ) -> dict[bytes, bytes]:
     """Return code and data of accounts by cell hash; warn of those that are incomplete."""
     requested = {row[column] for row in rows for column in columns} - {None}
-    cells = read_cell_trees(call.reader, requested)
-    if len(cells) < len(requested):
-        call.warn(f"{len(requested) - len(cells)} cells of code or data are incomplete in the lake")
+    cells = {name: bag for row in rows if "bags" in row for name, bag in row["bags"].items()}
+    cells |= read_cell_trees(call.reader, requested - cells.keys())
+    if missing := requested - cells.keys():
+        call.warn(f"{len(missing)} cells of code or data are incomplete in the lake")
     return cells
 
 

@@ -18,7 +18,7 @@ from tonlake.api.v3.resource.answer import (
     WalletState,
     WalletStates,
 )
-from tonlake.api.v3.route.account import find_accounts, read_bodies, write_cell
+from tonlake.api.v3.route.account import fetch_accounts, find_accounts, read_bodies, write_cell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +119,9 @@ def _read_account(call: Call, query: InformationQuery) -> Row:
         check_mc_seqno(call.reader, mc_seqno)
     row = read_accounts(call, [address], mc_seqno).get(address)
     if row is None or not is_current(call.reader, row, mc_seqno):
+        fetched = fetch_accounts(call, [address], mc_seqno)
+        if address in fetched:
+            return fetched[address] or UNKNOWN
         check_accounts_known(call.reader, [address], mc_seqno)
     return row or UNKNOWN
 

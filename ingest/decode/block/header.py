@@ -130,6 +130,11 @@ def read_parts(tree: CellTree) -> BlockParts:
     return BlockParts(global_id, info, block.load_ref(), block.load_ref())
 
 
+def read_state_hash(tree: CellTree) -> bytes:
+    """Return the root hash of the state after the block that is the first root of ``tree``."""
+    return _read_new_hash(tree, read_parts(tree).state_update)
+
+
 def read_extra(tree: CellTree, parts: BlockParts) -> BlockExtra:
     """Read BlockExtra; the message descriptions are passed over."""
     extra = tree.slice(parts.extra)

@@ -17,9 +17,10 @@ import msgspec
 
 from tonlake.ingest.decode.block.header import check_tag, read_shard_ident
 from tonlake.ingest.decode.block.shard import skip_currencies
-from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.exotic import PRUNED
+from tonlake.ingest.decode.cell.dictionary import find_leaf, iter_hashmap
+from tonlake.ingest.decode.cell.exotic import ORDINARY, PRUNED
 from tonlake.ingest.decode.cell.record import pack_cell
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -88,6 +89,20 @@ def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:
     """Yield the entries of ShardAccounts by account; what a Merkle update prunes is left out."""
     for key, value in _iter_descriptions(tree, cell):
         yield _load_account(key, value)
+
+
+def find_account(tree: CellTree, cell: int, account: bytes) -> ShardAccount | None:
+    """Return the entry of an account in ShardAccounts, None where it has none.
+
+    Raises:
+        BocError: the tree is a proof that does not show the way to it.
+    """
+    if tree.kind(cell) != ORDINARY:
+        raise BocError("the accounts of the state are not shown")
+    root = tree.slice(cell).load_maybe_ref()
+    key = int.from_bytes(account, "big")
+    leaf = None if root is None else find_leaf(tree, root, key, ACCOUNT_BITS)
+    return None if leaf is None else load_leaf(key, leaf)
 
 
 def load_leaf(key: int, leaf: CellSlice) -> ShardAccount:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.exotic import PRUNED
+from tonlake.ingest.decode.cell.exotic import ORDINARY, PRUNED
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.errors import BocError, CellUnderflow
 
@@ -62,6 +62,31 @@ def iter_hashmap_slice(
     zero, one = start.load_ref(), start.load_ref()
     todo = [(one, key << 1 | 1, left - 1), (zero, key << 1, left - 1)]
     yield from _walk(start.tree, todo, skip_pruned=skip_pruned)
+
+
+def find_leaf(tree: CellTree, root: int, key: int, key_bits: int) -> CellSlice | None:
+    """Return a slice at the value of a key, None where the map has none.
+
+    In a proof the whole way to the key, or to where it would be, must be shown.
+
+    Raises:
+        BocError: it is not, or a node is malformed.
+    """
+    cell, left = root, key_bits
+    while True:
+        if tree.kind(cell) != ORDINARY:
+            raise BocError(f"the way to key {key:x} of a hash map ends at an exotic cell")
+        node = tree.slice(cell)
+        label, rest = load_label(node, left, 0)
+        if label != key >> rest & (1 << left - rest) - 1:
+            return None
+        if not rest:
+            return node
+        links = tree.refs(cell)
+        if len(links) < _FORK_REFS:
+            raise CellUnderflow(f"hash map fork at cell {cell} has {len(links)} references")
+        left = rest - 1
+        cell = links[key >> left & 1]
 
 
 def load_label(node: CellSlice, key_left: int, key: int) -> tuple[int, int]:

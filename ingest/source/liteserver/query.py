@@ -54,14 +54,18 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
     return bool(info["key_block"])
 
 
-def open_proof(data: bytes, root_hash: bytes) -> CellTree:
+def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:
     """Return the tree that a Merkle proof shows, its root the first of the tree.
+
+    The proof is root ``at`` of the bag.
 
     Raises:
         BocError: it is no Merkle proof, or not of the cell with this hash.
     """
     tree = parse_boc(data)
-    proof = tree.roots[0]
+    if at >= len(tree.roots):
+        raise BocError(f"it has {len(tree.roots)} roots, and no proof at {at}")
+    proof = tree.roots[at]
     if tree.kind(proof) != MERKLE_PROOF:
         raise BocError("it is no Merkle proof")
     (root,) = tree.refs(proof)
@@ -91,11 +95,11 @@ class LiteServerQueries:
         name = "getMasterchainInfo"
 
         def read(connection: Connection, answer: Answer) -> tuple[BlockId, BlockId]:
-            last = _read_id(answer["last"], name)
+            last = read_id(answer["last"], name)
             connection.last_mc_seqno = last.seqno
             init = answer["init"]
             zero = {"shard": MASTERCHAIN_SHARD, "seqno": 0}
-            return last, _read_id(init | zero, name)
+            return last, read_id(init | zero, name)
 
         found = await self._pool.ask_all(name, read)
         if len({zero for _last, zero in found}) > 1:
@@ -108,7 +112,7 @@ class LiteServerQueries:
         name = "lookupBlock"
 
         def read(answer: Answer) -> tuple[BlockId, McHead]:
-            block_id = _read_id(answer["id"], name)
+            block_id = read_id(answer["id"], name)
             if (block_id.workchain, block_id.seqno) != (MASTERCHAIN, mc_seqno):
                 raise ServerFault(
                     f"{block_id} where {mc_seqno} was asked", name=name, is_wrong=True
@@ -145,10 +149,10 @@ class LiteServerQueries:
         def read(answer: Answer) -> tuple[BlockId, BlockId]:
             key_block = reached = known
             for link in answer["steps"]:
-                if reached != key_block or _read_id(link["from"], name) != key_block:
+                if reached != key_block or read_id(link["from"], name) != key_block:
                     reason = f"the proof of {target} is no chain of key blocks"
                     raise ServerFault(reason, name=name, is_wrong=True)
-                reached = _read_id(link["to"], name)
+                reached = read_id(link["to"], name)
                 try:
                     if check_link(link, key_block, reached):
                         key_block = reached
@@ -159,7 +163,7 @@ class LiteServerQueries:
                 raise ServerFault(reason, name=name, is_wrong=True)
             return key_block, reached
 
-        asked = {"mode": 1, "known_block": _write_id(known), "target_block": _write_id(target)}
+        asked = {"mode": 1, "known_block": write_id(known), "target_block": write_id(target)}
         return await self._pool.ask(name, asked, read, mc_seqno=target.seqno)
 
     async def _ask_bytes(self, name: str, block_id: BlockId, mc_seqno: int) -> bytes:
@@ -170,11 +174,12 @@ class LiteServerQueries:
                 raise ServerFault(reason, name=name, is_wrong=True)
             return data
 
-        asked = {"id": _write_id(block_id)}
+        asked = {"id": write_id(block_id)}
         return await self._pool.ask(name, asked, read, mc_seqno=mc_seqno)
 
 
-def _write_id(block_id: BlockId) -> Answer:
+def write_id(block_id: BlockId) -> Answer:
+    """Return a block id as the fields of tonNode.blockIdExt."""
     return {
         "workchain": block_id.workchain,
         "shard": block_id.shard,
@@ -184,7 +189,12 @@ def _write_id(block_id: BlockId) -> Answer:
     }
 
 
-def _read_id(found: Answer, name: str) -> BlockId:
+def read_id(found: Answer, name: str) -> BlockId:
+    """Return the block id of an answer to the query ``name``.
+
+    Raises:
+        ServerFault: its seqno is negative.
+    """
     numbers = (found[key] for key in ("workchain", "shard", "seqno"))
     hashes = (bytes.fromhex(found[key]) for key in ("root_hash", "file_hash"))
     block_id = BlockId(*numbers, *hashes)

@@ -30,8 +30,9 @@ from tonlake.ingest.source.liteserver.config import LiteServer
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from tests.ingest.source.liteserver.states import ProvenStates
     from tonlake.ingest.blocks import McBundle
 
 HANDSHAKE_BYTES, RANDOM_BYTES = 256, 160
@@ -81,6 +82,10 @@ class SimulatedServer:
         self.signatures: int | None = None
         """How many signatures of a block are shown."""
         self.proof_answer: tuple[str | None, Any] | None = None
+        self.states: ProvenStates | None = None
+        """States that are asked for; None refuses."""
+        self.altered: Callable[[str, Answer], Answer] = lambda _name, answer: answer
+        """Changes an answer about a state."""
         self.sent_messages: list[bytes] = []
         self.asked: list[str] = []
         self.connections = 0
@@ -252,6 +257,26 @@ class SimulatedServer:
                 "signatures": signed[: self.signatures],
             },
         }
+
+    def _on_getAccountState(self, question: Answer) -> Any:  # noqa: N802 - TL names it
+        account = question["account"]
+        found = self.states and self.states.prove_account(
+            question["id"]["seqno"], account["workchain"], bytes.fromhex(account["id"])
+        )
+        if found is None:
+            return None, (NOT_READY, "state is not there")
+        top, proof, state = found
+        answer = {"id": question["id"], "shardblk": _show(top), "shard_proof": b""}
+        answer |= {"proof": proof, "state": state}
+        return "accountState", self.altered("accountState", answer)
+
+    def _on_getConfigAll(self, question: Answer) -> Any:  # noqa: N802 - TL names it
+        found = self.states and self.states.prove_config(question["id"]["seqno"])
+        if found is None:
+            return None, (NOT_READY, "state is not there")
+        answer = {"mode": 0, "id": question["id"]}
+        answer |= {"state_proof": found[0], "config_proof": found[1]}
+        return "configInfo", self.altered("configInfo", answer)
 
     def _on_sendMessage(self, question: Answer) -> Any:  # noqa: N802 - TL names it
         self.sent_messages.append(question["body"])
