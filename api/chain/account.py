@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.chain.cells import read_cell_trees
-from tonlake.api.chain.fetched import find_fetched
+from tonlake.api.chain.fetched import find_bags, find_fetched
 from tonlake.api.chain.place import (
     STATE_UNKNOWN,
     find_master,
@@ -25,6 +25,8 @@ from tonlake.ingest.derive.contract.standard.wallet import read_wallet
 from tonlake.ingest.derive.tvm.call import join_shard_account
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tonlake.api.chain.arguments import AccountParams
     from tonlake.api.request.call import Call
 
@@ -117,7 +119,7 @@ def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | N
         LiteServerError: the lake does not have all of their cells.
     """
     roots = (state.code_hash, state.data_hash)
-    cells = state.bags or read_cell_trees(call.reader, roots)
+    cells = _read_cells(call, state, roots)
     if not {cell_hash for cell_hash in roots if cell_hash is not None} <= cells.keys():
         raise LiteServerError(
             f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of the "
@@ -125,6 +127,19 @@ def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | N
         )
     code, data = (None if cell_hash is None else cells[cell_hash] for cell_hash in roots)
     return code, data
+
+
+def _read_cells(
+    call: Call, state: AccountState, roots: Sequence[bytes | None]
+) -> Mapping[bytes, bytes]:
+    """Return those of some cells of a state that the lake has, or lite servers."""
+    if state.bags:
+        return state.bags
+    cells = read_cell_trees(call.reader, roots)
+    if {*roots} - {None} <= cells.keys() or state.state_hash is None:
+        return cells
+    fetched = find_bags(call, state.address, state.master["seqno"], state.state_hash)
+    return {**cells, **fetched}
 
 
 def read_shard_account(call: Call, state: AccountState) -> bytes:
@@ -135,8 +150,7 @@ def read_shard_account(call: Call, state: AccountState) -> bytes:
     """
     account = None
     if state.state_hash is not None:
-        cells = state.bags or read_cell_trees(call.reader, [state.state_hash])
-        account = cells.get(state.state_hash)
+        account = _read_cells(call, state, [state.state_hash]).get(state.state_hash)
         if account is None:
             raise LiteServerError(
                 f"{STATE_UNKNOWN}: the lake does not begin at the zero state and lacks cells of "

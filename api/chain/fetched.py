@@ -173,38 +173,66 @@ class AccountFetcher:
 _CONFIGS = 4
 
 
-def find_fetched(call: Call, address: Address, mc_seqno: int) -> FetchedAccount | None:
-    """Return an account that no block of the lake touches, after a masterchain block.
+def find_fetched(
+    call: Call, address: Address, mc_seqno: int, state_hash: bytes | None = None
+) -> FetchedAccount | None:
+    """Return an account after a masterchain block, for which no block of the lake shows it.
 
     It is one of the lake's table, one in memory, or, after the newest block, fetched. None where
-    there is no such account; a warning of the answer tells why none could be fetched.
+    there is no such account; a warning of the answer tells why none could be fetched. With
+    ``state_hash``, which the lake knows, it is the state that has it, fetched at any time.
 
     Raises:
         QueryNeeded: it takes a query, and the call cannot wait for one.
     """
-    first = find_range_start(call, mc_seqno)
-    fetcher = call.fetcher
-    found = None if fetcher is None else fetcher.recall(address, first, mc_seqno)
-    if found is not None:
+    newest = call.reader.snapshot.last_mc_seqno
+    span = (find_range_start(call, mc_seqno), mc_seqno) if state_hash is None else (0, newest)
+    found = None if call.fetcher is None else call.fetcher.recall(address, *span)
+    if found is None or not _has(found, state_hash):
+        found = _read_kept(call, address, span, state_hash)
+    if found is not None or call.fetcher is None or mc_seqno != newest:
         return found
-    if call.reader.snapshot.files[FETCHED_ACCOUNTS.name]:
-        names = {"workchain": address.workchain, "account": address.account}
-        row = call.reader.one("v2/fetched_account", **names, first=first, mc_seqno=mc_seqno)
-        if row is not None:
-            touched = Touched(
-                address.account, row["last_trans_lt"], row["last_trans_hash"], row["hash"]
-            )
-            return describe(address.workchain, touched, row["boc"], row["mc_seqno"])
-    if fetcher is None or mc_seqno != call.reader.snapshot.last_mc_seqno:
-        return None
     if not call.reader.may_query:
         raise QueryNeeded("an account is to be fetched")
     try:
-        return fetcher.fetch(call, address)
+        found = call.fetcher.fetch(call, address)
     except SourceError as error:
         call.warn(f"{address} could not be fetched from lite servers: {error}")
         call.passing.append(str(address))
         return None
+    return found if _has(found, state_hash) else None
+
+
+def find_bags(
+    call: Call, address: Address, mc_seqno: int, state_hash: bytes
+) -> Mapping[bytes, bytes]:
+    """Return account, code and data of a state whose cells the lake lacks, by hash; {} if none."""
+    found = find_fetched(call, address, mc_seqno, state_hash)
+    return {} if found is None else found.bags
+
+
+def _has(found: FetchedAccount, state_hash: bytes | None) -> bool:
+    return state_hash is None or (found.row is not None and found.row["hash"] == state_hash)
+
+
+def _read_kept(
+    call: Call, address: Address, span: tuple[int, int], state_hash: bytes | None
+) -> FetchedAccount | None:
+    """Return an account of the lake's table, as of a block of a span."""
+    if not call.reader.snapshot.files[FETCHED_ACCOUNTS.name]:
+        return None
+    row = call.reader.one(
+        "v2/fetched_account",
+        workchain=address.workchain,
+        account=address.account,
+        first=span[0],
+        mc_seqno=span[1],
+        hash=state_hash,
+    )
+    if row is None:
+        return None
+    touched = Touched(address.account, row["last_trans_lt"], row["last_trans_hash"], row["hash"])
+    return describe(address.workchain, touched, row["boc"], row["mc_seqno"])
 
 
 def describe(workchain: int, touched: Touched, boc: bytes, mc_seqno: int) -> FetchedAccount:

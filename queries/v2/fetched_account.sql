@@ -1,9 +1,10 @@
--- An account that no block of the lake touches, as it was fetched from a lite server.
+-- An account as it was fetched from a lite server, because the lake does not have all of it.
 --
 -- $workchain integer  workchain of the account
 -- $account   blob     account id
 -- $first     bigint   first masterchain block from which on no change of a state is missing
 -- $mc_seqno  bigint   masterchain block after which the state is asked for
+-- $hash      blob     = null  hash of the Account cell, where it is known
 --
 -- returns: the Account cell and the last transaction; no row where none was fetched by then
 select
@@ -17,5 +18,6 @@ where
     workchain = $workchain
     and account = $account
     and mc_seqno between $first and $mc_seqno
+    and ($hash is null or hash = $hash)
 order by mc_seqno desc
 limit 1

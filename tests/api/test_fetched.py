@@ -267,9 +267,11 @@ def test_a_block_of_the_lake_counts_more(
                 found.get("/api/v2/getAddressBalance", params={"address": address})
         assert count_kept(lake) > 20
         ingest(source, lake, Span(211, LAST), PATIENT)
-        with TestClient(create_app(lake, PATIENT)) as offline:
-            compare(client, offline, addresses)
         ingest(source, lake, Span(190, 199), PATIENT)
+    with asked(lake, server, folder=tmp_path) as found:
+        server.asked.clear()
+        compare(client, found, addresses)
+        assert server.asked.count("getAccountState") < len(addresses) // 2
     with TestClient(create_app(lake, PATIENT)) as offline:
         compare(client, offline, addresses)
         unknown = [

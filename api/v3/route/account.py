@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from tonlake.api.chain.cells import read_cell_trees, write_depth_first
-from tonlake.api.chain.fetched import find_fetched
+from tonlake.api.chain.fetched import find_bags, find_fetched
 from tonlake.api.errors import NotCovered, RequestInvalid
 from tonlake.api.request.params import (
     Addresses,
@@ -19,7 +19,7 @@ from tonlake.api.request.params import (
     Texts,
     parse_any_address,
 )
-from tonlake.api.text.address import render_raw
+from tonlake.api.text.address import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.book import describe_addresses, read_accounts, read_address_book
 from tonlake.api.v3.page.coverage import check_accounts_known, check_mc_seqno, is_current
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tonlake.api.request.call import Call
-    from tonlake.api.text.address import Address
 
 Row = dict[str, Any]
 MOST_ACCOUNTS = 1000
@@ -77,7 +76,7 @@ def get_account_states(call: Call, query: AccountStatesQuery) -> AccountStates:
     accounts = find_accounts(call, query.address, query.code_hash, mc_seqno=query.mc_seqno)
     cells: Mapping[bytes, bytes] = {}
     if query.include_boc is not False:
-        cells = read_bodies(call, list(accounts.values()))
+        cells = read_bodies(call, list(accounts.values()), mc_seqno=query.mc_seqno)
     codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
     return AccountStates(
         accounts=[
@@ -154,12 +153,21 @@ def _warn_of_unknown(call: Call, unknown: Sequence[Address], mc_seqno: int | Non
 
 
 def read_bodies(
-    call: Call, rows: Sequence[Row], *, columns: Sequence[str] = ("code_hash", "data_hash")
+    call: Call,
+    rows: Sequence[Row],
+    *,
+    columns: Sequence[str] = ("code_hash", "data_hash"),
+    mc_seqno: int | None = None,
 ) -> dict[bytes, bytes]:
     """Return code and data of accounts by cell hash; warn of those that are incomplete."""
     requested = {row[column] for row in rows for column in columns} - {None}
     cells = {name: bag for row in rows if "bags" in row for name, bag in row["bags"].items()}
     cells |= read_cell_trees(call.reader, requested - cells.keys())
+    lacking = [row for row in rows if {row[name] for name in columns} - {None} - cells.keys()]
+    for row in lacking[:MOST_FETCHED]:
+        address = Address(row["workchain"], row["account"])
+        at_block = call.reader.snapshot.last_mc_seqno if mc_seqno is None else mc_seqno
+        cells |= find_bags(call, address, at_block, row["hash"])
     if missing := requested - cells.keys():
         call.warn(f"{len(missing)} cells of code or data are incomplete in the lake")
     return cells

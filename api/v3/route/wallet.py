@@ -61,7 +61,7 @@ def get_wallet_states(call: Call, query: WalletStatesQuery) -> WalletStates:
     """
     accounts = find_accounts(call, query.address, mc_seqno=query.mc_seqno)
     wallets = [row for row in accounts.values() if row["code_hash"] in WALLETS]
-    cells = read_bodies(call, wallets, columns=("data_hash",))
+    cells = read_bodies(call, wallets, columns=("data_hash",), mc_seqno=query.mc_seqno)
     build = make_builder(WalletState)
     return WalletStates(
         wallets=[
@@ -86,7 +86,7 @@ def get_address_information(call: Call, query: InformationQuery) -> AddressInfor
         NotCovered: the lake cannot know the account.
     """
     row = _read_account(call, query)
-    cells = read_bodies(call, [row])
+    cells = read_bodies(call, [row], mc_seqno=query.mc_seqno)
     return make_builder(AddressInformation)(
         (row,),
         code=write_cell(cells, row["code_hash"]),
@@ -106,7 +106,9 @@ def get_wallet_information(call: Call, query: InformationQuery) -> WalletInforma
     row = _read_account(call, query)
     if row["code_hash"] not in WALLETS and row["account_status"] != "uninit":
         raise AnswerConflict("not a wallet")
-    fields = _read_fields(row, read_bodies(call, [row], columns=("data_hash",)))
+    fields = _read_fields(
+        row, read_bodies(call, [row], columns=("data_hash",), mc_seqno=query.mc_seqno)
+    )
     fields.pop("is_signature_allowed", None)
     return make_builder(WalletInformation)((row,), **fields)
 
