@@ -29,7 +29,7 @@ def render_markdown() -> str:
         f"Schema version {SCHEMA_VERSION}.",
         "Every table also has the partition column `day`: UTC day of the masterchain block.",
         "",
-        "In a pruned lake, rows with `mc_seqno` before its first block are the baseline: what",
+        "In a pruned lake, rows with `mc_seqno` before its first block are kept rows: what",
         "later blocks build on, such as the newest state of every account. Their `day` is that of",
         "the last pruned block, and other rows of their blocks are missing.",
         "",

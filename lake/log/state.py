@@ -104,7 +104,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     """The sum of the commits 1..``number``; ``digest`` is that of the last entry.
 
     ``pruned`` are ranges that the lake had before ``tonlake prune``: of their rows it has those
-    that later blocks build on, the baseline.
+    that later blocks build on, the kept rows.
     """
 
     number: int = 0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from tonlake.lake.errors import PruneRefused
 from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.place import Place, find_newest_day, is_open, list_places, read_place
@@ -24,7 +22,7 @@ class Plan(NamedTuple):
 
     @property
     def old(self) -> list[DataFile]:
-        """The files with rows of pruned blocks; the baseline before this one among them."""
+        """The files with rows of pruned blocks; a baseline and what was kept before among them."""
         return [
             file
             for file in self.state.files
@@ -43,7 +41,7 @@ class Plan(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where the baseline stands."""
+        """Where the kept rows stand."""
         last = self.pruned[-1][1]
         day = max(place.day for place in list_places(self.state) if place.first <= last)
         return Place(self.pruned[0][0], last, day)
@@ -53,13 +51,8 @@ def plan_prune(state: LogState, before: int | str) -> Plan:
     """Return what is to be pruned.
 
     Raises:
-        PruneRefused: no block would stay, or the lake begins with a baseline.
+        PruneRefused: no block would stay.
     """
-    if state.baseline is not msgspec.UNSET:
-        raise PruneRefused(
-            f"the lake begins with the states of masterchain block {state.baseline.mc_seqno}: "
-            "a lake with such a baseline cannot be pruned yet"
-        )
     if isinstance(before, str):
         starts = [
             place.first

@@ -66,7 +66,7 @@ def _list_queues(state: LogState) -> list[list[_Unit]]:
     """Return all places, those that may be merged with each other in one list each."""
     by_place: dict[Place, list[DataFile]] = {}
     for file in state.files:
-        # The baseline of a pruned lake, the only place before its border, stays alone.
+        # The kept rows of a pruned lake, the only place before its border, stays alone.
         if not is_open(file.path) and read_place(file.path).last > state.last_pruned:
             by_place.setdefault(read_place(file.path), []).append(file)
     bare = subtract_ranges(state.known_ranges, map(range_of, state.segments))

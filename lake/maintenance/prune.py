@@ -1,6 +1,6 @@
 """Old blocks out of a lake, by a commit of its own: it then begins at a later block.
 
-What later blocks build on stays (``lake.maintenance.baseline``). Files are written without the
+What later blocks build on stays (``lake.maintenance.kept``). Files are written without the
 lock, index segments included, and then committed if the lake still has all that they were made of.
 The files they replace stay for the grace time, for readers at work.
 """
@@ -28,10 +28,10 @@ from tonlake.lake.log.place import (
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import Commit
-from tonlake.lake.maintenance.baseline import Baseline
 from tonlake.lake.maintenance.border import Plan, plan_prune
 from tonlake.lake.maintenance.compact import remove_unless_live
 from tonlake.lake.maintenance.cut import cut_files
+from tonlake.lake.maintenance.kept import KeptRows
 from tonlake.lake.maintenance.unfinished import drop_dead_traces
 
 if TYPE_CHECKING:
@@ -139,13 +139,13 @@ def _report(plan: Plan, commit: Commit | None) -> PruneReport:
 def _write_files(
     lake_dir: Path, plan: Plan, settings: LakeSettings, on_table: Callable[[int, int], None]
 ) -> list[DataFile]:
-    """Write the files of the blocks that stay of a place, and the baseline."""
+    """Write the files of the blocks that stay of a place, and the kept rows."""
     spanning = [file for file in plan.old if read_place(file.path).last >= plan.border]
     made: list[DataFile] = []
     try:
         made += cut_files(lake_dir, spanning, (plan.border, plan.state.ranges[-1][1]), settings)
-        baseline = Baseline(lake_dir, plan.state, plan.border, plan.place, settings)
-        made += baseline.write(made[:], on_table)
+        kept = KeptRows(lake_dir, plan.state, plan.border, plan.place, settings)
+        made += kept.write(made[:], on_table)
     except BaseException:
         remove_unless_live(lake_dir, made)
         raise

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.selection import Selection
-    from tonlake.lake.log.state import Commit, DataFile
+    from tonlake.lake.log.state import Baseline, Commit, DataFile
     from tonlake.lake.storage.storage import Storage
     from tonlake.lake.transfer.manifest import BlockRange, Manifest
 
@@ -52,6 +52,9 @@ def check_manifest(manifest: Manifest) -> None:
     check_network(manifest.network)
     _check_ranges(manifest.ranges)
     _check_pruned(manifest)
+    check_baseline(manifest.baseline)
+    if manifest.baseline is not msgspec.UNSET and not manifest.whole:
+        raise PieceRefused("the export of some days claims to bring a baseline")
     files = (*manifest.files, *manifest.segments)
     for path, count in Counter(file.path for file in files).items():
         if count > 1:
@@ -61,7 +64,7 @@ def check_manifest(manifest: Manifest) -> None:
         check_file(file)
     counts = Counter((file.table, _check_place(manifest, file, places)) for file in manifest.files)
     for (table, place), count in counts.items():
-        if count > 1:
+        if count > 1 and not place.is_baseline:
             raise PieceRefused(f"the export lists {count} files of {table} for {place}")
     for segment in manifest.segments:
         _check_segment(manifest, segment)
@@ -114,7 +117,20 @@ def _check_pruned(manifest: Manifest) -> None:
         raise PieceRefused(f"the export begins with {begin}, and was pruned up to {before}")
 
 
-def _is_baseline(manifest: Manifest, place: Place) -> bool:
+def check_baseline(baseline: Baseline | msgspec.UnsetType) -> None:
+    """Refuse the states of a block that no chain has; raises as above."""
+    if baseline is msgspec.UNSET:
+        return
+    first, last = baseline.mc_seqno, baseline.state_mc_seqno
+    if not 1 <= first <= last <= SEQNO_LIMIT or baseline.accounts not in {"all", "active"}:
+        raise PieceRefused(f"{baseline.accounts!r} accounts of {first}, {last} are no baseline")
+
+
+def _is_earlier(manifest: Manifest, place: Place) -> bool:
+    """Whether a place is that of the baseline, or of the kept rows of a pruned lake."""
+    if place.is_baseline:
+        baseline = manifest.baseline
+        return baseline is not msgspec.UNSET and baseline.mc_seqno == place.first
     if manifest.pruned is msgspec.UNSET or not is_day(place.day):
         return False
     return (place.first, place.last) == (manifest.pruned[0][0], manifest.pruned[-1][1])
@@ -131,7 +147,7 @@ def check_file(file: DataFile) -> None:
 def _check_place(manifest: Manifest, file: DataFile, places: set[Place]) -> Place:
     """Return the place of a data file, which must be one of the export."""
     place = check_path(file)
-    is_there = place in places or _is_baseline(manifest, place)
+    is_there = place in places or _is_earlier(manifest, place)
     if not (manifest.whole if place.is_open else is_there):
         raise PieceRefused(f"{file.path!r} is of no blocks that the export has")
     return place
@@ -236,6 +252,7 @@ def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
     if commit.has_blocks and overlaps(held, (first, last)):
         raise PieceRefused(f"masterchain blocks {first}..{last} are there already")
     check_network(commit.network)
+    check_baseline(commit.baseline)
     check_shards(commit.shards)
     for file in commit.added:
         check_file(file)

@@ -127,13 +127,18 @@ def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
         files=tuple(
             file
             for file in state.files
-            if (place := read_place(file.path)) in chosen
-            or (whole and (place.is_open or place.last <= state.last_pruned))
+            if (place := read_place(file.path)) in chosen or (whole and _is_earlier(place, state))
         ),
         segments=state.segments if whole else (),
         pruned=state.pruned if whole else msgspec.UNSET,
         tables=tuple(read_definitions(lake_dir).values()) or msgspec.UNSET,
+        baseline=state.baseline if whole else msgspec.UNSET,
     )
+
+
+def _is_earlier(place: Place, state: LogState) -> bool:
+    """Whether a place is of no range, but of rows that a whole lake brings."""
+    return place.is_open or place.is_baseline or place.last <= state.last_pruned
 
 
 def _describe_range(place: Place, commits: Iterable[Commit]) -> BlockRange:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tonlake.lake.log.state import DataFile, LogState
+    from tonlake.lake.log.state import Baseline, DataFile, LogState
     from tonlake.lake.storage.storage import Storage
     from tonlake.lake.transfer.manifest import BlockRange, Manifest
 
@@ -99,13 +99,14 @@ def import_piece(
 class _Step(NamedTuple):
     """One commit of an import: its blocks and files, and the index segments of the last one.
 
-    The first one brings the baseline of a pruned lake.
+    The first one brings the baseline, or the kept rows of a pruned lake.
     """
 
     blocks: BlockRange
     files: list[DataFile]
     segments: tuple[DataFile, ...] | None
     pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
+    baseline: Baseline | msgspec.UnsetType = msgspec.UNSET
 
 
 def _import_missing(
@@ -117,10 +118,10 @@ def _import_missing(
     is_same = manifest.whole and all(file.path in names for file in state.files)
     missing = _list_missing(state, manifest)
     steps = _plan_steps(manifest, missing, is_same=is_same)
-    if steps and not state.number and manifest.pruned is not msgspec.UNSET:
+    if steps and not state.number:
         first = steps[0]
-        files = [*manifest.baseline, *first.files]
-        steps[0] = first._replace(files=files, pruned=manifest.pruned)
+        files = [*manifest.earlier_files, *first.files]
+        steps[0] = first._replace(files=files, pruned=manifest.pruned, baseline=manifest.baseline)
     copied = [file for step in steps for file in (*step.files, *(step.segments or ()))]
     check_files(source, copied)
     target = open_storage(log.lake_dir)
@@ -192,6 +193,7 @@ def _describe(state: LogState, step: _Step, manifest: Manifest, digest: str) -> 
         previous=state.digest,
         segments=step.segments,
         pruned=step.pruned,
+        baseline=step.baseline,
     )
 
 

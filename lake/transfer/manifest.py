@@ -20,7 +20,7 @@ from tonlake.lake.log.network import Network
 from tonlake.lake.log.own import OwnTable
 from tonlake.lake.log.place import Place, is_open, read_place
 from tonlake.lake.log.ranges import Range
-from tonlake.lake.log.state import DataFile
+from tonlake.lake.log.state import Baseline, DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.transfer.check import check_manifest
 
@@ -69,8 +69,8 @@ class BlockRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a folder holds: ranges in order, their files; of a ``whole`` lake its index segments.
 
-    A whole lake that is pruned brings its baseline, and the ranges that this stands for. ``tables``
-    are the definitions of own tables, whose rows the receiver makes.
+    A whole lake brings its baseline. One that is pruned brings its kept rows, and the ranges that
+    these stand for. ``tables`` are the definitions of own tables, whose rows the receiver makes.
     """
 
     format: int
@@ -83,14 +83,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     segments: tuple[DataFile, ...] = msgspec.field(name="runs")
     pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
     tables: tuple[OwnTable, ...] | msgspec.UnsetType = msgspec.UNSET
+    baseline: Baseline | msgspec.UnsetType = msgspec.UNSET
 
     @property
-    def baseline(self) -> list[DataFile]:
-        """Files of rows from before the first range, which stand at one place."""
-        if self.pruned is msgspec.UNSET:
-            return []
-        last = self.pruned[-1][1]
-        return [each for each in self.files if 0 < read_place(each.path).last <= last]
+    def earlier_files(self) -> list[DataFile]:
+        """Files of rows from before the first range: those of the baseline, or kept ones."""
+        last = 0 if self.pruned is msgspec.UNSET else self.pruned[-1][1]
+        places = ((each, read_place(each.path)) for each in self.files)
+        return [each for each, at in places if at.is_baseline or 0 < at.last <= last]
 
     def files_by_place(self) -> dict[Place, list[DataFile]]:
         """Return the files at each place."""

@@ -17,6 +17,10 @@ from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.maintenance.prune import prune_lake
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.transfer.export import export_lake
+from tonlake.lake.transfer.importing import import_piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,21 +28,30 @@ if TYPE_CHECKING:
 
     from tests.conftest import Facts
 
-FIRST, LAST = 100, 238
+FIRST, BORDER, MIDDLE, LAST = 100, 140, 180, 238
 NEVER_SEEN = "0:" + "5e" * 32
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["by-sql", "by-index"])
+@pytest.fixture(scope="module", params=["by-sql", "by-index", "pruned", "imported"])
 def late(
     request: pytest.FixtureRequest, demo_node: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TestClient[Any]]:
-    """Ask the API over a lake from block 100 on, with a baseline."""
+    """Ask the API over a lake from block 100 on, with a baseline; pruned, it follows on after."""
     lake = tmp_path_factory.mktemp("late") / "lake"
     with closing(open_node(demo_node)) as source, closing(CellDb(demo_node / "celldb")) as celldb:
-        ingest(source, lake, Span(FIRST, LAST), PATIENT)
+        ingest(source, lake, Span(FIRST, MIDDLE), PATIENT)
         ingest_state(source, [CellDbStates(celldb)], lake, PATIENT)
-    if request.param:
+        if request.param == "pruned":
+            assert prune_lake(lake, BORDER, PATIENT.lake).ranges == ((FIRST, BORDER - 1),)
+            ingest_state(source, [CellDbStates(celldb)], lake, PATIENT)
+        ingest(source, lake, Span(MIDDLE + 1, LAST), PATIENT)
+    if request.param == "imported":
+        export_lake(lake, lake.with_name("piece"))
+        lake = lake.with_name("copy")
+        import_piece(lake.with_name("piece"), lake)
+    if request.param != "by-sql":
         rebuild_index(lake)
+    assert not verify_lake(lake).damage
     with TestClient(create_app(lake, PATIENT)) as asker:
         yield asker
 

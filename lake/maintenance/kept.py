@@ -1,4 +1,4 @@
-"""The baseline of a pruned lake: rows from before its border that the blocks after it build on.
+"""Kept rows of a pruned lake: rows from before its border that the blocks after it build on.
 
 ==========================  ===================================================================
 tables                      rows from before the border that stay
@@ -81,8 +81,8 @@ Keep = Callable[[pa.Table], pa.Table]
 Thin = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
 
 
-class Baseline:
-    """Writes the baseline of a lake that begins at a border, table by table."""
+class KeptRows:
+    """Writes what is kept in a lake that is to begin at a border, table by table."""
 
     def __init__(
         self, lake_dir: Path, state: LogState, border: int, place: Place, settings: LakeSettings
