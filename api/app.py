@@ -142,10 +142,7 @@ def create_app(
     }
     closing = [recheck.stop, hub.close, pulse.stop, connections.stop, lanes.close, holder.close]
     closing += [tvm.close, sql.close, scans.close]
-    if fetcher is not None:
-        closing.append(fetcher.close)
-    if spans is not None:
-        closing.append(spans.close)
+    closing += [part.close for part in (fetcher, spans) if part is not None]
     application = create_application(settings, parts, [start_timers, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
     rules = make_rules(settings, clock)

@@ -7,6 +7,7 @@ IngestError
 ├── DecodeError          valid cells that do not follow the TL-B of a block
 ├── TraceImpossible      messages that no chain can hold
 ├── TracesMissing        the lake has transactions without traces
+├── ChainUnproven        a lake's block that the proofs at hand do not lead to
 ├── WorkerLost           a worker process of an ingest died
 ├── ActionUnreadable     a message that no reader of its protocol can take apart
 ├── RecordingMalformed   a line of recorded traces that cannot be read as rows
@@ -74,6 +75,10 @@ class BodyError(IngestError):
 
 class TraceImpossible(IngestError):
     """Messages that no chain can hold: in a ring, or consumed in a block before the sender's."""
+
+
+class ChainUnproven(IngestError):
+    """A block of a lake that its proofs do not lead to, from a block that is certain."""
 
 
 class TracesMissing(IngestError):

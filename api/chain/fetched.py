@@ -187,7 +187,9 @@ def find_fetched(
     """
     newest = call.reader.snapshot.last_mc_seqno
     span = (find_range_start(call, mc_seqno), mc_seqno) if state_hash is None else (0, newest)
-    found = None if call.fetcher is None else call.fetcher.recall(address, *span)
+    found: FetchedAccount | None = None
+    if call.fetcher is not None:
+        found = call.fetcher.recall(address, *span)
     if found is None or not _has(found, state_hash):
         found = _read_kept(call, address, span, state_hash)
     if found is not None or call.fetcher is None or mc_seqno != newest:

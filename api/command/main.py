@@ -28,7 +28,7 @@ MODULES = {
     "ingest-state": "tonlake.ingest.command.state",
     "key": "tonlake.api.access.cli",
     "query": "tonlake.queries.cli",
-    "pull": "tonlake.lake.command.pull",
+    "pull": "tonlake.ingest.command.pull",
     "rebuild": "tonlake.ingest.command.rebuild",
     "scan": "tonlake.api.python.cli",
     "schema": "tonlake.lake.command.cli",

@@ -18,7 +18,6 @@ from tonlake.queries.reader import Reader
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tonlake.api.chain.fetched import FetchedAccount
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.text.address import Address
 
@@ -62,12 +61,12 @@ class PendingMessages(Protocol):
 
 
 class Fetcher(Protocol):
-    """Fetches what the lake does not know: ``api.chain.fetched.AccountFetcher``."""
+    """Fetches what the lake does not know; accounts as ``api.chain.fetched.FetchedAccount``."""
 
-    def recall(self, address: Address, first: int, mc_seqno: int) -> FetchedAccount | None:
+    def recall(self, address: Address, first: int, mc_seqno: int) -> Any:  # noqa: ANN401
         """Return an account that was fetched as of a block, None where none was."""
 
-    def fetch(self, call: Call, address: Address) -> FetchedAccount:
+    def fetch(self, call: Call, address: Address) -> Any:  # noqa: ANN401
         """Return an account as of the newest block, or raise SourceError."""
 
     def fetch_config(self, call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:

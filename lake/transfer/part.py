@@ -23,10 +23,12 @@ def select_commit(
 ) -> Commit:
     """Return what a partial copy with the blocks ``held`` has of a commit of its source.
 
-    That is the files of its days and tables. An index segment is kept if it is of such days alone,
-    and no table lacks. ``digest`` is that of the source's entry; ``previous`` stays as it is.
+    That is the files of its days and tables, and a baseline only if it is whole. An index segment
+    is kept if it is of such days alone, and no table lacks. ``digest`` is that of the source's
+    entry; ``previous`` stays as it is.
     """
     has_blocks = commit.has_blocks and selection.has_day(commit.day)
+    has_all = all(selection.has(file.path) for file in commit.added)
     kept = msgspec.structs.replace(commit, has_blocks=has_blocks)
     ranges = change_ranges(held, kept)
     segments = commit.segments
@@ -40,6 +42,7 @@ def select_commit(
         source={**commit.source, ORIGIN: digest},
         shards=commit.shards if has_blocks else {},
         segments=segments,
+        baseline=commit.baseline if has_all else msgspec.UNSET,
     )
 
 

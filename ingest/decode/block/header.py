@@ -113,7 +113,7 @@ def read_header(tree: CellTree) -> BlockHeader:
     parts = read_parts(tree)
     extra = read_extra(tree, parts)
     return BlockHeader(
-        **_read_info(tree, parts.info),
+        **read_info(tree, parts.info),
         global_id=parts.global_id,
         state_root_hash=_read_new_hash(tree, parts.state_update),
         rand_seed=extra.rand_seed,
@@ -192,7 +192,8 @@ def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]
     return row, info
 
 
-def _read_info(tree: CellTree, cell: int) -> dict[str, Any]:
+def read_info(tree: CellTree, cell: int) -> dict[str, Any]:
+    """Read BlockInfo: the fields of ``BlockHeader`` but what lies outside of it."""
     row, info = read_own_info(tree, cell)
     not_master = row.pop("not_master")
     row["master_ref_seqno"] = _read_block_ref(tree.slice(info.load_ref()))[0] if not_master else 0

@@ -183,18 +183,41 @@ def prove_shards(proof: bytes, mc_extra: bytes) -> bytes:
     """
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()
+    new_block = _join(target, source, merkle, _cut_shards(target, parse_boc(mc_extra)))
+    data = int.from_bytes(source.payload(merkle), "big")
+    root = append_cell(target, data, _MERKLE_BITS, (new_block,), exotic=True)
+    return serialize_boc(target, [root])
+
+
+def open_header(proof: bytes, mc_extra: bytes | None = None) -> CellTree:
+    """Return the block, its first root, that a node's proof shows; with McBlockExtra if given.
+
+    Raises:
+        DecodeError: the two do not belong to one masterchain block.
+        BocError: one is no bag of cells, or of another form.
+    """
+    source, target = parse_boc(proof), CellTree()
+    merkle = _open_proof(source).load_ref()
+    if mc_extra is None:
+        source.roots = [*source.refs(merkle)]
+        return source
+    extra = parse_boc(mc_extra)
+    custom = graft_cell(target, extra, extra.roots[0])
+    target.roots = [_join(target, source, merkle, custom)]
+    return target
+
+
+def _join(target: CellTree, source: CellTree, merkle: int, custom: int) -> int:
+    """Append the block of a Merkle proof with McBlockExtra in its place."""
     (block,) = source.refs(merkle)
     info, value_flow, state_update, extra = source.refs(block)
-    custom = _cut_shards(target, parse_boc(mc_extra))
     kept = [graft_cell(target, source, child) for child in source.refs(extra)[:-1]]
     new_extra = append_cell(target, *source.bits(extra), (*kept, custom))
     children = [graft_cell(target, source, child) for child in (info, value_flow, state_update)]
     new_block = append_cell(target, *source.bits(block), (*children, new_extra))
     if target.hash(new_block, 0) != source.hash(block, 0):
         raise DecodeError("the proof of the block and its McBlockExtra do not belong together")
-    data = int.from_bytes(source.payload(merkle), "big")
-    root = append_cell(target, data, _MERKLE_BITS, (new_block,), exotic=True)
-    return serialize_boc(target, [root])
+    return new_block
 
 
 def _cut_shards(target: CellTree, source: CellTree) -> int:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.errors import ChainUnproven, SourceError
+from tonlake.ingest.run.proven import check_lake_proofs
+from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
+from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.argument import SOURCE, lake_option
 from tonlake.lake.command.cli import (
+    EXIT_DATA,
     failing_cleanly,
     json_option,
     read_settings,
@@ -22,9 +31,9 @@ from tonlake.lake.transfer.manifest import parse_days
 from tonlake.lake.transfer.pull import open_pull
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tonlake.lake.transfer.pull import PullReport
+
+_BLOCK = re.compile(r"([0-9]{1,10}):([0-9a-fA-F]{64}):([0-9a-fA-F]{64})")
 
 EXAMPLES = """
 Examples:
@@ -34,6 +43,7 @@ Examples:
   tonlake pull http://10.0.0.5:8080/lake --lake mainnet.lake --follow
   tonlake pull s3://bucket/mainnet --lake november.lake --days 2026-11-01..2026-11-30
   tonlake pull /mnt/mainnet.lake --lake few.lake --tables blocks,transactions,messages
+  tonlake pull /mnt/mainnet.lake --lake mainnet.lake --check-proofs global.config.json
 
 The source is the folder of a lake: a path, object storage, or a web server, which may be tonlake
 serve with [access] publish (then it ends with /lake; the setting [pull] key is its API key). Every
@@ -48,6 +58,14 @@ stopped, and copies what is new. A copy has the commits of its source and takes 
 @click.option("--days", help="UTC days YYYY-MM-DD..YYYY-MM-DD, either end may be left out.")
 @click.option("--tables", help="Tables, separated by commas; blocks comes with them.")
 @click.option("--follow", is_flag=True, help="Go on with every commit as it comes.")
+@click.option(
+    "--check-proofs",
+    "known",
+    metavar="BLOCK",
+    callback=lambda _ctx, _param, text: None if text is None else _read_known(text),
+    help="Check all blocks against a certain one: a network's configuration file, which names its"
+    " init block, or SEQNO:ROOT_HASH:FILE_HASH of a masterchain block, in hex.",
+)
 @json_option
 def pull_command(
     *,
@@ -56,10 +74,13 @@ def pull_command(
     days: str | None,
     tables: str | None,
     follow: bool,
+    known: BlockId | None,
     as_json: bool,
 ) -> None:
     """Copy a lake, or some days and tables of it, from another; every byte is checked."""
     selection = _read_selection(days, tables)
+    if follow and known is not None:
+        raise click.UsageError("--check-proofs looks at a copy that is done: leave out --follow")
     with failing_cleanly():
         settings = read_settings(LakeSections)
         if follow:
@@ -80,7 +101,23 @@ def pull_command(
             puller.check_newest()
         if report.commits:
             sweep_orphans(lake_dir, settings.lake.orphan_grace_s)
-    _print(lake_dir, report, as_json=as_json)
+        _print(lake_dir, report, as_json=as_json)
+        if known is not None:
+            _check_proofs(lake_dir, known, settings)
+
+
+def _check_proofs(lake_dir: Path, known: BlockId, settings: LakeSections) -> None:
+    """Print how many blocks of a copy are proven, on stderr; end the command if one is not."""
+    try:
+        found = check_lake_proofs(lake_dir, known, settings.lake)
+    except ChainUnproven as error:
+        click.echo(f"error: {lake_dir} is copied, but not proven: {error}", err=True)
+        sys.exit(EXIT_DATA)
+    click.echo(
+        f"proven: {found.masterchain:,} masterchain blocks {found.first_mc_seqno}.."
+        f"{found.last_mc_seqno} and {found.shard_blocks:,} shard blocks",
+        err=True,
+    )
 
 
 def _read_selection(days: str | None, tables: str | None) -> Selection:
@@ -90,6 +127,27 @@ def _read_selection(days: str | None, tables: str | None) -> Selection:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     return Selection(span.first, span.last, names)
+
+
+def _read_known(text: str) -> BlockId:
+    """Return the block that ``--check-proofs`` names."""
+    match = _BLOCK.fullmatch(text)
+    if match is not None:
+        hashes = (bytes.fromhex(match[at]) for at in (2, 3))
+        return BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, int(match[1]), *hashes)
+    # Keys of lite servers are read, too; loading that takes a moment.
+    from tonlake.ingest.source.liteserver.config import read_config  # noqa: PLC0415
+
+    try:
+        found = read_config(Path(text)).init_block
+    except SourceError as error:
+        raise click.BadParameter(f"it is no SEQNO:ROOT_HASH:FILE_HASH, and {error}") from error
+    if found is None or not found.seqno:
+        raise click.BadParameter(
+            f"{text} names no init block after the zero state: name a masterchain block as "
+            "SEQNO:ROOT_HASH:FILE_HASH"
+        )
+    return found
 
 
 def _split(text: str) -> tuple[str, ...]:

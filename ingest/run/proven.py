@@ -1,0 +1,228 @@
+"""The blocks of a lake, checked against the chain by the proofs that the lake holds.
+
+From one masterchain block that is certain, those before it follow by the hashes in the headers,
+and those after it by the signatures of the validators whom key blocks name. Shard blocks follow
+from the tops that masterchain blocks name, by the hashes in their headers.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.decode.block.header import read_info, read_parts, read_state_hash
+from tonlake.ingest.decode.block.proof import check_proof, open_header
+from tonlake.ingest.decode.block.shard import read_shard_tops
+from tonlake.ingest.decode.block.validator import (
+    ProofInvalid,
+    Validator,
+    check_signatures,
+    read_validators,
+)
+from tonlake.ingest.errors import BocError, ChainUnproven, DecodeError
+from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema import BLOCK_PROOFS, BLOCKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import duckdb
+
+    from tonlake.ingest.decode.block.proof import SignatureSet
+    from tonlake.ingest.decode.cell.tree import CellTree
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.settings import LakeSettings
+
+ROWS_TOGETHER = 256
+
+_COMPARED = ("gen_utime", "start_lt", "end_lt", "prev_key_block_seqno", "key_block", "after_merge")
+"""Columns of ``blocks`` that are compared with the header, beside the hashes."""
+
+Row = dict[str, Any]
+
+
+class ProvenReport(msgspec.Struct, frozen=True):
+    """How many blocks were proven, and between which masterchain blocks."""
+
+    first_mc_seqno: int
+    last_mc_seqno: int
+    masterchain: int
+    shard_blocks: int
+
+
+def check_lake_proofs(lake_dir: Path, known: BlockId, settings: LakeSettings) -> ProvenReport:
+    """Check the blocks of the newest snapshot of a lake, from a masterchain block it must have.
+
+    The rows of the table ``blocks`` are checked: ids, state hashes, times and links. Transactions
+    follow from the block's bytes, which a lake does not have.
+
+    Raises:
+        ChainUnproven: names the block that no proof leads to, or whose row differs.
+        LakeError: the lake cannot be read.
+    """
+    snapshot = open_snapshot(lake_dir)
+    tables = (BLOCKS.name, BLOCK_PROOFS.name)
+    with closing(connect(snapshot, settings, tables=tables)) as connection:
+        checker = _Checker(connection, snapshot, known)
+        return checker.check()
+
+
+class _Checker:
+    """Checks one lake; ids of masterchain blocks are remembered only where they are needed."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, known: BlockId
+    ) -> None:
+        self._connection, self._known = connection, known
+        self._first, self._last = snapshot.first_mc_seqno, snapshot.last_mc_seqno
+        self._held = snapshot.ranges
+        self._statement = (files("tonlake.ingest.run") / "proven.sql").read_text(encoding="utf-8")
+        self._validators: dict[int, list[Validator]] = {}
+        self._proven_keys: set[int] = set()
+        self._shard_blocks = 0
+
+    def check(self) -> ProvenReport:
+        known = self._known
+        if not any(first <= known.seqno <= last for first, last in self._held):
+            ranges = ", ".join(f"{first}..{last}" for first, last in self._held)
+            raise ChainUnproven(
+                f"the lake has no masterchain block {known.seqno} to begin with: name one of"
+                f" {ranges}"
+            )
+        count = self._go_back() + self._go_on()
+        self._check_shards()
+        return ProvenReport(self._first, self._last, count, self._shard_blocks)
+
+    def _go_back(self) -> int:
+        """Check the known block and those before it, by the hash of the previous block."""
+        expected, count = self._known, 0
+        for row in self._list_masters(0, self._known.seqno, descending=True):
+            block_id, (_signed, tree) = _identify(row), _open(row)
+            if block_id.seqno != expected.seqno:
+                raise ChainUnproven(
+                    f"the lake lacks masterchain block {expected.seqno}, and no hash leads over it "
+                    f"to {block_id.seqno}: pull it, or begin with an earlier block"
+                )
+            if block_id != expected:
+                raise ChainUnproven(f"block {expected} is another one in the lake")
+            expected = _list_previous(tree, block_id)[0]
+            if row["key_block"]:
+                self._proven_keys.add(block_id.seqno)
+            count += 1
+        return count
+
+    def _go_on(self) -> int:
+        """Check the blocks after the known one, by signatures."""
+        before, count = self._known, 0
+        for row in self._list_masters(self._known.seqno + 1, self._last):
+            block_id, (signed, tree) = _identify(row), _open(row)
+            previous = _list_previous(tree, block_id)[0]
+            if previous.seqno == before.seqno and previous != before:
+                raise ChainUnproven(f"block {block_id} does not follow {before} of the lake")
+            self._check_signed(block_id, signed, row["prev_key_block_seqno"])
+            if row["key_block"]:
+                self._proven_keys.add(block_id.seqno)
+            before = block_id
+            count += 1
+        return count
+
+    def _check_signed(self, block_id: BlockId, signed: SignatureSet | None, key_seqno: int) -> None:
+        if signed is None:
+            raise ChainUnproven(f"the lake has no signatures of block {block_id} that can be read")
+        if key_seqno not in self._validators:
+            self._validators[key_seqno] = self._read_validators(block_id, key_seqno)
+        pairs = [(one.node_id_short, one.signature) for one in signed.signatures]
+        try:
+            check_signatures(block_id, self._validators[key_seqno], pairs)
+        except ProofInvalid as error:
+            raise ChainUnproven(str(error)) from error
+
+    def _read_validators(self, block_id: BlockId, key_seqno: int) -> list[Validator]:
+        """Return those whom a key block names, which was proven before."""
+        if key_seqno not in self._proven_keys:
+            raise ChainUnproven(
+                f"block {block_id} is signed by the validators whom key block {key_seqno} names, "
+                "and the lake has no proof of that one: begin with a later block"
+            )
+        (row,) = self._list_masters(key_seqno, key_seqno)
+        try:
+            tree = open_header(row["proof"], row["mc_extra"])
+            return read_validators(tree, _identify(row))
+        except (BocError, DecodeError, TypeError) as error:
+            raise ChainUnproven(f"key block {_identify(row)}: {error}") from error
+
+    def _check_shards(self) -> None:
+        """Check shard blocks: each is named by a masterchain block, or by a later one of these."""
+        expected: set[BlockId] = set()
+        master = 0
+        for row in self._ask(first=0, last=self._last, shards=True, descending=True):
+            block_id, (_signed, tree) = _identify(row), _open(row)
+            if block_id.workchain == MASTERCHAIN:
+                master = block_id.seqno
+                try:
+                    tops = read_shard_tops(open_header(row["proof"], row["mc_extra"]))
+                except (BocError, DecodeError, TypeError) as error:
+                    raise ChainUnproven(f"block {block_id}: {error}") from error
+                expected = {_identify(msgspec.structs.asdict(top)) for top in tops}
+                continue
+            if block_id not in expected:
+                raise ChainUnproven(f"block {block_id} is not named by masterchain block {master}")
+            expected.update(_list_previous(tree, block_id))
+            self._shard_blocks += 1
+
+    def _list_masters(self, first: int, last: int, *, descending: bool = False) -> Iterator[Row]:
+        return self._ask(first=first, last=last, shards=False, descending=descending)
+
+    def _ask(self, **values: object) -> Iterator[Row]:
+        cursor = self._connection.cursor()
+        cursor.execute(self._statement, values)
+        names = [column[0] for column in cursor.description or ()]
+        while rows := cursor.fetchmany(ROWS_TOGETHER):
+            yield from (dict(zip(names, row, strict=True)) for row in rows)
+
+
+def _identify(row: Row) -> BlockId:
+    return BlockId(*(row[name] for name in BlockId.__struct_fields__))
+
+
+def _open(row: Row) -> tuple[SignatureSet | None, CellTree]:
+    """Return the signatures and the header of a row's proof, which agrees with the row."""
+    block_id = _identify(row)
+    if row["proof"] is None or (row["workchain"] == MASTERCHAIN and row["mc_extra"] is None):
+        raise ChainUnproven(
+            f"the lake has no proof of block {block_id}: it was ingested without, as from lite "
+            "servers, or the table block_proofs was not copied"
+        )
+    try:
+        signed = check_proof(row["proof"], block_id)
+        tree = open_header(row["proof"])
+        info = read_info(tree, read_parts(tree).info)
+        found = info | {"state_root_hash": read_state_hash(tree)}
+    except (BocError, DecodeError) as error:
+        raise ChainUnproven(f"block {block_id}: {error}") from error
+    for name in ("workchain", "shard", "seqno", "state_root_hash", *_COMPARED):
+        if found[name] != row[name]:
+            raise ChainUnproven(
+                f"block {block_id}: {name} is {row[name]!r} in the lake and {found[name]!r} in the "
+                "proof"
+            )
+    return signed, tree
+
+
+def _list_previous(tree: CellTree, block_id: BlockId) -> tuple[BlockId, ...]:
+    """Return the ids of the one or two blocks before."""
+    info = read_info(tree, read_parts(tree).info)
+    names = ("shard", "seqno", "root_hash", "file_hash")
+    found = [
+        BlockId(block_id.workchain, *(info[f"{before}_{name}"] for name in names))
+        for before in ("prev", "prev2")
+        if info[f"{before}_seqno"] is not None
+    ]
+    return tuple(found)

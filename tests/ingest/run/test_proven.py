@@ -1,0 +1,135 @@
+"""A lake whose blocks are checked by its own proofs, and lakes whose blocks are others."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from tests.conftest import unpack
+from tests.patience import PATIENT
+from tonlake.api.command.main import main
+from tonlake.ingest.errors import ChainUnproven
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.run.proven import ProvenReport, check_lake_proofs
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.commit.rewrite import commit_derived
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tonlake.ingest.blocks import BlockId
+    from tonlake.lake.log.state import LogState
+
+LAST = 238
+
+
+def identify(node: Path, mc_seqno: int) -> BlockId:
+    with closing(open_node(node)) as source:
+        return source.read_bundle(mc_seqno).blocks[0].id
+
+
+def test_blocks_before_the_known_one(demo_lake: Path, demo_node: Path) -> None:
+    found = check_lake_proofs(demo_lake, identify(demo_node, LAST), PATIENT.lake)
+    assert (found.first_mc_seqno, found.last_mc_seqno, found.masterchain) == (1, LAST, LAST)
+    assert found.shard_blocks > LAST
+
+
+def test_blocks_after_it_take_a_key_block(demo_lake: Path, demo_node: Path) -> None:
+    with pytest.raises(ChainUnproven, match=r"101\) is signed by .* key block 0"):
+        check_lake_proofs(demo_lake, identify(demo_node, 100), PATIENT.lake)
+    known = msgspec.structs.replace(identify(demo_node, LAST), seqno=999)
+    with pytest.raises(ChainUnproven, match=r"no masterchain block 999 .* name one of 1\.\.238"):
+        check_lake_proofs(demo_lake, known, PATIENT.lake)
+    known = msgspec.structs.replace(identify(demo_node, LAST), file_hash=bytes(32))
+    with pytest.raises(ChainUnproven, match=r",238\) is another one in the lake"):
+        check_lake_proofs(demo_lake, known, PATIENT.lake)
+
+
+def test_signatures_lead_on(shared: Path, tmp_path: Path) -> None:
+    node = unpack(shared / "node" / "localnet-db.tar.zst", tmp_path)
+    with closing(open_node(node, proofs=True)) as source:
+        ingest(source, tmp_path / "lake", Span(240, 460), PATIENT)
+    found = check_lake_proofs(tmp_path / "lake", identify(node, 247), PATIENT.lake)
+    assert found == ProvenReport(240, 460, 221, found.shard_blocks)
+    alter(tmp_path / "lake", "block_proofs", 300, {"proof": swap})
+    with pytest.raises(ChainUnproven, match=r",300\)"):
+        check_lake_proofs(tmp_path / "lake", identify(node, 247), PATIENT.lake)
+
+
+def swap(boc: bytes) -> bytes:
+    """Flip a bit in the last signature."""
+    return boc[:-20] + bytes((boc[-20] ^ 1,)) + boc[-19:]
+
+
+def alter(
+    lake: Path,
+    table: str,
+    seqno: int,
+    changes: dict[str, Callable[[Any], Any]],
+    workchain: int = -1,
+) -> None:
+    """Change a row of a block, by a commit as a source that lies would make it."""
+
+    def derive(state: LogState) -> Derivation:
+        files = []
+        for file in list_files(state, table):
+            rows = read_rows(lake, file).to_pylist()
+            for row in rows:
+                if (row["workchain"], row["seqno"]) == (workchain, seqno):
+                    row |= {name: change(row[name]) for name, change in changes.items()}
+            schema = read_rows(lake, file).schema
+            rows = pa.Table.from_pylist(rows, schema=schema)
+            files.append(NewFile(table, read_place(file.path), rows))
+        return Derivation(files, frozenset(file.path for file in list_files(state, table)))
+
+    commit_derived(lake, PATIENT.lake, derive)
+
+
+@pytest.mark.parametrize(
+    ("table", "workchain", "name", "change"),
+    [
+        ("blocks", -1, "root_hash", lambda _: bytes(32)),
+        ("blocks", -1, "gen_utime", lambda utime: utime + 1),
+        ("blocks", 0, "state_root_hash", lambda _: bytes(32)),
+        ("blocks", 0, "file_hash", lambda _: bytes(32)),
+        ("block_proofs", -1, "mc_extra", lambda _: None),
+        ("block_proofs", 0, "proof", lambda boc: boc[:-1]),
+    ],
+)
+def test_a_lake_that_lies(
+    demo_lake: Path,
+    demo_node: Path,
+    tmp_path: Path,
+    table: str,
+    workchain: int,
+    name: str,
+    change: Callable[[Any], Any],
+) -> None:
+    lake = shutil.copytree(demo_lake, tmp_path / "lake")
+    alter(lake, table, 150, {name: change}, workchain)
+    with pytest.raises(ChainUnproven, match=r",150\)"):
+        check_lake_proofs(lake, identify(demo_node, LAST), PATIENT.lake)
+
+
+def test_command(demo_lake: Path, demo_node: Path, tmp_path: Path) -> None:
+    last = identify(demo_node, LAST)
+    block = f"{LAST}:{last.root_hash.hex()}:{last.file_hash.hex()}"
+    pull = ["pull", str(demo_lake), "--lake", str(tmp_path / "copy"), "--check-proofs"]
+    found = CliRunner().invoke(main, [*pull, block])
+    assert found.exit_code == 0, found.output
+    assert "proven: 238 masterchain blocks 1..238" in found.output
+    wrong = CliRunner().invoke(main, [*pull, f"{LAST}:{'00' * 32}:{'00' * 32}"])
+    assert wrong.exit_code == 1
+    assert "(-1,8000000000000000,238) is another one in the lake" in wrong.output
+    for text in ("238", str(tmp_path / "none.json"), f"{LAST}:00:00"):
+        assert CliRunner().invoke(main, [*pull, text]).exit_code == 2
