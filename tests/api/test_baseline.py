@@ -6,10 +6,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 from litestar.testing import TestClient
 
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
+from tonlake.api.command.main import main
 from tonlake.ingest.run.baseline import ingest_state
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.celldb import CellDb
@@ -17,6 +19,7 @@ from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.transfer.export import export_lake
@@ -134,3 +137,10 @@ def test_the_block_of_the_baseline_is_shown(late: TestClient[Any]) -> None:
     expected = {"mc_seqno": FIRST - 1, "state_mc_seqno": FIRST - 1, "accounts": "all"}
     assert late.get("/readyz").json()["baseline"] == expected
     assert f"as of masterchain {FIRST - 1}" in late.get("/").text
+    page = late.get("/lake").text
+    assert f"Baseline: all accounts as of masterchain block {FIRST - 1}." in page
+    lake = late.app.state.lake_dir
+    pruned = read_state(lake).last_pruned
+    assert (f"Pruned: masterchain blocks {FIRST} to {BORDER - 1}." in page) == bool(pruned)
+    shown = CliRunner().invoke(main, ["status", "--lake", str(lake)])
+    assert f"Baseline: all accounts as of masterchain block {FIRST - 1}" in shown.output

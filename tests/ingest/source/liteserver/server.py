@@ -260,9 +260,11 @@ class SimulatedServer:
 
     def _on_getAccountState(self, question: Answer) -> Any:  # noqa: N802 - TL names it
         account = question["account"]
-        found = self.states and self.states.prove_account(
-            question["id"]["seqno"], account["workchain"], bytes.fromhex(account["id"])
-        )
+        found = None
+        if self.states is not None:
+            found = self.states.prove_account(
+                question["id"]["seqno"], account["workchain"], bytes.fromhex(account["id"])
+            )
         if found is None:
             return None, (NOT_READY, "state is not there")
         top, proof, state = found
@@ -271,9 +273,9 @@ class SimulatedServer:
         return "accountState", self.altered("accountState", answer)
 
     def _on_getConfigAll(self, question: Answer) -> Any:  # noqa: N802 - TL names it
-        found = self.states and self.states.prove_config(question["id"]["seqno"])
-        if found is None:
+        if self.states is None:
             return None, (NOT_READY, "state is not there")
+        found = self.states.prove_config(question["id"]["seqno"])
         answer = {"mode": 0, "id": question["id"]}
         answer |= {"state_proof": found[0], "config_proof": found[1]}
         return "configInfo", self.altered("configInfo", answer)
