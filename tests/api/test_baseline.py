@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
+from msgspec import UNSET
 
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
@@ -19,11 +20,13 @@ from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.selection import WHOLE, Selection
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.transfer.export import export_lake
 from tonlake.lake.transfer.importing import import_piece
+from tonlake.lake.transfer.pull import open_pull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,10 +39,10 @@ NEVER_SEEN = "0:" + "5e" * 32
 
 
 @pytest.fixture(scope="module", params=["by-sql", "by-index", "pruned", "imported"])
-def late(
+def late_lake(
     request: pytest.FixtureRequest, demo_node: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[TestClient[Any]]:
-    """Ask the API over a lake from block 100 on, with a baseline; pruned, it follows on after."""
+) -> Path:
+    """Make a lake from block 100 on, with a baseline; pruned, it follows on after."""
     lake = tmp_path_factory.mktemp("late") / "lake"
     with closing(open_node(demo_node)) as source, closing(CellDb(demo_node / "celldb")) as celldb:
         ingest(source, lake, Span(FIRST, MIDDLE), PATIENT)
@@ -55,7 +58,13 @@ def late(
     if request.param != "by-sql":
         rebuild_index(lake)
     assert not verify_lake(lake).damage
-    with TestClient(create_app(lake, PATIENT)) as asker:
+    return lake
+
+
+@pytest.fixture(scope="module")
+def late(late_lake: Path) -> Iterator[TestClient[Any]]:
+    """Ask the API over that lake."""
+    with TestClient(create_app(late_lake, PATIENT)) as asker:
         yield asker
 
 
@@ -133,14 +142,21 @@ def test_an_account_that_never_was_does_not_exist(late: TestClient[Any]) -> None
     assert (found.status_code, found.json()["jetton_masters"]) == (200, [])
 
 
-def test_the_block_of_the_baseline_is_shown(late: TestClient[Any]) -> None:
+def test_a_copy_has_the_baseline_if_it_has_all_of_it(late_lake: Path, tmp_path: Path) -> None:
+    for name, selection in (("all", WHOLE), ("few", Selection(tables=("blocks", "messages")))):
+        with open_pull(late_lake, tmp_path / name, selection) as puller:
+            puller.bring()
+    assert read_state(tmp_path / "all").baseline == read_state(late_lake).baseline
+    assert read_state(tmp_path / "few").baseline is UNSET
+
+
+def test_the_block_of_the_baseline_is_shown(late: TestClient[Any], late_lake: Path) -> None:
     expected = {"mc_seqno": FIRST - 1, "state_mc_seqno": FIRST - 1, "accounts": "all"}
     assert late.get("/readyz").json()["baseline"] == expected
     assert f"as of masterchain {FIRST - 1}" in late.get("/").text
     page = late.get("/lake").text
     assert f"Baseline: all accounts as of masterchain block {FIRST - 1}." in page
-    lake = late.app.state.lake_dir
-    pruned = read_state(lake).last_pruned
+    pruned = read_state(late_lake).last_pruned
     assert (f"Pruned: masterchain blocks {FIRST} to {BORDER - 1}." in page) == bool(pruned)
-    shown = CliRunner().invoke(main, ["status", "--lake", str(lake)])
+    shown = CliRunner().invoke(main, ["status", "--lake", str(late_lake)])
     assert f"Baseline: all accounts as of masterchain block {FIRST - 1}" in shown.output
