@@ -40,7 +40,7 @@ def measure_lag(folder: Path, commits: int) -> list[float]:
             puller,
             LakeSections(),
             notify=_show,
-            on_report=lambda report: seen.setdefault(report.snapshot, time.monotonic()),
+            on_report=lambda report: seen.update({report.snapshot: time.monotonic()}),
         )
         thread = threading.Thread(target=follower.run, args=(over.is_set,))
         thread.start()
