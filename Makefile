@@ -10,7 +10,7 @@ INSTALL := $(BIN)/uv pip install --quiet --require-hashes --constraints requirem
 # What was compiled once is kept, whatever the environment says: the suite starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks reports docs editor binary dist lint types format lock clean
+.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks reports docs editor binary dist arm walk lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -149,6 +149,19 @@ dist: $(READY)  ## source archive and wheel in dist/; the wheel by auditwheel's 
 	PATH=$(CURDIR)/$(DIST_BIN):$$PATH auditwheel repair --wheel-dir dist build/dist/out/*.whl
 	mv build/dist/out/*.tar.gz dist/
 	ls -l --block-size=1kB dist
+
+ARM := _PYTHON_HOST_PLATFORM=linux-aarch64 CC=aarch64-linux-gnu-gcc \
+	LDSHARED="aarch64-linux-gnu-gcc -shared"
+
+arm: dist  ## the wheel for arm64 too, cross-compiled (apt-get install gcc-aarch64-linux-gnu)
+	mkdir -p build/dist/arm/source
+	tar xzf dist/*.tar.gz --strip-components 1 --directory build/dist/arm/source
+	cd build/dist/arm/source && $(ARM) $(CURDIR)/$(DIST_BIN)/python -m build --no-isolation \
+		--wheel --outdir ../out .
+	PATH=$(CURDIR)/$(DIST_BIN):$$PATH auditwheel repair --wheel-dir dist build/dist/arm/out/*.whl
+
+walk: dist  ## the README from the top in a bare Debian, from the wheel (as root, with debootstrap)
+	$(BIN)/pytest -m long -n0 -s tests/walk
 
 lint: $(READY)  ## ruff: lint and format check
 	$(BIN)/ruff check .

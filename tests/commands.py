@@ -1,7 +1,8 @@
-"""The commands of ``tonlake``, each imported."""
+"""The commands of ``tonlake``, each imported, and those that the pages show."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -32,3 +33,30 @@ def find_command(words: str) -> click.Command:
     """Return the command that is called by some words, such as ``rebuild index``."""
     name = words.partition(" ")[0]
     return dict(walk_commands(name, list_commands()[name]))[words]
+
+
+def list_examples(text: str, language: str) -> list[str]:
+    """Return the blocks of a Markdown text in a language, such as ``python``."""
+    return re.findall(rf"^```(?:{language})\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def list_lines(text: str) -> list[str]:
+    """Return the commands of shell blocks, continued lines joined; of consoles those typed."""
+    lines: list[str] = []
+    for block in list_examples(text, "sh|console"):
+        typed = re.sub(r"\\\n\s*", " ", block)
+        prompts = re.findall(r"^\$ (.*?)(?=^\S)", typed + "$", re.DOTALL | re.MULTILINE)
+        shown = prompts if typed.startswith("$ ") else _join_quoted(typed)
+        lines.extend(command.strip() for command in shown)
+    return lines
+
+
+def _join_quoted(block: str) -> list[str]:
+    """Return the lines of a block; a line goes on while a quote is open."""
+    found: list[str] = []
+    for line in block.splitlines():
+        if found and found[-1].count('"') % 2:
+            found[-1] += f"\n{line}"
+        elif line.strip() and not line.startswith("#"):
+            found.append(line)
+    return found

@@ -14,43 +14,20 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.commands import list_commands
+from tests.commands import list_commands, list_lines
 from tonlake.lake.command.argument import FolderOrURL
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BIN = Path(sys.executable).parent
-_BLOCK = re.compile(r"```(?:sh|console)\n(.*?)```", re.DOTALL)
 _RUN = ("sql", "status", "views", "schema", "config", "verify", "explain", "doctor")
 """Commands that are run on the demo lake; the others are read by their own options alone."""
 
 
-def _list_lines(text: str) -> list[str]:
-    """Return the commands of shell blocks, continued lines joined; of consoles those typed."""
-    lines: list[str] = []
-    for block in _BLOCK.findall(text):
-        typed = re.sub(r"\\\n\s*", " ", block)
-        typed = re.sub(r"\$\([^)]*\)", "x", typed)  # what a shell puts in is not options
-        prompts = re.findall(r"^\$ (.*?)(?=^\S)", typed + "$", re.DOTALL | re.MULTILINE)
-        shown = prompts if typed.startswith("$ ") else _join_quoted(typed)
-        lines.extend(command.strip() for command in shown)
-    return lines
-
-
-def _join_quoted(block: str) -> list[str]:
-    """Return the lines of a block; a line goes on while a quote is open."""
-    found: list[str] = []
-    for line in block.splitlines():
-        if found and found[-1].count('"') % 2:
-            found[-1] += f"\n{line}"
-        elif line.strip() and not line.startswith("#"):
-            found.append(line)
-    return found
-
-
 def _split(line: str) -> list[str]:
     """Return the words of a ``tonlake`` command; [] of any other."""
-    words = shlex.split(line, comments=True)
+    # What a shell puts in is not options.
+    words = shlex.split(re.sub(r"\$\([^)]*\)", "x", line), comments=True)
     while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
         words = words[1:]
     if not words or Path(words[0]).name != "tonlake" or words[1:2] == ["--version"]:
@@ -63,7 +40,7 @@ SHOWN = sorted(
     {
         (page.name, line)
         for page in PAGES
-        for line in _list_lines(page.read_text(encoding="utf-8"))
+        for line in list_lines(page.read_text(encoding="utf-8"))
         if _split(line)
     }
 )

@@ -1,0 +1,78 @@
+"""A stranger's walk: the pages, command by command, in a place without this checkout."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.walk.__main__ import ROOT, list_steps
+from tests.walk.room import open_room
+
+OLDER = "62f3da1756d589c1a312eee28c7317642944cbb9"
+"""A commit whose lakes lack tables and whose commands had other names."""
+
+
+def _find_wheel() -> Path:
+    wheels = sorted((ROOT / "dist").glob("tonlake-*x86_64.whl"))
+    if not wheels:
+        pytest.skip("there is no wheel in dist/: run make dist, or make walk")
+    return wheels[-1]
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A wheel of an earlier commit, whose version is lower."""
+    archive = ["git", "-C", str(ROOT), "archive", OLDER, "--", ":!tests"]
+    done = subprocess.run(archive, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"the history lacks {OLDER[:8]}, whose wheel is upgraded")
+    source = tmp_path / "older"
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
+        tar.extractall(source, filter="data")
+    project = source / "pyproject.toml"
+    project.write_text(re.sub(r'(?m)^version = ".*"', 'version = "0.0.9"', project.read_text()))
+    build = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, tmp_path], cwd=source, check=True)
+    return next(tmp_path.glob("*.whl"))
+
+
+def test_pages_have_commands_for_one_who_has_the_wheel_alone() -> None:
+    wheel = list_steps("docs/install.md", "From a wheel")
+    assert [line.split()[0] for line in wheel] == [
+        *("python3", "env/bin/pip", "env/bin/tonlake", "uvx"),
+        *("pipx", "pipx", "pipx", "rm"),
+    ]
+    typed = "\n".join(list_steps("README.md"))
+    for word in ("uvx tonlake demo", "tonlake sql", "curl ", "duckdb -init", "tonlake serve"):
+        assert word in typed
+
+
+@pytest.mark.long
+def test_a_stranger_gets_from_install_to_uninstall(older: Path, tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    walk = [sys.executable, "-m", "tests.walk", _find_wheel(), "--older", older]
+    done = subprocess.run(
+        [*walk, "--folder", tmp_path / "walk"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    sys.stdout.write(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("walked in: ")
+    assert done.stdout.endswith("walk: all steps passed\n")
+
+
+def test_the_room_has_nothing_of_this_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    room = open_room(tmp_path)
+    line = 'echo "$HOME"; ls -A; command -v tonlake || echo none'
+    shown = subprocess.run(room.enter(line), capture_output=True, text=True, check=True).stdout
+    assert shown == f"{room.home}\nnone\n"
