@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from tonlake.lake.command.argument import (
+    LAKE_VARIABLE,
     FolderOrURL,
     LakeFolder,
     choose_output,
@@ -60,6 +61,8 @@ commas; a missing list filters nothing.
     "--lake",
     "place",
     type=FolderOrURL(LakeFolder(file_okay=False)),
+    envvar=LAKE_VARIABLE,
+    show_envvar=True,
     help="Folder of the lake, or URL of a lake or an export.",
 )
 @click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")

@@ -290,4 +290,6 @@ def bind_parameters(query: Query, parameters: dict[str, object]) -> dict[str, ob
         return bound
     missing = sorted(name for name, value in bound.items() if value is REQUIRED)
     unknown = sorted(bound.keys() - query.defaults.keys())
-    raise ParameterMismatch(f"query {query.name}: missing {missing}, unknown {unknown}")
+    faults = [f"needs {', '.join(missing)}"] * bool(missing)
+    faults += [f"takes no {', '.join(unknown)}"] * bool(unknown)
+    raise ParameterMismatch(f"query {query.name} {' and '.join(faults)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tonlake.api.command.serve import serve_lake
+from tonlake.api.command.serve import listen, serve_lake
 from tonlake.api.settings import Settings
 from tonlake.ingest.command.ingest import show_blocks
 from tonlake.ingest.demo.node import ingest_archive, open_shipped
@@ -67,6 +67,8 @@ class DemoFailed(click.ClickException):
 def demo_command(*, archive: Path | None, lake: Path, host: str, port: int, once: bool) -> None:
     """Ingest a small genuine node database, check the answers, and serve them."""
     settings = read_settings(Settings)
+    if not once:
+        listen(host, port).close()  # a port in use is known before the work, not after
     report = _ingest(archive, lake, settings)
     click.echo(f"2. ingested into {lake}: " + _rows_in_words(report))
     _check_files(lake)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import signal
 from importlib import import_module
 from importlib.metadata import version
@@ -57,6 +58,27 @@ class LazyGroup(click.Group):
             return None
         listed: list[click.Command] = import_module(MODULES[cmd_name]).commands
         return next(command for command in listed if command.name == cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named; a name that is nearly one is refused with it."""
+        near = difflib.get_close_matches(args[0], MODULES, n=1)
+        if near and args[0] not in MODULES and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write every command with the whole first sentence of its help."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, command.get_short_help_str(formatter.width * 2))
+                    for name, command in commands.items()
+                    if command is not None
+                ]
+            )
 
 
 def _read_settings() -> Settings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import errno
 import gc
 import os
 import signal
@@ -26,7 +26,7 @@ from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import SOURCE, make_lake_option
 from tonlake.lake.errors import SettingsError
-from tonlake.lake.log.state import LOG_FOLDER, list_log
+from tonlake.lake.log.state import list_log, refuse_folder
 from tonlake.lake.process.memory import hold_little
 from tonlake.lake.transfer.follow import name_puller
 
@@ -45,6 +45,13 @@ _BANNER = {
     "/api/v2/getMasterchainInfo": "API v2",
 }
 """What is printed at the start: paths, and what they show."""
+
+_LISTEN_ADVICE = {
+    errno.EADDRINUSE: "stop what listens there, or choose another --port (0: a free one)",
+    errno.EADDRNOTAVAIL: "--host is an address of this machine, or 0.0.0.0 for all of them",
+    errno.EACCES: "ports below 1024 are the superuser's: choose a higher --port",
+}
+"""What to do about a port that cannot be had, by the system's reason."""
 
 ROOT_WARNING = (
     "warning: the service runs as root: start it as a user that can read the lake and nothing else"
@@ -165,15 +172,21 @@ def _check_lake(lake: Path, *, wait: bool) -> None:
     if wait:
         click.echo(f"waiting for the first commit of {lake}: 503 until then", err=True)
         return
-    lakes = (path.parent for path in lake.parent.glob(f"*/{LOG_FOLDER}"))
-    near = difflib.get_close_matches(lake.name, [path.name for path in lakes], n=1)
-    advice = f"did you mean {lake.parent / near[0]}? " if near else ""
-    click.echo(
-        f"error: {lake} holds no lake; {advice}tonlake ingest makes one, "
-        "--wait serves it from its first commit on",
-        err=True,
-    )
+    error = f"{refuse_folder(lake)}, --wait serves it from its first commit on"
+    click.echo(f"error: {error}", err=True)
     sys.exit(EXIT_DATA)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; where that cannot be, the command ends with advice."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error
+        advice = _LISTEN_ADVICE.get(error.errno or 0, "check --host and --port")
+        click.echo(f"error: cannot listen on {host}, port {port}: {reason}; {advice}", err=True)
+        sys.exit(EXIT_DATA)
 
 
 def serve_lake(
@@ -196,13 +209,8 @@ def serve_lake(
     from tonlake.api.app import create_app  # noqa: PLC0415 - as above
     from tonlake.api.http.server import StreamingServer  # noqa: PLC0415 - as above
 
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family)
-    except OSError as error:
-        click.echo(f"error: cannot listen on {host}, port {port}: {error}", err=True)
-        sys.exit(EXIT_DATA)
-    name = f"[{host}]" if family == socket.AF_INET6 else host
+    listener = listen(host, port)
+    name = f"[{host}]" if listener.family == socket.AF_INET6 else host
     for path, text in _BANNER.items():
         click.echo(f"http://{name}:{listener.getsockname()[1]}{path}  {text}")
     if os.geteuid() == 0:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from tonlake.ingest.command.node import NODE_VARIABLE
 from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.baseline import BaselineProgress, BaselineReport, ingest_state
@@ -54,6 +55,8 @@ command again completes what was stopped.
     "--node",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     required=True,
+    envvar=NODE_VARIABLE,
+    show_envvar=True,
     help="Database folder of a TON node (read only).",
 )
 @make_lake_option("lake")

@@ -69,7 +69,10 @@ def failing_cleanly() -> Iterator[None]:
     except BrokenPipeError:
         raise  # the reader of our output has enough, which is no fault
     except (LakeError, OSError) as error:
-        click.echo(f"error: {error}", err=True)
+        text = str(error)
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            text = f"{error.filename}: {error.strerror}"
+        click.echo(f"error: {text}", err=True)
         sys.exit(EXIT_DATA)
 
 

@@ -8,6 +8,7 @@ the log depends on the clock or the machine: the same rows give the same log.
 
 from __future__ import annotations
 
+import difflib
 import os
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -239,6 +240,16 @@ def _read_numbers(names: Iterable[str]) -> list[int]:
     return [int(name) for name in names if name.isdecimal() and name[0] != "0" and name.isascii()]
 
 
+def refuse_folder(lake_dir: Path) -> LakeNotFound:
+    """Return the error of a folder without a lake; it names a lake beside it of a similar name."""
+    lakes = [log.parent.name for log in lake_dir.absolute().parent.glob(f"*/{LOG_FOLDER}")]
+    near = difflib.get_close_matches(lake_dir.name, lakes, n=1)
+    advice = f"did you mean {lake_dir.parent / near[0]}? " if near else ""
+    return LakeNotFound(
+        f"{lake_dir} holds no lake: no commit in {LOG_FOLDER}/; {advice}tonlake ingest makes one"
+    )
+
+
 def read_state(lake_dir: Path, number: int | None = None) -> LogState:
     """Return the state after commit ``number``, the highest one by default.
 
@@ -249,7 +260,7 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
     """
     entries, checkpoints = list_log(lake_dir)
     if not entries:
-        raise LakeNotFound(f"{lake_dir} holds no lake: no commit in {LOG_FOLDER}/")
+        raise refuse_folder(lake_dir)
     if number is None:
         number = entries[-1]
     elif not 1 <= number <= entries[-1]:

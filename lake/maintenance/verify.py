@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.duck.seal import find_changed
-from tonlake.lake.errors import LakeCorrupt, LakeNotFound
+from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.state import (
@@ -25,6 +25,7 @@ from tonlake.lake.log.state import (
     list_log,
     read_checkpoint,
     read_commit,
+    refuse_folder,
 )
 from tonlake.lake.maintenance.orphan import list_orphans
 
@@ -91,7 +92,7 @@ def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:
     """Return the sum of all entries that can be read, and the damage of the log."""
     entries, checkpoints = list_log(lake_dir)
     if not entries:
-        raise LakeNotFound(f"{lake_dir} holds no lake: no commit in {LOG_FOLDER}/")
+        raise refuse_folder(lake_dir)
     damage: list[Damage] = []
     state = LogState()
     for number in range(1, entries[-1] + 1):

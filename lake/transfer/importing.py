@@ -84,7 +84,9 @@ def import_piece(
     source = open_storage(place)
     manifest = read_manifest(source)
     if manifest is None:
-        raise PieceRefused(f"{source.name} holds no export: no {MANIFEST} in it")
+        raise PieceRefused(
+            f"{source.name} holds no export: no {MANIFEST} in it (tonlake pull copies a lake)"
+        )
     check_version(manifest)
     make_folder(lake_dir / LOG_FOLDER)
     with hold_lock(lake_dir / LOCK_FILE):

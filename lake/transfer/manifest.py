@@ -117,8 +117,10 @@ def parse_days(text: str) -> Days:
     one = match["one"]
     days = Days(one or match["first"], one or match["last"])
     for day in (days.first, days.last):
-        if day is not None:
-            date.fromisoformat(day)
+        try:
+            date.fromisoformat(day or "2000-01-01")
+        except ValueError as error:
+            raise ValueError(f"{day} is no day: {error}") from error
     if days.first and days.last and days.first > days.last:
         raise ValueError(f"{text!r} ends before it begins")
     return days

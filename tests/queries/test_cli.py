@@ -74,7 +74,7 @@ def test_all_queries_are_listed() -> None:
     [
         (["v3/block"], "no query is called 'v3/block'; did you mean v3/blocks"),
         (["jetton_wallets"], "several queries are called 'jetton_wallets': pending/jetton_wallets"),
-        (["v3/blocks"], "missing ['limit']"),
+        (["v3/blocks"], "v3/blocks needs limit"),
         (["v3/blocks", "-p", "limit=many"], "limit=many: integer is expected"),
         (["v3/blocks", "-p", "limits=1"], "takes no 'limits'; it takes: workchain"),
     ],

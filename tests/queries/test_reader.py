@@ -93,7 +93,7 @@ def test_rows_have_the_names_of_the_columns(reader: Reader) -> None:
 def test_a_wrong_question_is_refused(reader: Reader) -> None:
     with pytest.raises(QueryUnknown, match="v3/nothing"):
         reader.rows("v3/nothing")
-    with pytest.raises(ParameterMismatch, match=r"missing \['limit'\], unknown \['x'\]"):
+    with pytest.raises(ParameterMismatch, match="needs limit and takes no x"):
         reader.rows("v3/blocks", x=1)
 
 

@@ -91,7 +91,7 @@ class Walk:
 
 
 def install(walk: Walk) -> None:
-    """pipx and uv, then the package as docs/install.md shows it."""
+    """Pipx and uv, then the package as docs/install.md shows it."""
     walk.type("python3 -m venv tools && tools/bin/pip install --quiet pipx uv")
     for line in list_steps("docs/install.md", "From a wheel"):
         if "uninstall" not in line and "upgrade" not in line:

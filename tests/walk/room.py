@@ -16,7 +16,12 @@ from typing import Protocol
 
 PACKAGES = "python3,python3-venv,curl,ca-certificates"
 RELEASE, MIRROR = "bookworm", "http://deb.debian.org/debian"
-FROM_HERE = ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
+FROM_HERE = (
+    "/etc/hosts",
+    "/etc/resolv.conf",
+    "/etc/pip.conf",
+    "/etc/ssl/certs/ca-certificates.crt",
+)
 """What a container gets of its host: the network, and where packages come from."""
 
 PASSED = ("PIP_CERT", "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "SSL_CERT_FILE", "https_proxy")
@@ -68,7 +73,8 @@ class Debian:
         """Return the command that types a line there, as root, in the home folder."""
         passed = [f"{name}={os.environ[name]}" for name in PASSED if name in os.environ]
         own = [*_name_variables("/root"), *passed]
-        shared = f"mkdir -p {self.root}/dev/shm && mount -t tmpfs tmpfs {self.root}/dev/shm"
+        memory = self.root / "dev" / "shm"
+        shared = f"mkdir -p {memory} && mount -t tmpfs tmpfs {memory}"
         inside = ["chroot", str(self.root), "/usr/bin/env", "-i", "-C", "/root", *own]
         return [
             *("unshare", "--mount", "--pid", "--fork", "--kill-child"),

@@ -8,12 +8,15 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.walk.__main__ import ROOT, list_steps
 from tests.walk.room import open_room
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OLDER = "62f3da1756d589c1a312eee28c7317642944cbb9"
 """A commit whose lakes lack tables and whose commands had other names."""
@@ -59,9 +62,8 @@ def test_a_stranger_gets_from_install_to_uninstall(older: Path, tmp_path: Path) 
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     walk = [sys.executable, "-m", "tests.walk", _find_wheel(), "--older", older]
-    done = subprocess.run(
-        [*walk, "--folder", tmp_path / "walk"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    walk += ["--folder", tmp_path / "walk"]
+    done = subprocess.run(walk, cwd=ROOT, capture_output=True, text=True, check=False)
     sys.stdout.write(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("walked in: ")

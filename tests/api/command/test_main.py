@@ -23,7 +23,14 @@ def test_every_command_of_a_module_is_listed() -> None:
 def test_an_unknown_command_is_refused() -> None:
     result = CliRunner().invoke(main, ["serv"])
     assert result.exit_code == 2
-    assert "No such command 'serv'" in result.output
+    assert "No such command 'serv'. Did you mean 'serve'?" in result.output
+    far = CliRunner().invoke(main, ["zzz"])
+    assert (far.exit_code, "No such command 'zzz'." in far.output) == (2, True)
+
+
+def test_the_list_of_commands_has_whole_sentences() -> None:
+    listed = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
+    assert "..." not in listed.partition("Commands:")[2]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -67,15 +68,30 @@ def test_every_option_is_explained() -> None:
             assert isinstance(option, click.Argument) or getattr(option, "help", None), option
 
 
-def test_a_demo_of_no_node_says_so(tmp_path: Path) -> None:
-    text, other = tmp_path / "text", tmp_path / "other.tar.zst"
-    text.write_text("no archive")
+def _pack(path: Path, name: str, kind: bytes = tarfile.REGTYPE) -> Path:
+    """Write an archive with one empty member, or a link to a folder of the system."""
     with (
-        pa.output_stream(str(other), compression="zstd") as stream,
+        pa.output_stream(str(path), compression="zstd") as stream,
         tarfile.open(fileobj=stream, mode="w|") as tar,
     ):
-        tar.add(text, "text")
-    for archive, complaint in ((text, "cannot be unpacked"), (other, "holds no node database")):
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname = kind, "/etc"
+        tar.addfile(member)
+    return path
+
+
+def test_a_demo_of_no_node_says_so(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("no archive")
+    for archive, complaint in (
+        (text, "cannot be unpacked"),
+        (_pack(tmp_path / "other.tar.zst", "text"), "holds no node database"),
+        (_pack(tmp_path / "out.tar.zst", "../out"), "cannot be unpacked as .tar.zst: ../out is"),
+        (
+            _pack(tmp_path / "link.tar.zst", "link", tarfile.SYMTYPE),
+            "cannot be unpacked as .tar.zst: link is neither file nor folder",
+        ),
+    ):
         result = _run("demo", "--archive", archive, "--lake", tmp_path / "lake", "--once")
         assert result.exit_code == 1
         assert f"{archive.name} {complaint}" in result.stderr
@@ -200,10 +216,18 @@ def test_a_file_is_no_lake_to_serve_or_to_make(tmp_path: Path) -> None:
     assert (served.exit_code, "is a file" in served.stderr) == (2, True)
 
 
-def test_a_port_in_use_is_named(demo_lake: Path) -> None:
+def test_a_port_in_use_is_named(demo_lake: Path, tmp_path: Path) -> None:
     result = _run("serve", "--lake", demo_lake, "--host", "203.0.113.1", "--port", "1")
     assert result.exit_code == 1
     assert "cannot listen on 203.0.113.1, port 1" in result.stderr
+    assert "--host is an address of this machine" in result.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for arguments in (("serve", "--lake", demo_lake), ("demo", "--lake", tmp_path / "demo")):
+            result = _run(*arguments, "--port", port)
+            assert (result.exit_code, result.stdout) == (1, "")
+            assert f"port {port}: Address already in use; stop what listens" in result.stderr
+    assert not (tmp_path / "demo").exists()
     assert _run("serve", "--lake", demo_lake, "--port", "70000").exit_code == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from io import BytesIO
 from types import SimpleNamespace
@@ -54,7 +55,10 @@ def test_no_lake(tmp_path: Path, command: str) -> None:
     query = ["select 1"] if command == "sql" else []
     done = run(command, *query, "--lake", tmp_path)
     assert done.exit_code == 1
-    assert done.stderr == f"error: {tmp_path} holds no lake: no commit in _log/\n"
+    assert (
+        done.stderr
+        == f"error: {tmp_path} holds no lake: no commit in _log/; tonlake ingest makes one\n"
+    )
     assert run(command, *query).exit_code == 2
 
 
@@ -206,7 +210,7 @@ def test_sql_parquet_goes_to_a_pipe_and_not_to_a_terminal(
 def test_sql_into_no_folder(read_lake: Path, tmp_path: Path) -> None:
     done = run("sql", COUNT, "--lake", read_lake, "-o", tmp_path / "none" / "answer.csv")
     assert done.exit_code == 1
-    assert done.stderr.startswith("error: [Errno 2] No such file or directory")
+    assert re.fullmatch(r"error: /\S+/none/\S+: No such file or directory\n", done.stderr)
 
 
 def test_sql_shows_the_first_rows_of_many(read_lake: Path) -> None:
@@ -242,3 +246,8 @@ def test_schema_documents_every_column() -> None:
             assert column.doc
             assert f"| `{column.name}` | {column.type} |" in markdown
             assert f"| {column.doc} |" in markdown
+
+
+def test_a_misspelt_lake_is_suggested(lake: Path) -> None:
+    done = run("status", "--lake", f"{lake}s")
+    assert (done.exit_code, f"did you mean {lake}? " in done.stderr) == (1, True)
