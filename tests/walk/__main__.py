@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tests.bench.blocks import unpack_demo
 from tests.commands import list_examples, list_lines
 from tests.walk.room import Failed, Room, Server, open_room, run
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
-DEMO_NODE = ROOT / "tests" / "data" / "node-demo" / "demo-node.tar.zst"
 ELSEWHERE = ("make ", "/var/ton-work", "global.config.json", "mainnet.lake")
 """What the commands of a page name that need a checkout, or a node of one's own."""
 
@@ -139,9 +139,9 @@ def upgrade(walk: Walk, older: Path | None) -> None:
         click.echo("          no wheel of an earlier version: its lake is not upgraded")
         return
     shutil.copy(older, walk.room.home)
-    shutil.copy(DEMO_NODE, walk.room.home)
+    node = unpack_demo(walk.room.home).relative_to(walk.room.home)
     walk.type(f"pipx install --quiet --force {older.name}")
-    walk.type(f"tonlake demo --once --archive {DEMO_NODE.name} --lake older.lake")
+    walk.type(f"tonlake ingest --node {node} --lake older.lake")
     before = walk.type("tonlake --version")
     for line in list_steps("docs/install.md", "From a wheel"):
         if line.startswith("pipx install --force"):
@@ -150,7 +150,7 @@ def upgrade(walk: Walk, older: Path | None) -> None:
         raise Failed(f"still {before}")
     walk.type("tonlake upgrade --lake older.lake")
     walk.type("tonlake verify --lake older.lake")
-    asked = "tonlake sql --format csv 'select count(*) from actions' --lake "
+    asked = "tonlake sql --format csv 'select count(*), sum(total_fees) from transactions' --lake"
     walk.expect(f"{asked} older.lake", walk.type(f"{asked} .demo/lake"))
 
 
