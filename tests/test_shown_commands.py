@@ -10,12 +10,17 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 
-from tests.commands import list_commands, list_lines
+from tests.commands import list_commands, list_examples, list_lines
+from tests.patience import LIMITS
 from tonlake.lake.command.argument import FolderOrURL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -100,3 +105,57 @@ def test_commands_on_the_demo_run_as_they_are_typed(line: str, folder: Path) -> 
         check=False,
     )
     assert (done.returncode, bool(done.stdout)) == (0, True), done.stderr
+
+
+REQUESTS = sorted(
+    {
+        line
+        for page in PAGES
+        for block in list_examples(page.read_text(encoding="utf-8"), "sh")
+        for line in list_lines(f"```sh\n{block}```")
+        if line.startswith("curl ") and "://127.0.0.1:8080/" in line
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[str]:
+    """The address of a service over the demo lake, with SQL."""
+    command = [BIN / "tonlake", "serve", "--lake", folder / ".demo" / "lake", "--port", "0"]
+    patience = {f"TONLAKE_HTTP_{name.upper()}": str(ms) for name, ms in LIMITS["http"].items()}
+    environment = os.environ | patience | {"TONLAKE_SQL_ENABLED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as service:
+        assert service.stdout is not None
+        try:
+            yield service.stdout.readline().split("/")[2]
+        finally:
+            service.terminate()
+
+
+@pytest.mark.usefixtures("tvm")
+@pytest.mark.parametrize("line", REQUESTS, ids=lambda each: each[:90])
+def test_requests_are_answered_as_they_are_typed(line: str, served: str, tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    (tmp_path / ".curlrc").write_text("fail-with-body\nsilent\n")
+    done = subprocess.run(
+        ["bash", "-euc", line.replace("127.0.0.1:8080", served)],
+        cwd=tmp_path,
+        env=os.environ | {"CURL_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ended = {0, 28} if "--max-time" in line else {0}  # 28: a stream that was still open
+    assert done.returncode in ended, done.stdout
+    assert done.stdout or ("--output" in line and (tmp_path / "page.zst").stat().st_size)
+
+
+def test_each_group_of_routes_has_an_example() -> None:
+    for group in (
+        *("masterchainInfo", "transactions", "messages", "accountStates", "traces", "actions"),
+        *("jetton/masters", "nft/items", "dns/records", "multisig/orders", "vesting"),
+        *("runGetMethod", "pendingTransactions", "decode"),
+    ):
+        assert f"/api/v3/{group}" in " ".join(REQUESTS), group
+    assert "/api/streaming/v2/sse" in " ".join(REQUESTS)

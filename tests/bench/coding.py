@@ -51,7 +51,10 @@ def measure_codings(lake_dir: Path) -> dict[str, dict[str, float]]:
             for coding in PREFERRED:
                 times = [_time_ms(coding, answer.content) for _ in range(SAMPLES)]
                 size = len(pack(coding, answer.content).seal(b""))
-                found[name] |= {f"bytes {coding}": size, f"CPU ms {coding}": round(median(times), 2)}
+                found[name] |= {
+                    f"bytes {coding}": size,
+                    f"CPU ms {coding}": round(median(times), 2),
+                }
     return found
 
 

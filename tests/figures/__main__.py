@@ -42,7 +42,7 @@ the runs prove. A run's wall times depend on what else the machine did: see its 
 """
 
 
-def read_printed(text: str) -> Any:  # noqa: ANN401 - what a run prints: one JSON value, or lines
+def read_printed(text: str) -> Any:
     """Return the figures in what a run printed: JSON, JSON lines, or its last line as it is."""
     try:
         return json.loads(text)
@@ -54,7 +54,7 @@ def read_printed(text: str) -> Any:  # noqa: ANN401 - what a run prints: one JSO
         return {"printed": lines[-1]}
 
 
-def flatten(value: Any, name: str = "") -> list[tuple[str, str]]:  # noqa: ANN401 - as above
+def flatten(value: Any, name: str = "") -> list[tuple[str, str]]:
     """Return every figure with its path, such as ``growing.wrong``."""
     pairs = value.items() if isinstance(value, dict) else None
     if isinstance(value, list) and value and isinstance(value[0], dict):
