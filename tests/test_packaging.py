@@ -42,6 +42,9 @@ ELECTOR = "-1:" + "3" * 64
 READ = {".sql", ".txt", ".tlb", ".html", ".css", ".js", ".svg", ".zst"}
 FOREIGN = ("api", "lake", "ingest", "queries")
 NOT_BUILT = (*(".*", "build", "dist", "tests", "notebooks", "*.egg-info", "*.so", "__pycache__"),)
+ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
+"""The low byte of an ELF file's e_machine (byte 18), by the name in a wheel's tag."""
+
 INSTRUCTIONS = {
     *("FROM", "RUN", "COPY", "USER", "VOLUME", "EXPOSE"),
     *("HEALTHCHECK", "ENTRYPOINT", "CMD", "WORKDIR", "ENV"),
@@ -207,6 +210,9 @@ def test_wheels_to_publish_run_on_other_distributions() -> None:
         assert oldest <= 28
         names = _list_modules(path)
         compiled = {name for name in names if name.endswith(".so")}
+        with zipfile.ZipFile(path) as archive:
+            machines = {archive.read(name)[18] for name in compiled}
+        assert machines == {number for name, number in ELF_MACHINES.items() if name in path.stem}
         wanted = re.findall(r'"tonlake\.([\w.]+\._\w+)":', (ROOT / "setup.py").read_text())
         assert {name.partition(".")[0] for name in compiled} == {
             f"tonlake/{name.replace('.', '/')}" for name in wanted
