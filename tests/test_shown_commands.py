@@ -121,7 +121,8 @@ REQUESTS = sorted(
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[str]:
     """The address of a service over the demo lake, with SQL."""
-    command = [BIN / "tonlake", "serve", "--lake", folder / ".demo" / "lake", "--port", "0"]
+    lake = folder / ".demo" / "lake"
+    command = [str(BIN / "tonlake"), "serve", "--lake", str(lake), "--port", "0"]
     patience = {f"TONLAKE_HTTP_{name.upper()}": str(ms) for name, ms in LIMITS["http"].items()}
     environment = os.environ | patience | {"TONLAKE_SQL_ENABLED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as service:

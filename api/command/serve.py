@@ -172,8 +172,8 @@ def _check_lake(lake: Path, *, wait: bool) -> None:
     if wait:
         click.echo(f"waiting for the first commit of {lake}: 503 until then", err=True)
         return
-    error = f"{refuse_folder(lake)}, --wait serves it from its first commit on"
-    click.echo(f"error: {error}", err=True)
+    refusal = f"{refuse_folder(lake)}, --wait serves it from its first commit on"
+    click.echo(f"error: {refusal}", err=True)
     sys.exit(EXIT_DATA)
 
 

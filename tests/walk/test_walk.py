@@ -61,8 +61,8 @@ def test_pages_have_commands_for_one_who_has_the_wheel_alone() -> None:
 def test_a_stranger_gets_from_install_to_uninstall(older: Path, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
-    walk = [sys.executable, "-m", "tests.walk", _find_wheel(), "--older", older]
-    walk += ["--folder", tmp_path / "walk"]
+    walk = [sys.executable, "-m", "tests.walk", str(_find_wheel()), "--older", str(older)]
+    walk += ["--folder", str(tmp_path / "walk")]
     done = subprocess.run(walk, cwd=ROOT, capture_output=True, text=True, check=False)
     sys.stdout.write(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
