@@ -27,7 +27,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
 from tonlake.lake.command.argument import make_lake_option
-from tonlake.lake.command.cli import read_settings
+from tonlake.lake.command.cli import describe_error, read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
@@ -149,7 +149,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     except BrokenPipeError:
         raise  # the reader of our output has enough, which is no fault
     except (IngestError, LakeError, OSError) as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)

@@ -69,11 +69,15 @@ def failing_cleanly() -> Iterator[None]:
     except BrokenPipeError:
         raise  # the reader of our output has enough, which is no fault
     except (LakeError, OSError) as error:
-        text = str(error)
-        if isinstance(error, OSError) and error.filename and error.strerror:
-            text = f"{error.filename}: {error.strerror}"
-        click.echo(f"error: {text}", err=True)
+        click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)
+
+
+def describe_error(error: Exception) -> str:
+    """Return the text of an error; one of the system names its file first, and has no number."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 @click.command("status", epilog="Example: tonlake status --lake mainnet.lake")

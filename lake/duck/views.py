@@ -7,6 +7,7 @@ has moved since they were written: ``set variable lake = '/elsewhere/my.lake'``.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -32,7 +33,7 @@ from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from tonlake.lake.log.snapshot import Snapshot
@@ -55,6 +56,7 @@ def write_views(
     Raises:
         LakeError: there is no lake, a file of it is damaged, or DuckDB cannot take its path.
         LabelsInvalid: the labels that the settings name cannot be read.
+        OSError: the folder cannot be written, or is full.
     """
     here = name_root(lake_dir)
     check_root(str(lake_dir.resolve()))  # where DuckDB writes
@@ -65,6 +67,7 @@ def write_views(
     text = render_script(snapshot, root, settings)
     views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
     with (
+        _failing_as_system(catalog),
         unfinished(catalog.absolute()) as path,  # DuckDB takes "~" and "s3:" for other places
         duckdb.connect(
             str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
@@ -78,6 +81,15 @@ def write_views(
     with unfinished(views) as path:
         path.write_bytes(seal_script(text, catalog))
     return [views, catalog]
+
+
+@contextmanager
+def _failing_as_system(file: Path) -> Iterator[None]:
+    """Raise DuckDB's errors of writing a file as those of the system."""
+    try:
+        yield
+    except duckdb.IOException as error:
+        raise OSError(f"{file} cannot be written: {error}") from error
 
 
 def render_script(snapshot: Snapshot, root: str, settings: LakeSettings = DEFAULTS) -> str:

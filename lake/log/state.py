@@ -242,8 +242,8 @@ def _read_numbers(names: Iterable[str]) -> list[int]:
 
 def refuse_folder(lake_dir: Path) -> LakeNotFound:
     """Return the error of a folder without a lake; it names a lake beside it of a similar name."""
-    lakes = [log.parent.name for log in lake_dir.absolute().parent.glob(f"*/{LOG_FOLDER}")]
-    near = difflib.get_close_matches(lake_dir.name, lakes, n=1)
+    lakes = {log.parent.name for log in lake_dir.absolute().parent.glob(f"*/{LOG_FOLDER}")}
+    near = difflib.get_close_matches(lake_dir.name, lakes - {lake_dir.name}, n=1)
     advice = f"did you mean {lake_dir.parent / near[0]}? " if near else ""
     return LakeNotFound(
         f"{lake_dir} holds no lake: no commit in {LOG_FOLDER}/; {advice}tonlake ingest makes one"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import click
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -227,6 +228,14 @@ def test_sql_reads_only(read_lake: Path) -> None:
     assert file_bytes(read_lake) == before
 
 
+def test_views_of_a_folder_that_cannot_be_written(lake: Path) -> None:
+    with mock.patch.object(duckdb, "connect", side_effect=duckdb.IOException("no room")):
+        done = run("views", "--lake", lake)
+    assert done.exit_code == 1
+    assert done.stderr == f"error: {lake / 'catalog.duckdb'} cannot be written: no room\n"
+    assert not list(lake.glob(".tmp-*"))
+
+
 def test_views(lake: Path) -> None:
     done = run("views", "--lake", lake)
     assert done.output.split() == [str(lake / "views.sql"), str(lake / "catalog.duckdb")]
@@ -251,3 +260,6 @@ def test_schema_documents_every_column() -> None:
 def test_a_misspelt_lake_is_suggested(lake: Path) -> None:
     done = run("status", "--lake", f"{lake}s")
     assert (done.exit_code, f"did you mean {lake}? " in done.stderr) == (1, True)
+    begun = lake.with_name("another")
+    (begun / "_log").mkdir(parents=True)
+    assert "did you mean" not in run("status", "--lake", begun).stderr
