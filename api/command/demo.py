@@ -65,7 +65,7 @@ class DemoFailed(click.ClickException):
 )
 @click.option("--once", is_flag=True, help="Stop after the self-check instead of serving.")
 def demo_command(*, archive: Path | None, lake: Path, host: str, port: int, once: bool) -> None:
-    """Ingest a small genuine node database, check the answers, and serve them."""
+    """Ingest a small real node, check the answers, and serve them."""
     settings = read_settings(Settings)
     if not once:
         listen(host, port).close()  # a port in use is known before the work, not after

@@ -90,7 +90,7 @@ def _read_settings() -> Settings:
 @click.group(cls=LazyGroup, context_settings={"obj": _read_settings})
 @click.version_option(version("tonlake"), prog_name="tonlake")
 def main() -> None:
-    """A TON node's storage as a lake of Parquet files, asked with SQL and served over HTTP."""
+    """Turn a TON node's storage into a lake of Parquet files, for SQL and the HTTP API."""
     # The command is loaded: from here on Ctrl-C is for it to handle.
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)

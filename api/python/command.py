@@ -83,7 +83,7 @@ def sql_command(
     output: Path | None,
     snapshot: int | None,
 ) -> None:
-    """Ask the lake in SQL (DuckDB); the lake is only read."""
+    """Run one SQL statement (DuckDB); the lake is only read."""
     output = choose_output(output, output_format)
     try:
         tables = read_tables(map(read_signature, signatures))

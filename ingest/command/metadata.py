@@ -43,7 +43,7 @@ def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
 )
 @json_option
 def fetch_metadata_command(*, lake_dir: Path, most: int | None, again: bool, as_json: bool) -> None:
-    """Fetch token content that the chain only names, and keep it in a table of its own."""
+    """Fetch off-chain token metadata into a table of its own."""
     # Not above: every command would wait for what only this one needs.
     from tonlake.ingest.metadata.fetching import describe_report, fetch_metadata  # noqa: PLC0415
 

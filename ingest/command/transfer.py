@@ -82,7 +82,7 @@ class _DaysType(click.ParamType[Days]):
 )
 @json_option
 def export_command(*, lake_dir: Path, place: Path | str, days: Days, as_json: bool) -> None:
-    """Copy days of a lake into a folder, or object storage, that can be imported elsewhere."""
+    """Copy days of a lake into a folder or object storage, for tonlake import."""
     with failing_cleanly(), show_progress("files") as show:
         report = export_lake(lake_dir, place, days, show)
     if as_json:
@@ -104,7 +104,7 @@ def export_command(*, lake_dir: Path, place: Path | str, days: Days, as_json: bo
 @lake_option
 @json_option
 def import_command(*, place: Path | str, lake_dir: Path, as_json: bool) -> None:
-    """Add an export, a folder or in object storage, to a lake, which is made if not there."""
+    """Add an export to a lake; the lake is created if it does not exist."""
     with failing_cleanly():
         settings = read_settings(IngestSections)
         with show_progress("files") as show:

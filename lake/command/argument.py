@@ -96,13 +96,15 @@ format_option = click.option(
     type=click.Choice(["table", "csv", "json", "parquet"]),
     default="table",
     show_default=True,
-    help="Form of the answer; table shows the first rows only.",
+    help="Format of the output; table shows the first rows only.",
 )
 output_option = click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File, not stdout."
 )
 snapshot_option = click.option(
-    "--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask."
+    "--snapshot",
+    type=click.IntRange(min=1),
+    help="Number of the commit to read; default: the newest.",
 )
 
 
