@@ -124,8 +124,9 @@ def test_old_names_lead_to_names_of_today() -> None:
 
 
 def test_settings_stay_few() -> None:
-    """Seventy, and eleven: trusted proxies, SQL's hosts, a body's time, the recheck, two for copies.
+    """Seventy, and eleven.
 
+    Six are trusted proxies, SQL's hosts, a body's time, the recheck, and two for copies.
     These are the key of who pulls a lake, and the switch of who publishes one. The last five are
     the days that are kept, the file of labels, the stablecoins, the accounts that are kept, and the
     number of scans.

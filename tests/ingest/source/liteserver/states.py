@@ -12,6 +12,7 @@ from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.dictionary import load_label
 from tonlake.ingest.decode.cell.exotic import PRUNED
+from tonlake.ingest.decode.cell.packed import HASH_BYTES, split_packed
 from tonlake.ingest.decode.cell.record import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
@@ -84,11 +85,12 @@ class ProvenStates:
         """Return a whole state."""
         if root_hash not in self._trees:
             cells: dict[bytes, tuple[bytes, list[bytes]]] = {}
-            keys = {root_hash}
+            keys = [root_hash]
             while keys:
-                level = self._celldb.fetch(keys)
-                cells |= level
-                keys = {child for _, below in level.values() for child in below} - cells.keys()
+                packed = self._celldb.fetch(keys)
+                level = [split_packed(cell, HASH_BYTES) for cell in packed]
+                cells |= dict(zip(keys, level, strict=True))
+                keys = list({child for _, below in level for child in below} - cells.keys())
             tree = CellTree()
             tree.roots = [append_packed(tree, root_hash, cells, {})]
             self._trees[root_hash] = tree
