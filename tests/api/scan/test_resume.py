@@ -100,11 +100,11 @@ def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path) -> None:
     readers = [Reader(lake_dir, table, chance) for table in TABLES]
     last = 0
     with closing(open_node(demo_node)) as source:
-        for step in range(8):
+        for step in range(9):  # the last one undoes blocks
             last += chance.choice((10, 20))
             first = read_state(lake_dir).ranges[-1][1] + 1 if step else 1
             ingest(source, lake_dir, Span(first, last), SETTINGS)
-            chosen = chance.sample(readers, 3) if step < 7 else readers
+            chosen = chance.sample(readers, 3) if step < 8 else readers
             for reader in chosen:
                 reader.read(last)
             if step % 3 == 1:
