@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -99,26 +98,24 @@ def create_app(
 ) -> Service:
     """Return the service over the lake in ``lake_dir``, which may still be empty.
 
-    ``clock`` gives the seconds that limits of rates are counted by. ``servers`` are asked for
-    accounts that the lake does not know, and closed with the service.
+    ``servers`` are asked for accounts that it lacks, and closed; ``clock`` is that of rate limits.
     """
+    http = settings.http
     fetcher = None if servers is None else AccountFetcher(lake_dir, servers, settings)
     spans = open_spans(settings.metrics.otel_endpoint)
     meter = Meter(log_requests=settings.log.requests, spans=spans)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
     tvm = TvmPool(settings.tvm)
-    sql = SqlPool(settings.sql, settings.lake, most_bytes=settings.http.response_bytes)
+    sql = SqlPool(settings.sql, settings.lake, most_bytes=http.response_bytes)
     scans = ScanLane(settings.scan)
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)
     hub.watch(pending.settle)
-    cache = ResponseCache(settings.http.cache_mib << 20)
-    lanes = Lanes(
-        threads=settings.http.request_threads, wait_s=settings.http.request_wait_ms / 1000
-    )
+    cache = ResponseCache(http.cache_mib << 20)
+    lanes = Lanes(threads=http.request_threads, wait_s=http.request_wait_ms / 1000)
     pulse = Pulse()
     recheck = Recheck(holder.latest, settings.lake.recheck_s)
-    connections = make_connections(settings.http)
+    connections = make_connections(http)
     meter.registry.register(ServiceCollector(holder, cache, tvm, recheck, hub.count_clients))
 
     async def start_timers() -> None:
@@ -133,7 +130,7 @@ def create_app(
         "tvm": tvm,
         "sql": sql,
         "scans": scans,
-        "end_streams": partial(_end_all, hub.end_clients, scans.end_scans),
+        "end_streams": (hub.end_clients, scans.end_scans),
         "hub": hub,
         "pending": pending,
         "fetcher": fetcher,
@@ -141,8 +138,7 @@ def create_app(
         "connections": connections,
     }
     closing = [recheck.stop, hub.close, pulse.stop, connections.stop, lanes.close, holder.close]
-    closing += [tvm.close, sql.close, scans.close]
-    closing += [part.close for part in (fetcher, spans) if part is not None]
+    closing += [part.close for part in (tvm, sql, scans, fetcher, spans) if part is not None]
     application = create_application(settings, parts, [start_timers, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
     rules = make_rules(settings, clock)
@@ -154,11 +150,6 @@ def create_app(
         streams=(tonlake.api.stream.routes.PREFIX, tonlake.api.scan.routes.PATH),
     )
     return Service(app, application.state)
-
-
-def _end_all(*ends: Callable[[], None]) -> None:
-    for end in ends:
-        end()
 
 
 def make_rules(settings: Settings, clock: Callable[[], float]) -> AccessRules:

@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is named; a name that is nearly one is refused with it."""
         near = difflib.get_close_matches(args[0], MODULES, n=1)
-        if near and args[0] not in MODULES and not ctx.resilient_parsing:
+        if near and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 

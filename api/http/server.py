@@ -12,7 +12,7 @@ from tonlake.api.http.head import BODY_S, BoundedHead, LongQueries
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from litestar.types import ASGIApp
 
@@ -69,7 +69,7 @@ class StreamingServer(uvicorn.Server):
     def __init__(
         self,
         app: ASGIApp,
-        end_streams: Callable[[], None],
+        end_streams: Sequence[Callable[[], None]],
         connections: Connections,
         *,
         body_s: float,
@@ -87,5 +87,6 @@ class StreamingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close what listens and all connections, and end the application."""
-        self._end_streams()
+        for end in self._end_streams:
+            end()
         await super().shutdown(sockets)

@@ -77,9 +77,14 @@ def _sample(kind: str, text: str) -> object:
     ids=lambda query: query.name,
 )
 def test_no_text_is_taken_for_sql(reader: Reader, query: Query) -> None:
-    for text in INJECTIONS:
-        given = {name: _sample(item.type, text) for name, item in query.parameters.items()}
-        assert reader.rows(query.name, **given) == []
+    harmless, *found = (
+        reader.rows(
+            query.name,
+            **{name: _sample(item.type, text) for name, item in query.parameters.items()},
+        )
+        for text in ("nothing", *INJECTIONS)
+    )
+    assert all(rows == harmless for rows in found)
     assert reader.one("v3/blocks", limit=1) is not None
 
 

@@ -153,7 +153,7 @@ class _TableWriter:
                 rows.append(number)
         self._order.append(values[names.index(self._table.order)])
         for at, moments in self._moments.items():
-            moments.append(values[at])
+            moments.append(max(0, values[at]))  # no block is from before 1970
         for at in self._pooled:
             if values[at] is not None:
                 values[at] = self._pool.number_of(values[at])

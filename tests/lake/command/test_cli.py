@@ -53,12 +53,13 @@ def test_help_has_an_example(command: click.Command) -> None:
 
 @pytest.mark.parametrize("command", ["status", "verify", "views", "sql"])
 def test_no_lake(tmp_path: Path, command: str) -> None:
-    query = ["select 1"] if command == "sql" else []
-    done = run(command, *query, "--lake", tmp_path)
+    query, lake_dir = ["select 1"] if command == "sql" else [], tmp_path / "lake"
+    lake_dir.mkdir()
+    done = run(command, *query, "--lake", lake_dir)
     assert done.exit_code == 1
     assert (
         done.stderr
-        == f"error: {tmp_path} holds no lake: no commit in _log/; tonlake ingest makes one\n"
+        == f"error: {lake_dir} holds no lake: no commit in _log/; tonlake ingest makes one\n"
     )
     assert run(command, *query).exit_code == 2
 

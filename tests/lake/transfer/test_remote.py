@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from tests.lake.rows import commit_rows, file_bytes, flip_value
 from tonlake.api.command.loading import compose_settings
-from tonlake.lake.command.cli import commands
+from tonlake.api.python.command import commands
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import (
     LakeCorrupt,
