@@ -22,7 +22,7 @@ from tonlake.queries.reader import Reader
 if TYPE_CHECKING:
     from pathlib import Path
 
-DRAWS = 400
+DRAWS = 200
 COLUMNS = ("msg_hash", "in_tx_hash", "out_tx_hash", "tx_hash", "tx_lt", "created_lt", "opcode")
 
 Message = tuple[Any, ...]

@@ -63,7 +63,7 @@ LAST = 238
 EMPTY = ACCOUNT_STATES.empty
 CONTRACTS = (WALLETS, JETTON_MASTERS, JETTON_WALLETS, NFT_COLLECTIONS, NFT_ITEMS, DNS_RECORDS)
 FLIPS = [30, pytest.param(200, marks=pytest.mark.long)]
-KILLS = [5, pytest.param(100, marks=pytest.mark.long)]
+KILLS = [3, pytest.param(100, marks=pytest.mark.long)]
 SEED = 20261123
 SPLITS = (
     Split(bits=1, proof=True, relabelled=True),
