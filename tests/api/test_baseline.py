@@ -38,7 +38,14 @@ FIRST, BORDER, MIDDLE, LAST = 100, 140, 180, 238
 NEVER_SEEN = "0:" + "5e" * 32
 
 
-@pytest.fixture(scope="module", params=["by-sql", "by-index", "pruned", "imported"])
+WAYS = [
+    "by-index",
+    "pruned",
+    *(pytest.param(way, marks=pytest.mark.long) for way in ("by-sql", "imported")),
+]
+
+
+@pytest.fixture(scope="module", params=WAYS)
 def late_lake(
     request: pytest.FixtureRequest, demo_node: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:

@@ -112,7 +112,8 @@ def localnet(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(
     scope="module",
     params=[
-        *(("indexed", border) for border in BORDERS),
+        ("indexed", BORDERS[-1]),
+        *(pytest.param(("indexed", at), marks=pytest.mark.long) for at in BORDERS[:-1]),
         *(pytest.param(("localnet", at), marks=pytest.mark.long) for at in LARGER_BORDERS),
     ],
     ids=lambda param: f"{param[0]}-{param[1]}",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.long
 def test_costs_of_a_chain(tmp_path: Path) -> None:
     plan = Plan(size=3_000, counts=(1, 2), peer=False)
     figures = {one.name: one for one in measure_chain(tmp_path, "network", plan)}
