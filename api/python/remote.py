@@ -200,7 +200,7 @@ class _Incoming:
         self._pieces, self._left = pieces, b""
 
     def read(self, size: int = -1) -> bytes:
-        """Return so many bytes, fewer only at the end."""
+        """Return as many bytes as are asked for, fewer only at the end."""
         parts, have = [self._left], len(self._left)
         while have < size:
             piece = next(self._pieces, None)

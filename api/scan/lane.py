@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 THREADS = 2
 SHARE = 4
-"""One key or address may have one part of so many of all scans."""
+"""One key or address may have a quarter of all scans."""
 
 NICENESS = 10
 """Other threads of the process come first where there are not enough cores."""

@@ -117,7 +117,7 @@ def show_result(
 
 
 def _draw(result: Result, choice: Choice) -> tuple[Chart | None, str]:
-    """Return the chart, or why there is none; a chart that nobody asked for needs no reason."""
+    """Return the chart, or why there is none; one that was not chosen needs no reason."""
     if choice.kind == "none":
         return None, ""
     columns = [(each.name, each.type) for each in result.columns]

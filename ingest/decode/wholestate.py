@@ -47,7 +47,7 @@ MOST_CELLS = 600_000
 """Cells that are in memory together: a branch with more is read in parts."""
 
 _SAMPLED = 64
-"""Nodes below which the number of accounts is estimated, on at least so many branches."""
+"""Nodes below which the number of accounts is estimated, on at least as many branches."""
 
 _SHALLOWER = 1 / 3
 """The first leaf of n random keys lies log2(n) forks deep on average, less this."""

@@ -117,7 +117,7 @@ def ask_table(
     order: Iterable[tuple[str, bool]],
     page: tuple[int, int],
 ) -> pa.Table:
-    """Return rows of an own table: at most so many, after so many.
+    """Return a page of rows of an own table: how many at most, and how many before it.
 
     Filters and ``order``, columns and whether they descend, name columns of the table. Rows that
     are equal in these stand in the order of all columns.

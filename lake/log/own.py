@@ -96,7 +96,7 @@ def check_name(name: str, taken: Iterable[str]) -> None:
 
 
 def read_definitions(lake_dir: Path) -> dict[str, OwnTable]:
-    """Return the definitions of a lake by name; none where nobody added one.
+    """Return the definitions of a lake by name; none where none was added.
 
     Raises:
         LakeCorrupt: they are damaged.

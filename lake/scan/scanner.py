@@ -64,7 +64,7 @@ class Scanner:
             last: The last block; None: the scan has no end.
             open_newest: Returns the newest snapshot of the lake, the same one as long as it is.
             open_file: Opens a file by its path in the lake.
-            limit: The scan ends with the block that has so many rows, those before counted.
+            limit: The scan ends with the block in which the count of rows reaches this.
 
         Raises:
             CursorRefused: the cursor is not of this lake.
@@ -183,6 +183,6 @@ def cut_parts(parts: Iterator[Part], height: str) -> Iterator[Part]:
 
 
 def cut_rows(rows: pa.Table, height: str, count: int) -> tuple[pa.Table, int]:
-    """Return so many rows and the others of the last one's masterchain block, and that block."""
+    """Return ``count`` rows and the rest of the last one's masterchain block, and that block."""
     last: int = rows[height][count - 1].as_py()
     return rows.slice(0, pc.sum(pc.less_equal(rows[height], last)).as_py()), last

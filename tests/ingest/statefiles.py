@@ -79,7 +79,7 @@ def _write(cells: Cells, root_hash: bytes) -> bytes:
 
 
 def cut_off(cells: Cells, root: Branch, depth: int) -> dict[str, Branch]:
-    """Return the branches of the accounts with each prefix of so many bits."""
+    """Return the branches of the accounts with each prefix of that length."""
     found = {}
     todo = [root]
     while todo:

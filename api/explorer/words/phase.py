@@ -153,7 +153,7 @@ def split_fees(transaction: Transaction) -> dict[str, int]:
         "Gas": _read(about.compute_ph, "gas_fees"),
         "Actions": _read(about.action, "total_action_fees"),
     }
-    # Nobody but the account pays for a message from outside; no field has that part alone.
+    # The account alone pays for a message from outside; no field has that part alone.
     rest = "Message import" if message is not None and not message.source else "Other"
     return parts | {rest: max(0, total - sum(parts.values()))}
 

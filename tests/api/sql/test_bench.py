@@ -112,7 +112,7 @@ def test_keys_lead_out_of_the_editor(chrome: Chrome) -> None:
     press_key(chrome, "Escape", 27)
     press_key(chrome, "Tab", 9)
     assert not chrome.run(inside)
-    assert chrome.run("document.activeElement.textContent") == "Table of messages by a layout"
+    assert chrome.run("document.activeElement.textContent") == "Run"
 
 
 def test_statements_are_saved_in_the_browser(chrome: Chrome) -> None:

@@ -52,7 +52,7 @@ def test_fees_are_the_total(transactions: list[Transaction]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "facts", "meanings", "told"),
+    ("title", "facts", "meanings", "words"),
     [
         ("Storage", {"storage_fees_collected": "5"}, {}, (PLAIN, "paid", "0.000000005 TON")),
         ("Storage", {"storage_fees_due": "7"}, {}, (BAD, "unpaid", "0.000000007 TON still due")),
@@ -76,8 +76,8 @@ def test_fees_are_the_total(transactions: list[Transaction]) -> None:
     ],
 )
 def test_phases_are_told(
-    title: str, facts: dict[str, Any], meanings: dict[str, str], told: tuple[str, str, str]
+    title: str, facts: dict[str, Any], meanings: dict[str, str], words: tuple[str, str, str]
 ) -> None:
     kind, word, text = _WORDS[title](facts, meanings)
-    assert (kind, word) == told[:2]
-    assert told[2] in text
+    assert (kind, word) == words[:2]
+    assert words[2] in text
