@@ -1,94 +1,36 @@
-"""Asks named queries of one snapshot of a lake, and interrupts those that exceed a time limit."""
+"""Asks named queries of one snapshot of a lake."""
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
-from math import inf
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.connection import choose_views, find_damage_behind
 from tonlake.lake.duck.database import list_tables
+from tonlake.lake.duck.watch import WATCH
 from tonlake.lake.errors import QueryError as QueryRefused
-from tonlake.lake.index.answer import ANSWERS, find_answer
+from tonlake.lake.index.answer import ANSWERS, find_answer, find_selected
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
 from tonlake.queries.loader import REQUIRED, Query, load_queries
 from tonlake.queries.parameter import advise_narrowing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from tonlake.lake.duck.database import Views
     from tonlake.lake.index.index import Index
+    from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
-
-
-AGAIN_S = 0.05
-"""A query past its limit is interrupted so often until it ends: DuckDB forgets an interrupt that
-comes before the query has begun."""
-
-
-class Interruptible(Protocol):
-    """What can be interrupted: a connection to DuckDB."""
-
-    def interrupt(self) -> None:
-        """Make what it is doing fail, if it does anything."""
-
-
-class Watch:
-    """Holds the queries at work, each with the moment at which it is interrupted next."""
-
-    def __init__(self) -> None:
-        """Watch nothing; the thread is started with the first query."""
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._wakes_s = inf
-        self._queries: dict[object, tuple[float, Interruptible]] = {}
-
-    @contextmanager
-    def limit(self, busy: Interruptible, limit_s: float) -> Iterator[None]:
-        """Interrupt ``busy`` once the block has taken ``limit_s``, and again until it has ended."""
-        query, due_s = object(), time.monotonic() + limit_s
-        with self._changed:
-            self._queries[query] = due_s, busy
-            # A fork takes the watch along, but not its thread.
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="query-watch", daemon=True)
-                self._thread.start()
-            elif due_s < self._wakes_s:
-                self._changed.notify()
-        try:
-            yield
-        finally:
-            with self._changed:
-                del self._queries[query]
-
-    def _run(self) -> None:
-        with self._changed:
-            while True:
-                self._wakes_s = self._interrupt_due(time.monotonic())
-                wait_s = self._wakes_s - time.monotonic()
-                self._changed.wait(None if wait_s == inf else max(0.0, wait_s))
-
-    def _interrupt_due(self, now_s: float) -> float:
-        """Interrupt what is past its limit; return when to look again."""
-        for query, (due_s, busy) in self._queries.items():
-            if due_s <= now_s:
-                busy.interrupt()
-                self._queries[query] = now_s + AGAIN_S, busy
-        return min((due_s for due_s, _ in self._queries.values()), default=inf)
-
-
-WATCH = Watch()
-"""The one of this process."""
+    from tonlake.lake.scan.plan import Selections
+    from tonlake.lake.schema import Table
 
 
 INDEX, SQL = "index", "sql"
@@ -191,6 +133,17 @@ class Reader:
             bound,
             lambda: self._connection.sql(query.sql, params=bound or None).to_arrow_table(),
         )
+
+    def select(
+        self, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int
+    ) -> Iterable[tuple[pa.Table, int]] | None:
+        """Return the rows of some blocks that selections choose, and others, as the index has them.
+
+        See ``lake.scan.rows.Select``; None without an index, and where it declines.
+        """
+        if self._index is None:
+            return None
+        return find_selected(self._index, table, columns, chosen, span, most)
 
     def ask(self, statement: str, parameters: Mapping[str, object]) -> pa.Table:
         """Answer a person's read-only statement with values for its ``$name``.

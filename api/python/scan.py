@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.api.python.result import Result
 from tonlake.api.scan.opening import open_scan
-from tonlake.lake.log.reader import LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.python.source import Opened
     from tonlake.api.scan.query import Scan
-    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.queries.reader import Reader
 
 LOOK_S = 0.1
 """How often a scan that follows looks for a new commit."""
@@ -46,7 +45,7 @@ def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
     newest = _Newest(opened)
     test_only = opened.test_only
     with opened.source.naming_faults():
-        scanner = open_scan(scan, opened.call().reader, newest.open, newest.open_file)
+        scanner = open_scan(scan, newest.open(), newest.open, newest.open_file)
         try:
             while not scanner.is_over:
                 batch = scanner.advance()
@@ -64,16 +63,17 @@ class _Newest:
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
-        place = opened.source.place
-        self._log = None if isinstance(place, str) else LogReader(place)
+        self._reader = opened.call().reader
 
-    def open(self) -> Snapshot:
-        """Return the snapshot, the same one as long as the log has no more entries."""
-        if self._log is not None:
-            newest = self._log.read().number
+    def open(self) -> Reader:
+        """Return a reader of the snapshot, the same one as long as the log has no more entries."""
+        log = self._opened.source.log
+        if log is not None:
+            newest = log.read().number
             if newest > self._opened.snapshot.number:
                 self._opened = self._opened.source.open()
-        return self._opened.snapshot
+                self._reader = self._opened.call().reader
+        return self._reader
 
     def open_file(self, path: str) -> AbstractContextManager[Any]:
         """Open a file of the lake for Arrow."""

@@ -16,6 +16,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.database import Database
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.index.index import open_index
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.storage.storage import is_url, open_storage
 from tonlake.lake.transfer.remote import RemoteViews, connect_remote, open_remote
@@ -59,6 +60,11 @@ class Source:
     @cached_property
     def _database(self) -> Database:
         return Database(Path(self.place), self.settings.lake)
+
+    @cached_property
+    def log(self) -> LogReader | None:
+        """The log of a local lake, of which only what is new is read; None in object storage."""
+        return LogReader(self.place) if isinstance(self.place, Path) else None
 
     def open(self, number: int | None = None) -> Opened:
         """Open the lake as of a commit, by default the newest.

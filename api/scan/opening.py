@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonlake.api.scan.query import Position, Scan
-    from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.scan.cursor import Cursor
     from tonlake.lake.scan.file import OpenFile
     from tonlake.queries.reader import Reader
@@ -27,7 +26,7 @@ _SNAPSHOT = "snapshot:"
 
 
 def open_scan(
-    scan: Scan, reader: Reader, open_newest: Callable[[], Snapshot], open_file: OpenFile
+    scan: Scan, reader: Reader, open_newest: Callable[[], Reader], open_file: OpenFile
 ) -> Scanner:
     """Return a scan that is about to begin; ``reader`` finds the blocks of times.
 

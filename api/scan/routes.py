@@ -84,7 +84,7 @@ class _Run:
         self.scanner: Scanner = open_scan(
             scan,
             reader,
-            open_newest=lambda: holder.reader().snapshot,
+            open_newest=holder.reader,
             open_file=lambda path: nullcontext(str(lake_dir / path)),
         )
         self._frames: Frames = make_frames(form, self.scanner.plan.schema)

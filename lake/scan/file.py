@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile
-    from tonlake.lake.scan.plan import Filter
+    from tonlake.lake.scan.plan import Selections
     from tonlake.lake.schema import Table
 
     OpenFile = Callable[[str], AbstractContextManager[Any]]
@@ -82,7 +82,7 @@ class ScannedFile:
         group: Group,
         span: Range,
         columns: Sequence[str],
-        selections: Sequence[Sequence[Filter]],
+        selections: Selections,
     ) -> pa.Table:
         """Return the rows of some blocks for which all filters of a selection hold.
 
@@ -112,7 +112,7 @@ class ScannedFile:
         return rows.select(columns).filter(mask)
 
 
-def mask_selections(rows: pa.Table, selections: Sequence[Sequence[Filter]]) -> pa.ChunkedArray:
+def mask_selections(rows: pa.Table, selections: Selections) -> pa.ChunkedArray:
     """Return for which rows all filters of one of the selections hold."""
     masks = [join_masks([one.mask(rows) for one in filters], every=True) for filters in selections]
     return join_masks(masks, every=False)

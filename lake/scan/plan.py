@@ -5,6 +5,7 @@ A column of a joined row is written with the name of its join: ``transaction.com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,6 +100,8 @@ class AmongAccounts(NamedTuple):
 
 
 Filter = Among | AmongAccounts
+Selections = Sequence[Sequence[Filter]]
+"""A row is chosen if all filters of one selection hold; without selections every row is."""
 
 
 def join_masks(masks: list[pa.ChunkedArray], *, every: bool) -> pa.ChunkedArray:

@@ -16,17 +16,29 @@ from tonlake.lake.scan.join import append_joined
 from tonlake.lake.scan.plan import list_joins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.scan.file import Group, OpenFiles
-    from tonlake.lake.scan.plan import Join, Plan
+    from tonlake.lake.scan.plan import Join, Plan, Selections
     from tonlake.lake.schema import Table
+
+    Select = Callable[
+        [Table, Sequence[str], Selections, Range, int], Iterable[tuple[pa.Table, int]] | None
+    ]
+    """Returns the rows of some blocks that selections choose, and others, in chain order.
+
+    They come with the blocks up to which there are no others. None: all rows are to be read, as
+    more than so many transactions are concerned.
+    """
 
 HELD_ROWS = 262_144
 """Rows, about, that are sorted at a time where a file is not in the order of blocks."""
+
+ROWS_PER_RECORD = 32
+"""Rows that are read of files, about, in the time that one transaction takes out of the index."""
 
 
 class Part(NamedTuple):
@@ -80,9 +92,12 @@ def _read_last(file: DataFile) -> int:
 class RowReader:
     """Reads the chosen rows of one snapshot; for one thread at a time."""
 
-    def __init__(self, source: SnapshotFiles, plan: Plan, files: OpenFiles) -> None:
-        """Take the files of the snapshot, what is chosen, and what keeps files open."""
-        self._source, self._plan, self._files = source, plan, files
+    def __init__(self, source: SnapshotFiles, plan: Plan, files: OpenFiles, select: Select) -> None:
+        """Take the files of the snapshot, what is chosen, what keeps files open, and a short cut.
+
+        ``select`` may know the rows without reading the files.
+        """
+        self._source, self._plan, self._files, self._select = source, plan, files, select
         needed = plan.list_needed()
         self._columns = [name for name in plan.table.names if name in needed]
         self._joined = plan.list_joined()
@@ -103,7 +118,14 @@ class RowReader:
             LakeCorrupt: a file is missing or damaged.
         """
         height = span[0] - 1
-        for file in self._source.list(self._plan.table, span):
+        files = self._source.list(self._plan.table, span)
+        if self._early and not self._joined:
+            most = sum(file.rows for file in files) // ROWS_PER_RECORD
+            found = self._select(self._plan.table, self._columns, self._early, span, most)
+            for rows, height in found or ():
+                yield Part(self._complete(rows.filter(mask_selections(rows, self._early))), height)
+            files = [] if found is not None else files
+        for file in files:
             try:
                 for part in self._read_file(file, span):
                     yield part

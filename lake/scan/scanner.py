@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,12 +14,13 @@ from tonlake.lake.scan.file import OpenFiles
 from tonlake.lake.scan.rows import Part, RowReader, SnapshotFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.scan.file import OpenFile
-    from tonlake.lake.scan.plan import Plan
+    from tonlake.lake.scan.plan import Plan, Selections
+    from tonlake.lake.schema import Table
 
 BATCH_ROWS = 65_536
 """Rows of a batch, about: it ends with a masterchain block."""
@@ -43,6 +44,19 @@ class Batch(NamedTuple):
     undone: Range | None = None
 
 
+class Newest(Protocol):
+    """The newest snapshot of a lake, as its reader has it."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot, the same one as long as it is the newest."""
+
+    def select(
+        self, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int
+    ) -> Iterable[tuple[pa.Table, int]] | None:
+        """Return rows as ``rows.Select`` does."""
+
+
 class Scanner:
     """Reads what a plan chooses; for one thread at a time."""
 
@@ -51,7 +65,7 @@ class Scanner:
         plan: Plan,
         start: Cursor | int,
         last: int | None,
-        open_newest: Callable[[], Snapshot],
+        open_newest: Callable[[], Newest],
         open_file: OpenFile,
         *,
         limit: int | None = None,
@@ -62,7 +76,7 @@ class Scanner:
             plan: What is chosen.
             start: The first block, or a cursor.
             last: The last block; None: the scan has no end.
-            open_newest: Returns the newest snapshot of the lake, the same one as long as it is.
+            open_newest: Returns a reader of the newest snapshot of the lake.
             open_file: Opens a file by its path in the lake.
             limit: The scan ends with the block in which the count of rows reaches this.
 
@@ -71,7 +85,8 @@ class Scanner:
         """
         self.plan, self.last, self._left = plan, last, limit
         self._open_newest, self._files = open_newest, OpenFiles(open_file)
-        self._snapshot = snapshot = open_newest()
+        self._newest = open_newest()
+        self._snapshot = snapshot = self._newest.snapshot
         if isinstance(start, Cursor):
             check_cursor(start, snapshot)
         self.cursor = start if isinstance(start, Cursor) else make_cursor(snapshot, start - 1)
@@ -103,13 +118,14 @@ class Scanner:
             return self._read_batch()
         except LakeCorrupt:
             self._parts = None
-            if self._open_newest() is self._snapshot:
+            if self._open_newest().snapshot is self._snapshot:
                 raise
             return self.advance()  # the file was merged with others, and is gone
 
     def _refresh(self) -> Range | None:
         """Take the newest snapshot, and return the blocks already read that it is without."""
-        newest = self._open_newest()
+        self._newest = self._open_newest()
+        newest = self._newest.snapshot
         if len(newest.undoings) != len(self._snapshot.undoings):
             self._parts = None  # it may be about to read blocks that are gone
         self._snapshot = newest
@@ -149,7 +165,8 @@ class Scanner:
             span = self._find_span()
             if span is None:
                 return iter(())
-            reader = RowReader(SnapshotFiles(self._snapshot), self.plan, self._files)
+            files = SnapshotFiles(self._snapshot)
+            reader = RowReader(files, self.plan, self._files, self._newest.select)
             self._parts = cut_parts(reader.read(span), self.plan.height)
         return self._parts
 

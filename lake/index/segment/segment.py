@@ -163,9 +163,7 @@ class Segment:
 
     def find_other_ends(self, lines: Sequence[Any]) -> list[tuple[int, Any]]:
         """Return the other ends of messages, each with the number of its line."""
-        others = self.message.find_others(
-            self.lt, [line.msg_hash for line in lines], [line.tx_lt for line in lines]
-        )
+        others = self._find_others(lines)
         places = [(row, lines[number].msg_hash) for number, row in others]
         ends = self._source.read_ends(places) if places else []
         return [
@@ -173,6 +171,14 @@ class Segment:
             for (number, _), end in zip(others, ends, strict=True)
             if end is not None  # of another hash that begins alike
         ]
+
+    def find_other_rows(self, lines: Sequence[Any]) -> list[int]:
+        """Return rows with the other ends of messages, and few others whose hash begins alike."""
+        return [row for _, row in self._find_others(lines)]
+
+    def _find_others(self, lines: Sequence[Any]) -> list[tuple[int, int]]:
+        hashes, times = [line.msg_hash for line in lines], [line.tx_lt for line in lines]
+        return self.message.find_others(self.lt, hashes, times)
 
     def moment_of(self, row: int) -> tuple[int, int]:
         """Return the unix seconds and the logical time of a row."""

@@ -9,6 +9,7 @@ from tonlake.lake.scan.plan import SCANNED, list_joins, name_height
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Mapping, Sequence
 
     from tonlake.api.python.lake import Lake
     from tonlake.lake.schema import Table
@@ -42,14 +43,20 @@ class Asked(NamedTuple):
     values: dict[str, Any]
 
 
-def draw(chance: random.Random, lake: Lake) -> Asked:
-    """Return a random scan whose filters have values of the lake, so that they find something."""
-    table = SCANNED[chance.choice(sorted(SCANNED))]
+def draw(
+    chance: random.Random, lake: Lake, only: Mapping[str, Sequence[str]] | None = None
+) -> Asked:
+    """Return a random scan whose filters have values of the lake, so that they find something.
+
+    ``only`` has the tables to choose from, and the columns to filter by.
+    """
+    table = SCANNED[chance.choice(sorted(only or SCANNED))]
     joins = list_joins(table)
-    known = [*table.names] + [
-        f"{each.name}.{name}" for each in joins.values() for name in each.table.names
-    ]
+    known = [*table.names]
+    if only is None:
+        known += [f"{each.name}.{name}" for each in joins.values() for name in each.table.names]
     columns = chance.sample(known, min(len(known), chance.randint(1, 6)))
+    filtered = known if only is None else only[table.name]
     first, last = sorted(chance.choices(range(lake.ranges[0][1] + 1), k=2))
     where: list[dict[str, Any]] = []
     conditions: list[str] = []
@@ -58,7 +65,7 @@ def draw(chance: random.Random, lake: Lake) -> Asked:
         selection: dict[str, list[Any]] = {}
         parts = []
         for _ in range(chance.randint(1, 3)):
-            name = chance.choice(known)
+            name = chance.choice(filtered)
             column = _find(table, name)
             if column.type not in MATCHED or name in selection:
                 continue

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 import tonlake
 from tests.api.scan.selections import draw
+from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from tests.api.scan.selections import Asked
     from tonlake.api.python.lake import Lake
@@ -32,3 +35,27 @@ def test_random_scans_equal_sql(demo_lake: Path) -> None:
     lake, chance = tonlake.open(demo_lake), random.Random(1)  # noqa: S311 - no secret
     found = [compare(lake, draw(chance, lake)) for _ in range(60)]
     assert sum(1 for count in found if count) > 20, "filters leave something to compare"
+
+
+KEYS = {
+    "transactions": ("account", "hash", "aborted"),
+    "messages": (
+        *("tx_account", "tx_hash", "msg_hash", "opcode", "body_hash", "source", "destination"),
+        "direction",
+    ),
+}
+
+
+def test_selective_scans_use_the_index(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, chance = tonlake.open(demo_lake), random.Random(2)  # noqa: S311 - no secret
+    select, answered = Reader.select, []
+
+    def watch(self: Reader, *args: Any) -> Any:
+        found = select(self, *args)
+        answered.append(found is not None)
+        return found
+
+    monkeypatch.setattr(Reader, "select", watch)
+    found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(200)]
+    assert sum(answered) > 60, "few of them are of no more than a 32nd of the rows"
+    assert sum(1 for count in found if count) > 60, "filters leave something to compare"

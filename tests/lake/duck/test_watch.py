@@ -7,7 +7,7 @@ import threading
 import duckdb
 import pytest
 
-from tonlake.queries.reader import Watch
+from tonlake.lake.duck.watch import Watch
 
 ENDLESS = "with recursive t as (select 1 as n union all select n from t) select count(*) from t"
 HANGS_S = 120
