@@ -1,9 +1,9 @@
 """Scans beside PostgreSQL's binary COPY of the same rows, with the service's indexes.
 
-    python -m tests.bench.scan [--transactions N] [--rounds N] [--scratch FOLDER]
+    python -m tests.bench.scan [--lake LAKE | --transactions N] [--rounds N] [--scratch FOLDER]
 
 Times are CPU: of the server's process and the client's on the one side, of the scan and the Arrow
-stream it writes on the other. ``--transactions 3000000`` takes most of an hour.
+stream it writes on the other. A lake with traces can be given; it is only read.
 """
 
 from __future__ import annotations
@@ -84,10 +84,11 @@ def find_rare(lake: Any) -> int:
     return int(found[0][0])
 
 
-def measure(lake_dir: Path, scratch: Path, transactions: int, rounds: int) -> list[Figure]:
+def measure(lake_dir: Path, scratch: Path, rounds: int) -> list[Figure]:
     """Return the figures of both kinds of scans."""
     lake = tonlake.open(lake_dir)
     opcode = find_rare(lake)
+    transactions = lake.sql("select count(*) from transactions").fetchall()[0][0]
     area = f"scan, {transactions:,} transactions"
     with running_server(scratch) as address:
         load_peer(address, lake_dir, scratch)
@@ -137,18 +138,20 @@ def _repeat(rounds: int, work: Callable[[], Took]) -> Took:
 
 
 @click.command()
+@click.option("--lake", "lake_dir", type=click.Path(exists=True, path_type=Path))
 @click.option("--transactions", default=200_000, show_default=True)
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--scratch", type=click.Path(file_okay=False, path_type=Path))
-def main(*, transactions: int, rounds: int, scratch: Path | None) -> None:
+def main(*, lake_dir: Path | None, transactions: int, rounds: int, scratch: Path | None) -> None:
     """Measure scans beside PostgreSQL."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
     folder.chmod(0o711)
     try:
-        lake_dir = folder / "lake"
-        make_lake(lake_dir, transactions=transactions, seed=1, lookups=True)
-        rebuild("traces", lake_dir, Settings())
-        figures = measure(lake_dir, folder, transactions, rounds)
+        if lake_dir is None:
+            lake_dir = folder / "lake"
+            make_lake(lake_dir, transactions=transactions, seed=1, lookups=True)
+            rebuild("traces", lake_dir, Settings())
+        figures = measure(lake_dir, folder, rounds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print_figures(figures, Console(width=170))
