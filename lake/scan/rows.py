@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 HELD_ROWS = 262_144
 """Rows, about, that are sorted at a time where a file is not in the order of blocks."""
 
-ROWS_PER_RECORD = 32
+ROWS_PER_RECORD = 256
 """Rows that are read of files, about, in the time that one transaction takes out of the index."""
 
 
