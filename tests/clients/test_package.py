@@ -36,10 +36,9 @@ for await (const batch of lake.scan({ ...scan, cursor: found.cursor, follow: tru
 }
 const blocks = await lake.api.GET("/api/v3/blocks", { params: { query: { limit: 3 } } });
 found.blocks = blocks.data.blocks.length;
-for (const wrong of [lake.scan({ table: "none" }).next(), lake.sql("select 1")]) {
-  const error = await wrong.catch((error) => error);
-  (found.refused ??= []).push([error instanceof Refusal, error.status]);
-}
+// Settled together: a promise rejected while another is awaited ends Node.js.
+const wrong = await Promise.allSettled([lake.scan({ table: "none" }).next(), lake.sql("select 1")]);
+found.refused = wrong.map(({ reason }) => [reason instanceof Refusal, reason.status]);
 console.log(JSON.stringify(found));
 """
 
