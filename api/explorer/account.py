@@ -55,7 +55,7 @@ def show_account(question: Question) -> Shown:
         "state": states.accounts[0] if states.accounts else None,
         "wallet": _describe_wallet(question, address),
         "domains": ask_or_say(lambda: _list_domains(question, address)),
-        "balances": _draw_balance(question, address),
+        "balances": _draw_balance(question, address) if shown == "history" else None,
         "show": shown,
         "lists": {name: title for name, (title, _) in LISTS.items()},
         "listed": ask_or_say(lambda: LISTS[shown][1](question, address)),

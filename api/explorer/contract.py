@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tonlake.api.chain.arguments import GetMethodParams
-from tonlake.api.chain.get_method import run_get_method
+from tonlake.api.chain.get_method import read_libraries, run_get_method
 from tonlake.api.chain.param import read_params
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.explorer.terms import Fact, list_terms
+from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.request.params import ConversionError, parse_any_address
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.text.stack import encode_v3
@@ -60,9 +62,13 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Contract(msgspec.Struct, frozen=True):
-    """What the contract tab shows; ``rows`` are its terms, by title."""
+    """What the contract tab shows; ``rows`` are its terms, by title.
+
+    ``assembly`` has its code as instructions, one on a line.
+    """
 
     rows: list[tuple[str, list[Fact]]]
+    assembly: str
     code: str
     data: str
     methods: list[str]
@@ -78,14 +84,28 @@ def show_contract(question: Question, address: Address) -> Contract:
     states = get_account_states(question.call, query).accounts
     interfaces = (states[0].interfaces or []) if states else []
     asked = {name: question.argument(name).strip() for name in ("method", "arguments", "block")}
+    methods = list_methods(interfaces)
     return Contract(
         rows=list_terms(question, address, interfaces),
+        assembly=_disassemble(question, states[0].code_boc, methods) if states else "",
         code=_clip(states[0].code_boc) if states else "",
         data=_clip(states[0].data_boc) if states else "",
-        methods=list_methods(interfaces),
+        methods=methods,
         asked=asked,
         result=_run(question, address, asked) if asked["method"] else None,
     )
+
+
+def _disassemble(
+    question: Question, boc: str | msgspec.UnsetType | None, methods: Iterable[str]
+) -> str:
+    """Return code as instructions, with that of the libraries it names where the lake has them."""
+    if not isinstance(boc, str):
+        return ""
+    code = base64.b64decode(boc)
+    newest = question.call.reader.snapshot.ranges[-1][-1]
+    _, libraries = read_libraries(question.call, newest, [code])
+    return disassemble(code, methods, libraries)
 
 
 def _clip(boc: str | msgspec.UnsetType) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tonlake.api.explorer.words.form import clip, name_call, write_brief, write_opcode
+from tonlake.api.explorer.words.form import clip, name_call, write_brief, write_kind, write_opcode
 from tonlake.api.explorer.words.outcome import BAD, Outcome, judge_with
 from tonlake.api.v3.layout.transaction import Transaction
 
@@ -226,7 +226,7 @@ def _draw_box(
 ) -> Box:
     column, row = place
     message = transaction.in_msg
-    call = name_call(transaction.in_msg) or transaction.description.type
+    call = name_call(transaction.in_msg) or write_kind(transaction.description.type)
     return Box(
         x=MARGIN + column * COLUMN,
         y=MARGIN + row * ROW,

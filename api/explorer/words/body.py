@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.explorer.words.form import write_ton
+from tonlake.api.explorer.words.form import write_count, write_duration, write_moment, write_ton
 
 if TYPE_CHECKING:
     from tonlake.api.v3.layout.message import Message
@@ -31,6 +31,19 @@ _DICTIONARIES = frozenset({_ROOT, "hashmap_edge"})
 _LEAF = "hashmap_node_leaf"
 MOST_NUMBER_BITS = 64
 """Longer keys of dictionaries are shown as hex digits."""
+
+_TON = ("ton_amount", "fwd_fee", "ihr_fee")
+"""How names of amounts in nanoton end, where a layout does not say that they are."""
+_TIMES = frozenset(
+    {
+        *("valid_until", "expired_at", "expiration_date", "created_at", "deadline"),
+        *("enabled_since", "utime_since", "utime_until"),
+    }
+)
+_SPANS = ("elected_for", "start_before", "end_before", "held_for", "store_sec", "lifetime")
+"""How names of seconds end, in the configuration."""
+_UNIX_SECONDS = range(10**9, 1 << 32)
+"""Numbers that are shown as times where their name says so; others are no limit, such as 0."""
 
 _ACCOUNT = re.compile(r"-?[0-9]{1,10}:[0-9A-Fa-f]{64}")
 
@@ -76,10 +89,24 @@ def _make_node(name: str, value: Any, left: list[int]) -> Node:  # noqa: ANN401 
         return Node(name, "none")
     if isinstance(value, bool):
         return Node(name, "yes" if value else "no")
-    text = str(value)
+    text = _write_value(name, str(value))
     if len(text) > MOST_CHARACTERS:
         text = f"{text[:MOST_CHARACTERS]}… ({len(text):,} characters in all)"
     return Node(name, text, bool(_ACCOUNT.fullmatch(text)))
+
+
+def _write_value(name: str, text: str) -> str:
+    """Return a value with the unit that its name tells of."""
+    if not (text.isascii() and text.isdecimal()):
+        return text
+    if name.endswith(_TON):
+        return write_ton(text)
+    if name in _TIMES and int(text) in _UNIX_SECONDS:
+        return f"{text} ({write_moment(text)})"
+    if name.endswith(_SPANS):
+        brief = write_duration(int(text))
+        return brief if brief.endswith(" s") else f"{write_count(text)} s ({brief})"
+    return text
 
 
 def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any JSON

@@ -127,6 +127,11 @@ def _name_layout(message: Message) -> str:
     return str(decoded.get(_TYPE, "")) if isinstance(decoded, dict) else ""
 
 
+def write_kind(kind: str) -> str:
+    """Return the kind of a transaction (TL-B ``TransactionDescr``) in a word."""
+    return "ordinary" if kind == "ord" else kind.replace("_", "-")
+
+
 def write_opcode(opcode: str | int | None) -> str:
     """Return an op-code as hex, whatever form the settings give it; "" for none."""
     if opcode is None:
@@ -151,5 +156,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "hex": write_hex,
     "shorten": shorten,
     "called": name_call,
+    "kind": write_kind,
     "sent": sum_values,
 }

@@ -120,3 +120,9 @@ def test_a_schedule_is_dates() -> None:
     assert facts["Unlocks"] == "in 10 equal parts"
     assert facts["Nothing is unlocked before"] == "1970-01-01 00:05:00"
     assert facts["Ends"] == "1970-01-01 00:16:40"
+
+
+def test_code_is_shown_as_instructions(client: TestClient[Any], wallet: dict[str, Any]) -> None:
+    page = show(client, wallet["address"])
+    assert "SETCP 0\nDICTPUSHCONST 19 {\n  recv_internal (0): {\n" in page.words
+    assert "  get_wallet_data (97026): {\n" in page.words

@@ -109,3 +109,12 @@ def test_dictionaries_are_entries(entries: dict[int, int]) -> None:
     root = build_hashmap(builder.tree, pairs, 32, lambda node, value: node.store_uint(value, 8))
     decoded = Hashmap(32, Unsigned(8)).decode(builder.tree.slice(root), Work(builder.tree))
     assert unwrap(decoded) == {str(key): str(value) for key, value in pairs}
+
+
+def test_values_have_the_unit_of_their_name() -> None:
+    body = {"forward_ton_amount": "20000000", "valid_until": "1795235211", "amount": "5"}
+    spans = {"validators_elected_for": 65536, "created_at": "0"}
+    assert [node.text for node in list_values(body | spans)] == [
+        *("0.02 TON", "1795235211 (2026-11-21 04:26:51)", "5"),
+        *("65,536 s (18 h)", "0"),
+    ]

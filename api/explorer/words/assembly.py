@@ -1,0 +1,229 @@
+"""The code of a contract as TVM instructions.
+
+A hostile code is only text that looks odd: what is no instruction is shown as the bits it is, and
+lines and nesting are bounded, since a few cells can stand for endless code.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tonlake.api.explorer.words.instruction import (
+    Code,
+    find_instruction,
+    read_operand,
+    write_bits,
+)
+from tonlake.ingest.decode.cell.boc import ORDINARY, parse_boc
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.exotic import KIND_NAMES
+from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.ingest.errors import BocError, CellUnderflow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
+
+    from tonlake.ingest.decode.cell.tree import CellTree
+
+    Block: TypeAlias = Callable[[int], None]
+    """Writes what stands below an instruction, at a level."""
+
+MOST_CHARACTERS = 300_000
+"""Of one listing; those of the largest contracts in wide use have about 150,000."""
+MOST_LEVELS = 48
+"""How deep code may be nested in code; deeper code is not shown."""
+
+METHOD_BITS = 19
+"""Keys of the map of methods in code that FunC, Tact or Tolk has compiled."""
+
+_ENTRIES = {0: "recv_internal", -1: "recv_external", -2: "run_ticktock", -3: "split_prepare"}
+_INDENT = "  "
+
+
+class Stopped(Exception):
+    """The listing is as long as it may be."""
+
+
+def disassemble(
+    boc: bytes, names: Iterable[str] = (), libraries: Mapping[bytes, bytes] | None = None
+) -> str:
+    """Return the instructions of a bag of cells, one on a line.
+
+    ``names`` are get-methods that it may have, ``libraries`` bags of cells by hash.
+
+    Raises:
+        BocError: the bytes are no bag of cells.
+    """
+    methods = _ENTRIES | {method_id(name): name for name in names}
+    listing = _Listing(parse_boc(boc), methods, libraries or {})
+    try:
+        listing.write_cell(listing.tree.roots[0], 0)
+    except Stopped:
+        listing.lines.append(f"… the listing ends after {MOST_CHARACTERS:,} characters")
+    return "\n".join(listing.lines)
+
+
+class _Listing:
+    """Lines written so far, and what they are written from."""
+
+    def __init__(
+        self, tree: CellTree, methods: Mapping[int, str], libraries: Mapping[bytes, bytes]
+    ) -> None:
+        self.tree = tree
+        self.methods = methods
+        self.libraries = libraries
+        self.lines: list[str] = []
+        self.room = MOST_CHARACTERS
+
+    def write(self, level: int, text: str) -> None:
+        line = _INDENT * level + text
+        self.room -= len(line) + 1
+        if self.room < 0:
+            raise Stopped
+        self.lines.append(line)
+
+    def write_cell(self, cell: int, level: int) -> None:
+        """Write the code of a cell."""
+        if self.tree.kind(cell) == ORDINARY:
+            self.write_code(self.open(cell), level)
+            return
+        self.write(level, self.show_data(cell))
+        boc = self.libraries.get(self.tree.payload(cell)[1:])
+        if boc and level < MOST_LEVELS:
+            outer, self.tree = self.tree, parse_boc(boc)
+            self.write_cell(self.tree.roots[0], level + 1)
+            self.tree = outer
+
+    def open(self, cell: int) -> Code:
+        """Return a reader of an ordinary cell."""
+        return Code(*self.tree.bits(cell), list(self.tree.refs(cell)))
+
+    def write_code(self, code: Code, level: int) -> None:
+        """Write instructions up to the end of the code, or to the first that is unknown."""
+        if level > MOST_LEVELS:
+            self.write(level, "… nested deeper")
+            return
+        while code.left or code.refs:
+            if not code.left:
+                # Where the bits end, the TVM goes on in the first reference.
+                following, *unused = code.refs
+                self.write_data(unused, level)
+                if self.tree.kind(following) != ORDINARY:
+                    self.write_cell(following, level)
+                    return
+                code = self.open(following)
+                continue
+            start = code.left, code.refs
+            try:
+                text, blocks = self._read_instruction(code)
+            except (CellUnderflow, BocError):
+                left, refs = start
+                self.write(level, f"… no instruction: {write_bits(code.value, left)}")
+                self.write_data(refs, level + 1)
+                return
+            self._write_blocks(text, blocks, level)
+
+    def _read_instruction(self, code: Code) -> tuple[str, list[Block]]:
+        """Return an instruction with its operands, and what writes the blocks below it."""
+        found = find_instruction(code.peek())
+        if found is None:
+            raise CellUnderflow("no instruction begins so")
+        code.take(found.opcode_bits)
+        texts, blocks = [found.name], []
+        for form in found.operands:
+            kind, *sizes = form.split(":")
+            if kind in _LONG_FORMS:
+                text, block = _LONG_FORMS[kind](self, code, [int(size) for size in sizes])
+                blocks += [block] if block else []
+            elif kind == "dict":
+                (root,) = code.take_refs(1)
+                text = ""
+                blocks.append(partial(self._write_map, root, int(texts[-1])))
+            else:
+                text = read_operand(form, code)
+            texts += [text] if text else []
+        return " ".join(texts), blocks
+
+    def _write_blocks(self, text: str, blocks: list[Block], level: int) -> None:
+        for block in blocks:
+            self.write(level, f"{text} {{")
+            block(level + 1)
+            text = "}"
+        self.write(level, text)
+
+    def read_code(self, code: Code, sizes: list[int]) -> tuple[str, Block]:
+        """Take code that stands inline."""
+        refs, octets = map(code.take, sizes)
+        bits = 8 * octets
+        return "", partial(self.write_code, Code(code.take(bits), bits, code.take_refs(refs)))
+
+    def read_slice(self, code: Code, sizes: list[int]) -> tuple[str, Block | None]:
+        """Take data that stands inline, without its tag: the last 1, and zeros behind it."""
+        refs_bits, more_refs, size_bits, more_bits = sizes
+        count = code.take(refs_bits) + more_refs
+        bits = 8 * code.take(size_bits) + more_bits
+        value, refs = code.take(bits), code.take_refs(count)
+        tag = (value & -value).bit_length() or bits
+        block = partial(self.write_data, refs) if refs else None
+        return write_bits(value >> tag, bits - tag), block
+
+    def read_ref(self, code: Code, _sizes: list[int]) -> tuple[str, Block]:
+        """Take code in a reference."""
+        return "", partial(self.write_cell, *code.take_refs(1))
+
+    def read_cell(self, code: Code, _sizes: list[int]) -> tuple[str, Block | None]:
+        """Take data in a reference."""
+        (cell,) = code.take_refs(1)
+        refs = self.tree.refs(cell)
+        return self.show_data(cell), partial(self.write_data, refs) if refs else None
+
+    def read_text(self, code: Code, _sizes: list[int]) -> tuple[str, None]:
+        """Take a text for debugging."""
+        size = code.take(4) + 1
+        return ascii(code.take(8 * size).to_bytes(size).decode("latin-1")), None
+
+    def show_data(self, cell: int) -> str:
+        """Return the data of a cell, or what it stands for."""
+        kind = self.tree.kind(cell)
+        if kind == ORDINARY:
+            return write_bits(*self.tree.bits(cell))
+        found = self.tree.payload(cell)[1:].hex()
+        return f"… {KIND_NAMES[kind]} {found}"
+
+    def write_data(self, cells: Iterable[int], level: int) -> None:
+        """Write the data of cells, and of those below them."""
+        for cell in cells:
+            self.write(level, self.show_data(cell))
+            if level < MOST_LEVELS:
+                self.write_data(self.tree.refs(cell), level + 1)
+
+    def _write_map(self, root: int, key_bits: int, level: int) -> None:
+        """Write the entries of a hash map: methods, or data."""
+        try:
+            for key, value in iter_hashmap(self.tree, root, key_bits):
+                entry = Code(*value.bits(), list(self.tree.refs(value.cell)))
+                self._write_entry(key, key_bits, entry, level)
+        except BocError as error:
+            self.write(level, f"… damaged: {error}")
+
+    def _write_entry(self, key: int, key_bits: int, entry: Code, level: int) -> None:
+        if key_bits != METHOD_BITS:
+            data = write_bits(entry.value, entry.left)
+            self.write(level, f"{write_bits(key, key_bits)} => {data}")
+            self.write_data(entry.refs, level + 1)
+            return
+        number = key - (key >> METHOD_BITS - 1 << METHOD_BITS)
+        name = self.methods.get(number, "method")
+        self._write_blocks(f"{name} ({number}):", [partial(self.write_code, entry)], level)
+
+
+_LONG_FORMS = {
+    "code": _Listing.read_code,
+    "slice": _Listing.read_slice,
+    "ref": _Listing.read_ref,
+    "cell": _Listing.read_cell,
+    "text": _Listing.read_text,
+}
+"""Operands behind which bits or references follow, by form."""

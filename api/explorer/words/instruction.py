@@ -1,0 +1,113 @@
+"""Instructions of the TVM from the table ``instructions.txt``, and how their operands are read."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import msgspec
+
+from tonlake.ingest.errors import CellUnderflow
+
+WINDOW_BITS = 24
+"""No opcode is longer; a shorter rest of a cell counts as if zeros followed."""
+_NUMBERS = re.compile(r"[+-]?[0-9]+")
+
+
+class Instruction(NamedTuple):
+    """A line of the table; the forms of operands are explained there."""
+
+    first: int
+    last: int
+    opcode_bits: int
+    name: str
+    operands: tuple[str, ...]
+
+
+class Code(msgspec.Struct):
+    """Bits and references that are still to be read."""
+
+    value: int
+    left: int
+    refs: list[int]
+
+    def take(self, bits: int) -> int:
+        """Read a number; CellUnderflow where there are not so many bits."""
+        if bits > self.left:
+            raise CellUnderflow(f"{bits} bits are needed, {self.left} are left")
+        self.left -= bits
+        return self.value >> self.left & (1 << bits) - 1
+
+    def take_signed(self, bits: int) -> int:
+        """Read a number in two's complement."""
+        value = self.take(bits)
+        return value - (value >> bits - 1 << bits)
+
+    def take_refs(self, count: int) -> list[int]:
+        """Read references; CellUnderflow where there are not so many."""
+        if count > len(self.refs):
+            raise CellUnderflow(f"{count} references are needed, {len(self.refs)} are left")
+        taken, self.refs = self.refs[:count], self.refs[count:]
+        return taken
+
+    def peek(self) -> int:
+        """Return the next bits as wide as opcodes are."""
+        if self.left >= WINDOW_BITS:
+            return self.value >> self.left - WINDOW_BITS & (1 << WINDOW_BITS) - 1
+        return (self.value & (1 << self.left) - 1) << WINDOW_BITS - self.left
+
+
+@cache
+def load_instructions() -> tuple[list[int], list[Instruction]]:
+    """Return the table, and the first opcodes of its lines, which ascend."""
+    text = files("tonlake.api.explorer.words").joinpath("instructions.txt").read_text("utf-8")
+    found = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            first, last, bits, name, *operands = line.split()
+            span = int(first, 16), int(last, 16)
+            found.append(Instruction(*span, int(bits), name, tuple(operands)))
+    return [each.first for each in found], found
+
+
+def find_instruction(window: int) -> Instruction | None:
+    """Return the instruction that begins with these 24 bits, if there is one."""
+    firsts, table = load_instructions()
+    at = bisect_right(firsts, window) - 1
+    return table[at] if at >= 0 and window <= table[at].last else None
+
+
+def write_bits(value: int, bits: int) -> str:
+    """Return bits as Fift does: hex digits, and a tag bit and _ where they fill no last digit."""
+    if not bits:
+        return "x{}"
+    value &= (1 << bits) - 1
+    if rest := bits % 4:
+        value, bits = (value << 1 | 1) << 3 - rest, bits + 4 - rest
+        return f"x{{{value:0{bits // 4}X}_}}"
+    return f"x{{{value:0{bits // 4}X}}}"
+
+
+def read_operand(form: str, code: Code) -> str:
+    """Return an operand that is a number or a register; ``form`` is a word of the table.
+
+    Raises:
+        CellUnderflow: the code ends inside it.
+    """
+    if form.startswith("="):
+        return form[1:]
+    if form == "tiny":
+        return str((code.take(4) + 5) % 16 - 5)
+    if form == "words":
+        return str((code.take(3) + 1) * 32)
+    if form == "long":
+        return str(code.take_signed(8 * code.take(5) + 19))
+    kind = form[0]
+    bits, *more = map(int, _NUMBERS.findall(form))
+    value = (code.take_signed if kind == "i" else code.take)(bits) + sum(more)
+    if kind not in "sc":
+        return str(value)
+    return f"{kind}{value}" if value >= 0 else f"{kind}({value})"
