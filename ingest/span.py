@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tonlake.ingest.errors import IngestError
+from tonlake.ingest.spread import HERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonlake.ingest.blocks import BlockSource
+    from tonlake.ingest.spread import Spread
     from tonlake.lake.log.place import Place
 
 _GRAMMAR = re.compile(r"(?P<first>-?\d+)?(?P<colon>:)?(?P<last>\d+)?")
@@ -122,6 +124,9 @@ class Scope(NamedTuple):
 
     on_range: Callable[[int, int], None] = _show_nothing
     """Called after each range with the number of ranges done and of all."""
+
+    spread: Spread = HERE
+    """What derives the ranges, where these do not depend on each other."""
 
     def covers(self, place: Place) -> bool:
         """Return whether a range begins in the masterchain blocks of ``within``."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.node import NODE_VARIABLE
@@ -150,17 +150,20 @@ def _progress_bar() -> Iterator[Callable[[BaselineProgress], None]]:
     """Show a bar on stderr when that is a terminal; otherwise nothing."""
     console = Console(stderr=True)
     columns = (
-        TextColumn("state"),
+        TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[accounts]:,} accounts"),
         TimeRemainingColumn(),
     )
     with ProgressBar(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("state", total=1.0, accounts=0)
+        tasks: dict[str, TaskID] = {}
 
         def show(progress: BaselineProgress) -> None:
-            bar.update(task, completed=progress.share, accounts=progress.accounts)
+            step = progress.step
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=1.0, accounts=0)
+            bar.update(tasks[step], completed=progress.share, accounts=progress.accounts)
 
         yield show
 

@@ -22,6 +22,7 @@ from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.statepart import StateReader, StateTask, write_elsewhere
 from tonlake.ingest.source.node.shardstate import find_states
 from tonlake.ingest.span import Scope, Span
+from tonlake.ingest.spread import HERE
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.baseline import commit_baseline, open_parts
 from tonlake.lake.duck.connection import connect
@@ -29,7 +30,7 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import list_baseline_files, list_files_between
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import Baseline, read_state
-from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS, LIBRARIES, TABLES
+from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.run.workers import Workers
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.source.node.shardstate import NamedStates, OpenState, StateStore
+    from tonlake.ingest.spread import Spread
     from tonlake.lake.commit.baseline import Part, PartFolder
     from tonlake.lake.log.state import LogState
 
@@ -61,10 +63,14 @@ class BaselineReport(msgspec.Struct, frozen=True):
 
 
 class BaselineProgress(msgspec.Struct, frozen=True):
-    """Accounts read so far, and the share of the whole state that this is."""
+    """Accounts so far, the share of the work that is done, and what this is.
+
+    ``step`` is "state" while accounts are read, then the name of a stage of derivation.
+    """
 
     accounts: int
     share: float
+    step: str = "state"
 
 
 def ingest_state(
@@ -105,7 +111,7 @@ def ingest_state(
             f"{lake_dir}: the lake has a baseline already, out of the state after masterchain block"
             f" {found.state_mc_seqno}: another one needs a lake of its own"
         )
-    _derive(lake_dir, state, found, settings)
+    _derive(lake_dir, state, found, settings, workers or HERE, on_progress)
     return _report(read_state(lake_dir), found, is_new=is_new)
 
 
@@ -251,17 +257,31 @@ class _Reading:
         return found
 
 
-def _derive(lake_dir: Path, state: LogState, baseline: Baseline, settings: IngestSections) -> None:
+def _derive(
+    lake_dir: Path,
+    state: LogState,
+    baseline: Baseline,
+    settings: IngestSections,
+    spread: Spread,
+    on_progress: Callable[[BaselineProgress], None],
+) -> None:
     """Derive what follows from the baseline: contracts of its accounts, and what came after.
 
     A stage that has done so before commits nothing.
     """
+    states = list_baseline_files(state, ACCOUNT_STATES.name)
+    accounts = sum(file.rows for file in states)
     within = [Span(*held) for held in state.known_ranges if held[1] >= baseline.mc_seqno]
     with closing(CellFinder(lake_dir, settings)) as cells:
         complete_states(lake_dir, settings.lake, cells, within)
     for stage in STAGES:
         if stage.follows_earlier and stage.enabled(settings):
-            rebuild(stage.name, lake_dir, settings, Scope(within=within))
+
+            def show(done: int, ranges: int, stage: str = stage.name) -> None:
+                on_progress(BaselineProgress(accounts, done / ranges, stage))
+
+            scope = Scope(within=within, on_range=show, spread=spread)
+            rebuild(stage.name, lake_dir, settings, scope)
 
 
 def _report(state: LogState, baseline: Baseline, *, is_new: bool) -> BaselineReport:

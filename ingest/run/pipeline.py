@@ -31,11 +31,11 @@ from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
 from tonlake.ingest.derive.body.derivation import derive_bodies
 from tonlake.ingest.derive.contract.derivation import ContractFinder
-from tonlake.ingest.derive.spread import HERE
 from tonlake.ingest.derive.stages import STAGES, derive_in_order, rebuild
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.ingest.run.reading import read_pieces
 from tonlake.ingest.span import Scope, Span, list_shared, missing_spans
+from tonlake.ingest.spread import HERE
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.log.place import read_place

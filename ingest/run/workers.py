@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial
@@ -103,8 +104,9 @@ class Workers:
         Raises:
             WorkerLost: a process died.
         """
-        for future in [self._submit(work, item) for item in items]:
-            yield future.result()
+        futures = deque(self._submit(work, item) for item in items)
+        while futures:
+            yield futures.popleft().result()
 
     def _submit(self, work: Callable[..., R], *values: object) -> Future[R]:
         return self._threads.submit(self._run, work, *values)

@@ -37,6 +37,19 @@ _DESCRIPTORS = [bytes((d1,)) for d1 in range(_MAX_PLAIN_D1 + 1)]
 _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
+def hash_plain(head: bytes, *below: tuple[bytes, int]) -> tuple[bytes, int]:
+    """Return hash and depth of an ordinary cell of level 0 over cells with some of both.
+
+    Raises:
+        BocError: it is deeper than the node accepts.
+    """
+    depth = 1 + max((depth for _, depth in below), default=-1)
+    if depth > MAX_DEPTH:
+        raise BocError(f"a cell over a tree of depth {depth - 1}")
+    parts = [_DEPTHS[depth] for _, depth in below] + [digest for digest, _ in below]
+    return sha256(b"".join([head, *parts])).digest(), depth
+
+
 class Digests:
     """Hashes and depths of the cells of one tree, kept beside its arrays.
 

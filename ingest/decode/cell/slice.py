@@ -103,6 +103,12 @@ class CellSlice:
         self.bits_left = left
         return self._value >> left & ((1 << bits) - 1)
 
+    def load_slice(self, bits: int) -> CellSlice:
+        """Read bits as a cursor over these alone, without references."""
+        part = CellSlice.at(self.tree, self.cell, self.load_uint(bits), bits)
+        part.ref = len(self.tree.links[self.cell])
+        return part
+
     def load_ref(self) -> int:
         """Read a reference: the index of the child cell."""
         links = self.tree.links[self.cell]

@@ -16,7 +16,7 @@ from tonlake.ingest.derive.action.account.known import KnownContracts
 from tonlake.ingest.derive.action.gathering import gather_sources
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
 from tonlake.ingest.derive.action.slicing import classify_traces
-from tonlake.ingest.derive.spread import HERE
+from tonlake.ingest.spread import HERE
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import (
     Derivation,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.ingest.derive.action.slicing import Classification
-    from tonlake.ingest.derive.spread import Spread
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
+    from tonlake.ingest.spread import Spread
     from tonlake.lake.log.state import DataFile, LogState
     from tonlake.lake.settings import LakeSettings
 

@@ -17,7 +17,7 @@ from tonlake.ingest.derive.action.account.known import find_nothing
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.stored import Rows, read_stored
 from tonlake.ingest.derive.action.table import ActionRows
-from tonlake.ingest.derive.spread import HERE
+from tonlake.ingest.spread import HERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.classifier import Classified
     from tonlake.ingest.derive.action.interface import Facts, Interfaces
     from tonlake.ingest.derive.action.model import Trace
-    from tonlake.ingest.derive.spread import Spread
+    from tonlake.ingest.spread import Spread
 
     FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
 

@@ -7,7 +7,6 @@ end; after one that was killed ``tonlake rebuild contracts`` does.
 
 from __future__ import annotations
 
-from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,37 +22,30 @@ from tonlake.ingest.derive.contract.record import make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves
 from tonlake.ingest.derive.contract.world import CellCache, Network, World
-from tonlake.ingest.derive.spread import HERE
 from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.spread import HERE
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import (
     Derivation,
     NewFile,
-    list_baseline_files,
-    list_files_between,
-    list_places,
-    read_place,
 )
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
-    BASE_TABLES,
     BLOCKS,
     CONFIG_PARAMS,
-    CONTRACT_TABLES,
     LIBRARIES,
     STATE_CELLS,
 )
 from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tonlake.ingest.derive.contract.known import AccountState
-    from tonlake.ingest.derive.spread import Spread
     from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.span import Scope
+    from tonlake.ingest.spread import Spread
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 
@@ -168,6 +160,13 @@ class ContractFinder:
         found = list(self.spread.map(_detect_part, parts))
         return {name: pa.concat_tables([each[name] for each in found]) for name in found[0]}
 
+    def rederive(self, state: LogState | None, part: tuple[Place, list[DataFile]]) -> Derivation:
+        """Return the contract files of a range with these files, in a lake as it is by default."""
+        place, files = part
+        rows = {file.table: read_rows(self._lake_dir, file) for file in files}
+        with without_collector():
+            return self(state or self._log.read(), rows, place)
+
     def detect_part(self, part: _Part) -> dict[str, pa.Table]:
         """Return the tables of what is found in some of the states of a commit."""
         world, detection = self._look(self._log.read(), part.rows, part.first)
@@ -199,11 +198,11 @@ _WORLD = tuple(
 
 
 def _detect_part(part: _Part) -> dict[str, pa.Table]:
-    return _open_finder(part.lake_dir, part.settings).detect_part(part)
+    return open_finder(part.lake_dir, part.settings).detect_part(part)
 
 
 @lru_cache(1)
-def _open_finder(lake_dir: Path, settings: IngestSections) -> ContractFinder:
+def open_finder(lake_dir: Path, settings: IngestSections) -> ContractFinder:
     """Return the finder of a worker process, which lives as long as that."""
     return ContractFinder(lake_dir, settings, CellFinder(lake_dir, settings))
 
@@ -213,85 +212,3 @@ def _find_global_id(state: LogState, rows: Mapping[str, pa.Table]) -> int | None
         return state.network.global_id
     blocks = rows.get(BLOCKS.name)
     return None if blocks is None else blocks["global_id"][0].as_py()
-
-
-_BASE = frozenset(table.name for table in BASE_TABLES)
-_DERIVED = frozenset(table.name for table in CONTRACT_TABLES)
-
-
-def rederive_contracts(
-    lake_dir: Path, state: LogState, settings: IngestSections, scope: Scope
-) -> Derivation:
-    """Return the contract files of the ranges in a scope that have blocks.
-
-    Ranges without blocks, which recorded traces have, keep what was recorded.
-
-    Raises:
-        LakeCorrupt: a base file is damaged.
-    """
-    base = {place: files for place, files in _list_base(state).items() if scope.covers(place)}
-    baseline = _list_baseline(state, scope)
-    old = frozenset(
-        file.path
-        for file in state.files
-        if file.table in _DERIVED and ((at := read_place(file.path)) in base or at in baseline)
-    )
-    parts = [(at, files) for at, several in baseline.items() for files in several]
-    parts += base.items()
-    return Derivation(_rederive_ranges(lake_dir, state, settings, parts, scope.on_range), old)
-
-
-def _list_baseline(state: LogState, scope: Scope) -> dict[Place, list[list[DataFile]]]:
-    """Return the parts of the baseline, each of one file of account states and one of cells.
-
-    Cells that stand in another part are found in the lake. The lake's first blocks show the global
-    version.
-    """
-    # A part's cells stand behind its states.
-    files = [file for held in state.by_place.values() for file in held]
-    behind = dict(zip((file.path for file in files), files[1:], strict=False))
-    states = list_baseline_files(state, ACCOUNT_STATES.name)
-    places = [place for file in states[:1] if scope.covers(place := read_place(file.path))]
-    blocks = [
-        file
-        for place in places
-        for file in list_files_between(state, place.first + 1, place.first + 1, BLOCKS.name)[:1]
-    ]
-    parts = []
-    for file in states:
-        cells = behind.get(file.path)
-        is_pair = cells is not None and cells.table == STATE_CELLS.name
-        parts.append([file, *([cells] if is_pair and cells is not None else []), *blocks])
-    return dict.fromkeys(places, parts)
-
-
-def _list_base(state: LogState) -> dict[Place, list[DataFile]]:
-    """Return the files of base rows of the ranges that have blocks."""
-    found: dict[Place, list[DataFile]] = {place: [] for place in list_places(state)}
-    for file in state.files:
-        if file.table in _BASE and (place := read_place(file.path)) in found:
-            found[place].append(file)
-    return {
-        place: files
-        for place, files in found.items()
-        if any(file.table == BLOCKS.name for file in files)
-    }
-
-
-def _rederive_ranges(
-    lake_dir: Path,
-    state: LogState,
-    settings: IngestSections,
-    parts: Sequence[tuple[Place, list[DataFile]]],
-    on_range: Callable[[int, int], None],
-) -> Iterator[NewFile]:
-    with (
-        closing(CellFinder(lake_dir, settings)) as cells,
-        closing(ContractFinder(lake_dir, settings, cells)) as finder,
-    ):
-        for done, (place, files) in enumerate(parts, 1):
-            rows = {file.table: read_rows(lake_dir, file) for file in files}
-            with without_collector():
-                made = finder(state, rows, place)
-            yield from made.files
-            on_range(done, len(parts))

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.machine.run import Program
+from tonlake.ingest.derive.contract.stack import make_slice
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class KeptAnswers:
         if packed is None:
             return None
         self._answers.move_to_end(key)
-        return [_open(value) if isinstance(value, _Bits) else value for value in packed]
+        return [make_slice(*value) if isinstance(value, _Bits) else value for value in packed]
 
     def keep(self, key: Hashable, answer: Sequence[Value]) -> None:
         """Keep an answer of integers, nulls and slices without references; leave others."""
@@ -84,8 +84,3 @@ def _pack(value: Value) -> Value:
     if not isinstance(value, CellSlice) or value.refs_left:
         return value
     return _Bits(value.peek_uint(value.bits_left), value.bits_left)
-
-
-def _open(packed: _Bits) -> CellSlice:
-    builder = CellBuilder().store_uint(*packed)
-    return builder.tree.slice(builder.end())

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.build import CellBuilder, pack_head
+from tonlake.ingest.decode.cell.digest import hash_plain
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.stack import Address, Cell, Mismatch, Value, load_address
 
 TRUE, FALSE = -1, 0
 _STD_BITS, _NONE_BITS = 267, 2
-_STATE_INIT = 0b00110  # no fixed_prefix_length, not special, code, data, no library
+_STATE_INIT = pack_head(2, 0b00110, 5)
+"""No fixed_prefix_length, not special; references to code and data; no library."""
 
 
 class Subject(NamedTuple):
@@ -38,9 +40,7 @@ def load_address_slice(start: CellSlice) -> CellSlice:
     """
     kept = start.copy()
     load_address(start)
-    bits = kept.bits_left - start.bits_left
-    builder = CellBuilder().store_uint(kept.load_uint(bits), bits)
-    return builder.tree.slice(builder.end())
+    return kept.load_slice(kept.bits_left - start.bits_left)
 
 
 def take_address(value: Value) -> Address:
@@ -62,8 +62,7 @@ def take_integer(value: Value) -> int:
 
 def hash_state_init(code: Cell, data: CellBuilder) -> bytes:
     """Return the hash of StateInit, which is an account id; ``data`` builds on the code's tree."""
-    builder = CellBuilder(code.tree).store_uint(_STATE_INIT, 5)
-    return code.tree.hash(builder.store_ref(code.root).store_ref(data.end()).end())
+    return hash_plain(_STATE_INIT, (code.hash, code.tree.depth(code.root)), data.digest())[0]
 
 
 def store_address(builder: CellBuilder, address: Address) -> CellBuilder:

@@ -18,6 +18,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,10 +79,20 @@ class Address(NamedTuple):
         return f"{self.workchain}:{self.account.hex().upper()}"
 
     def slice(self) -> CellSlice:
-        """Return it as a slice of a cell of its own."""
-        builder = CellBuilder().store_uint(_PLAIN_STD, 3).store_int(self.workchain, 8)
-        cell = builder.store_bytes(self.account).end()
-        return builder.tree.slice(cell)
+        """Return it as a slice without references; raises BocError for another workchain."""
+        if not -_INT8_LIMIT <= self.workchain < _INT8_LIMIT:
+            raise BocError(f"{self}: addr_std has a workchain of 8 bits")
+        head = _PLAIN_STD << 8 | self.workchain & 2 * _INT8_LIMIT - 1
+        return make_slice(head << 256 | int.from_bytes(self.account, "big"), _ADDRESS_BITS)
+
+
+_EMPTY = CellBuilder()
+_EMPTY_CELL = _EMPTY.end()
+
+
+def make_slice(value: int, bits: int) -> CellSlice:
+    """Return a slice of some bits without references."""
+    return CellSlice.at(_EMPTY.tree, _EMPTY_CELL, value, bits)
 
 
 def load_address(start: CellSlice) -> Address | None:
@@ -226,8 +237,11 @@ def to_tvm(value: Value) -> StackValue:
     if isinstance(value, Cell):
         return TvmCell(value.bag())
     if isinstance(value, CellSlice):
-        builder = CellBuilder(value.tree).store_slice(value)
-        return TvmSlice(serialize_boc(value.tree, [builder.end()]))
+        if value.refs_left:
+            builder = CellBuilder(value.tree).store_slice(value)
+        else:
+            builder = CellBuilder().store_uint(value.peek_uint(value.bits_left), value.bits_left)
+        return TvmSlice(serialize_boc(builder.tree, [builder.end()]))
     return value
 
 

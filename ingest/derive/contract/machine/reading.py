@@ -12,7 +12,6 @@ from tonlake.ingest.derive.contract.machine.stack import (
     Thrown,
     move,
     show_bits,
-    take_bits,
 )
 from tonlake.ingest.derive.contract.stack import Cell
 
@@ -91,7 +90,7 @@ def _load_many(*, signed: bool, keeps: bool) -> list[Step]:
 def _load_slice(bits: int, *, keeps: bool = True) -> list[Step]:
     def step(stack: Stack) -> None:
         start = stack.slice()
-        stack.append(take_bits(start, bits))
+        stack.append(start.load_slice(bits))
         if keeps:
             stack.append(start)
 
@@ -134,7 +133,7 @@ def _cut_last(bits: int) -> list[Step]:
         if bits > start.bits_left:
             raise Thrown("cell underflow")
         start.skip(start.bits_left - bits)
-        stack.append(take_bits(start, bits))
+        stack.append(start.load_slice(bits))
 
     return [step]
 

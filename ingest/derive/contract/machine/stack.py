@@ -150,15 +150,6 @@ def list_refs(start: CellSlice) -> tuple[Cell, ...]:
     return tuple(Cell(tree, child) for child in tree.links[start.cell][start.ref :])
 
 
-def take_bits(start: CellSlice, bits: int) -> CellSlice:
-    """Read bits as a slice without references; raises CellUnderflow where there are fewer."""
-    start.skip(bits)
-    value, left = start.bits()
-    found = CellSlice.at(start.tree, start.cell, value >> left, bits)
-    found.ref = len(start.tree.links[start.cell])
-    return found
-
-
 def show_bits(start: CellSlice) -> tuple[int, int]:
     """Return the bits that are left as one integer, and their number."""
     return start.peek_uint(start.bits_left), start.bits_left

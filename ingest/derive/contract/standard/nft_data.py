@@ -32,7 +32,7 @@ from tonlake.ingest.derive.contract.layout import (
     store_address,
     take_integer,
 )
-from tonlake.ingest.derive.contract.stack import Address, Cell, Mismatch
+from tonlake.ingest.derive.contract.stack import Address, Cell, Mismatch, make_slice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,8 +113,7 @@ def _answer_names(subject: Subject) -> list[Value]:
     start = expect_arguments(subject, 0).data.slice()
     content = make_cell(start)
     start.load_ref()
-    owner = CellBuilder().store_uint(0, 2)  # addr_none
-    return [-1, content, owner.tree.slice(owner.end())]
+    return [-1, content, make_slice(0, 2)]  # addr_none
 
 
 def _compute_address(subject: Subject, *, index_bits: int) -> list[Value]:

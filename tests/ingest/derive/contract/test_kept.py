@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.contract import kept
 from tonlake.ingest.derive.contract.kept import KeptAnswers
+from tonlake.ingest.derive.contract.layout import load_address_slice, store_address
 from tonlake.ingest.derive.contract.question import make_key
 from tonlake.ingest.derive.contract.stack import Address, Cell
 
@@ -24,8 +25,9 @@ def make_cell(value: int, *children: Cell) -> Cell:
 
 def test_an_address_is_kept_without_its_tree() -> None:
     answers = KeptAnswers()
-    start = Address(-1, bytes(range(32))).slice()
-    answer = [5, None, start]
+    start = make_cell(7).slice()
+    store_address(CellBuilder(start.tree), Address(-1, bytes(range(32)))).end()
+    answer = [5, None, load_address_slice(start.tree.slice(start.tree.count - 1))]
     answers.keep("key", answer)
     found = answers.find("key")
     assert found is not None
