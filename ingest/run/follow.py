@@ -94,7 +94,7 @@ class Follower:
         """Close the node and the lake, and write the final status."""
         self._let_go()
         self._wakeup.close()
-        self._maintenance.wait()
+        self._maintenance.close()
         self._status.write(problem, has_looked=problem is None, stopped=problem is None)
 
     def run(self, is_over: Callable[[], bool]) -> None:

@@ -76,19 +76,20 @@ def compact_lake(
     *,
     depth: Literal["all", "tail"] = "all",
     on_files: Callable[[int, int], None] = lambda _done, _all: None,
+    log: LogReader | None = None,
 ) -> CompactReport:
     """Merge small files until nothing is left to merge; readers and writers go on meanwhile.
 
     With ``depth`` ``tail`` what a follower's commits leave behind is merged, a few rows of many
     commits at a time, so that each row is written a few times in all. ``on_files`` is called with
-    the number of files merged so far and of all.
+    the number of files merged so far and of all. ``log`` is that of the lake, where it is known.
 
     Raises:
         LakeNotFound: the folder holds no lake.
         LakeCorrupt: a file is damaged; what was merged before it stays merged.
         LakeFull: no room; the same is true.
     """
-    report, log = CompactReport(), LogReader(lake_dir)
+    report, log = CompactReport(), log or LogReader(lake_dir)
     while merges := plan_merges(log.find(), settings, depth):
         todo = report.files_before + sum(len(merge.files) for merge in merges)
         for merge in merges:

@@ -101,7 +101,7 @@ def prune_lake(
     raise give_up(lake_dir)
 
 
-def prune_old_days(lake_dir: Path, settings: LakeSettings) -> PruneReport | None:
+def prune_old_days(log: LogReader, settings: LakeSettings) -> PruneReport | None:
     """Prune the days before the newest ``keep_days``, counted from the lake's newest block.
 
     None where nothing is to be pruned.
@@ -111,9 +111,9 @@ def prune_old_days(lake_dir: Path, settings: LakeSettings) -> PruneReport | None
     """
     if not settings.keep_days:
         return None
-    newest = date.fromisoformat(find_newest_day(LogReader(lake_dir).find()))
+    newest = date.fromisoformat(find_newest_day(log.find()))
     first = newest - timedelta(days=settings.keep_days - 1)
-    report = prune_lake(lake_dir, first.isoformat(), settings)
+    report = prune_lake(log.lake_dir, first.isoformat(), settings)
     return None if report.commit is None else report
 
 

@@ -1,8 +1,9 @@
 """Maintenance of a growing lake: index segments built, small files merged, old days pruned.
 
 Beside a writer it runs in a process of its own, ``python -m tonlake.lake.maintenance.schedule
-LAKE``, which ends with its work or after a minute: merging takes the memory of many rows, and no
-allocator returns all of it, so a long-running writer would keep the size of its largest merge.
+LAKE``: merging takes the memory of many rows, and no allocator returns all of it, so a long-running
+writer would keep the size of its largest merge. The process waits for more work, since to start it
+costs more than maintenance after sixteen commits, and ends once it has taken much memory.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -25,20 +25,31 @@ from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import refresh_tables
 from tonlake.lake.maintenance.prune import prune_old_days
 from tonlake.lake.process.child import run_child
+from tonlake.lake.process.memory import read_peak_mib
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EXIT_FAILED = 1
 LASTS_S = 60.0
-"""To start a process costs more than maintenance after sixteen commits: each does more of it."""
+"""Work ends after this time, though more commits came meanwhile."""
+
+MOST_MIB = 256
+"""A process that has taken more than this ends with its work; the next work starts another."""
 
 NICENESS = 10
 """Lower priority than a follower, whose delay users notice."""
 
 
-def maintain_once(lake_dir: Path, settings: LakeSettings) -> int:
+class Done(msgspec.Struct, frozen=True):
+    """What the process answers when its work is done."""
+
+    failure: str = ""
+    ends: bool = False
+    """Whether the process takes no more work."""
+
+
+def maintain_once(log: LogReader, settings: LakeSettings) -> int:
     """Build index segments, merge small files, prune old days as settings allow; count the commits.
 
     Files of blocks without an index are not merged, so that these stay cheap to read.
@@ -46,9 +57,9 @@ def maintain_once(lake_dir: Path, settings: LakeSettings) -> int:
     Raises:
         LakeError: the lake is damaged or full; what was done before stays.
     """
-    made = int(settings.build_index and rebuild_index(lake_dir) is not None)
-    made += compact_lake(lake_dir, settings, depth="tail").commits
-    return made + (prune_old_days(lake_dir, settings) is not None)
+    made = int(settings.build_index and rebuild_index(log.lake_dir, log=log) is not None)
+    made += compact_lake(log.lake_dir, settings, depth="tail", log=log).commits
+    return made + (prune_old_days(log, settings) is not None)
 
 
 class Maintenance:
@@ -67,6 +78,7 @@ class Maintenance:
         self._on_failure = on_failure
         self._commits = settings.maintenance_commits
         self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def count(self, commits: int) -> None:
         """Take note of new commits, and start work when it is due and none is under way."""
@@ -85,70 +97,94 @@ class Maintenance:
         if self._thread is not None:
             self._thread.join()
 
+    def close(self) -> None:
+        """Wait for the work that is under way, and end the process."""
+        self.wait()
+        self._end_process()
+
     def _work(self) -> None:
         try:
-            self._run_process()
-        except OSError as error:
-            self._on_failure(str(error))
+            failure = self._ask_process()
+        except (OSError, msgspec.DecodeError) as error:  # it died, maybe in the middle of a word
+            code = self._end_process()
+            self._on_failure(f"its process ended with code {code}" if code else str(error))
+            return
+        if failure:
+            self._on_failure(failure)
         else:
             self._commits = 0  # It went on until few were left.
 
-    def _run_process(self) -> None:
-        """Run the process to its end; its standard input, held open, ends with this process."""
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "tonlake.lake.maintenance.schedule",
-            str(self._lake_dir),
-        ]
-        with subprocess.Popen(  # noqa: S603 - ours
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as process:
-            if process.stdin is None or process.stdout is None:
-                raise OSError("no pipe to the process that maintains the lake")
-            with suppress(BrokenPipeError):  # its exit is reported below
-                process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
-                process.stdin.flush()
-            failure = process.stdout.read().decode("utf-8", "replace")
-        if process.returncode:
-            raise OSError(failure or f"its process ended with code {process.returncode}")
+    def _ask_process(self) -> str:
+        """Have the process do its work; return what failed."""
+        if self._process is None:
+            command = [sys.executable, "-P", "-m", "tonlake.lake.maintenance.schedule"]
+            # Its standard input, held open, ends with this process.
+            self._process = subprocess.Popen(  # noqa: S603 - ours
+                [*command, str(self._lake_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        asked, answers = self._process.stdin, self._process.stdout
+        if asked is None or answers is None:
+            raise OSError("no pipe to the process that maintains the lake")
+        asked.write(msgspec.json.encode(self._settings) + b"\n")
+        asked.flush()
+        done = msgspec.json.decode(answers.readline(), type=Done)
+        if done.ends:
+            self._end_process()
+        return done.failure
+
+    def _end_process(self) -> int:
+        """Let the process go, if there is one, and return its exit code."""
+        if self._process is None:
+            return 0
+        self._process.communicate()
+        code = self._process.returncode
+        self._process = None
+        return code
 
 
 def main() -> NoReturn:
-    """Run the process: it reads settings as a line of JSON, and writes a failure as text."""
+    """Run the process: each line of JSON is settings to work by, and is answered by a line."""
     lake_dir = Path(sys.argv[1])
-    settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=LakeSettings)
     os.nice(NICENESS)
-    run_child(lambda: _maintain(lake_dir, settings))
+    run_child(lambda: _work_on(LogReader(lake_dir)))
 
 
-def _maintain(lake_dir: Path, settings: LakeSettings) -> int:
+def _work_on(log: LogReader) -> int:
+    for line in sys.stdin.buffer:
+        failure = _maintain(log, msgspec.json.decode(line, type=LakeSettings))
+        done = Done(failure, ends=read_peak_mib() > MOST_MIB)
+        sys.stdout.buffer.write(msgspec.json.encode(done) + b"\n")
+        sys.stdout.buffer.flush()
+        if done.ends:
+            break
+    return 0
+
+
+def _maintain(log: LogReader, settings: LakeSettings) -> str:
+    """Maintain a lake, and return what failed."""
     try:
-        maintain_lake(lake_dir, settings)
+        maintain_lake(log, settings)
         failed = {
             name: state.error
-            for name, state in refresh_tables(lake_dir, settings).items()
+            for name, state in refresh_tables(log.lake_dir, settings).items()
             if state.error
         }
     except (LakeError, OSError) as error:
-        sys.stdout.write(str(error))
-        return EXIT_FAILED
-    sys.stdout.write("; ".join(f"table {name}: {error}" for name, error in failed.items()))
-    return EXIT_FAILED if failed else 0
+        return str(error)
+    return "; ".join(f"table {name}: {error}" for name, error in failed.items())
 
 
-def maintain_lake(lake_dir: Path, settings: LakeSettings) -> None:
-    """Maintain a lake until few commits came meanwhile, or for as long as a process lasts.
+def maintain_lake(log: LogReader, settings: LakeSettings) -> None:
+    """Maintain a lake until few commits came meanwhile, or for ``LASTS_S``.
 
     Raises:
         LakeError: as ``maintain_once``.
     """
-    log, until_s = LogReader(lake_dir), time.monotonic() + LASTS_S
+    until_s = time.monotonic() + LASTS_S
     commits = settings.maintenance_commits
     while commits >= settings.maintenance_commits and time.monotonic() < until_s:
         before = log.find().number
-        made = maintain_once(lake_dir, settings)
+        made = maintain_once(log, settings)
         commits = log.find().number - before - made
 
 

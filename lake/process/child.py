@@ -6,6 +6,7 @@ It ends on SIGTERM, and when its parent is gone, which holds the other end of it
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -44,6 +45,7 @@ def _end_orderly(_number: int, _frame: object) -> None:
 
 def _watch_parent() -> None:
     """End this process once its parent is gone, or closes its standard input."""
-    while os.read(sys.stdin.fileno(), 1):  # Not through its buffer, which ends with a lock.
-        pass
+    closed = select.poll()
+    closed.register(sys.stdin.fileno(), 0)  # What is written there is for others to read.
+    closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)

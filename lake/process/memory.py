@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,6 +54,12 @@ def hold_little(every_s: float = 10.0) -> bool:
 
     threading.Thread(target=give_back, name="memory", daemon=True).start()
     return True
+
+
+def read_peak_mib() -> float:
+    """Return the most memory that this process has held so far (``VmHWM`` of proc(5))."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 _NAME = "pandas"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -27,6 +28,9 @@ LOOK_S = 0.05
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 COMMAND = (sys.executable, "-c", "from tonlake.api.command.start import start; start()", "ingest")
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
+_TICKS = slice(11, 15)
+"""``utime`` and ``stime``, then these."""
+
 _CHILDREN_TICKS = slice(13, 15)
 """``cutime`` and ``cstime``, counted from the state, which follows the name in parentheses."""
 
@@ -100,9 +104,21 @@ def _watch(pid: int) -> dict[int, float]:
 
 
 def _list_family(pid: int) -> Iterator[int]:
+    """Yield a process and its descendants; a child belongs to the thread that started it."""
     yield pid
-    for child in _read(pid, f"task/{pid}/children").split():
-        yield from _list_family(int(child))
+    for task in sorted((PROC / str(pid) / "task").glob("*")):
+        for child in _read(pid, f"task/{task.name}/children").split():
+            yield from _list_family(int(child))
+
+
+def read_others_s() -> float:
+    """Return the processor seconds of all processes that this one started, ended or not."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _me, *others = _list_family(os.getpid())
+    ticks = sum(
+        sum(map(int, _read(pid, "stat").rpartition(")")[2].split()[_TICKS])) for pid in others
+    )
+    return ended.ru_utime + ended.ru_stime + ticks / TICKS_PER_S
 
 
 def _read(pid: int, name: str) -> str:

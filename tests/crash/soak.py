@@ -32,6 +32,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.schedule import maintain_once
@@ -111,7 +112,7 @@ class Day:
         if last < mc_range[1]:
             commit_made(self.lake, *mc_range, rows, SETTINGS)
         if self.minute % UPKEEP_EVERY == 0:
-            maintain_once(self.lake, SETTINGS)
+            maintain_once(LogReader(self.lake), SETTINGS)
 
     def _meet_death(self, work: Callable[[], None]) -> None:
         disk = Disk(self.folder, fail_at=self.dice.randrange(MOMENTS), death=True)

@@ -46,11 +46,14 @@ _GROWTH = 4
 """A segment is made together with the one before it, unless that has this many times its rows."""
 
 
-def rebuild_index(lake_dir: Path, *, everything: bool = False) -> Commit | None:
+def rebuild_index(
+    lake_dir: Path, *, everything: bool = False, log: LogReader | None = None
+) -> Commit | None:
     """Build and commit the segments that are missing, damaged or of another format.
 
     None if none are, if blocks were undone meanwhile, and without the extension. Readers and
     writers go on: the lock is held for the commit alone. ``everything`` rebuilds all segments.
+    ``log`` is that of the lake, read on where the caller knows it already.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -59,7 +62,7 @@ def rebuild_index(lake_dir: Path, *, everything: bool = False) -> Commit | None:
     """
     if NATIVE is None:
         return None
-    log = LogReader(lake_dir)
+    log = log or LogReader(lake_dir)
     state = log.find()
     made, kept = make_segments(lake_dir, state, everything=everything)
     if not made and kept == state.segments:

@@ -179,7 +179,7 @@ def test_one_that_fails_keeps_its_rows_and_stops_nothing(lake: Path) -> None:
     kept = Maintenance(lake, SETTINGS, failures.append)
     commit(lake, 60, 60)
     kept.count(1)
-    kept.wait()
+    kept.close()
     assert failures == [failure for failure in failures if "table broken" in failure] != []
     assert read_own_state(lake, "kinds").commit == open_snapshot(lake).number
     state = read_own_state(lake, "broken")

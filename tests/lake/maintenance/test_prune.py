@@ -21,6 +21,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, PieceRefused, PruneRefused, RangeOverlap, UndoRefused
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance import prune
@@ -254,14 +255,14 @@ def test_days_are_kept_beside_a_writer(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     make_days(lake)
     settings = LakeSettings(keep_days=3, build_index=False, compact_commits=0)
-    assert maintain_once(lake, settings) == 1
+    assert maintain_once(LogReader(lake), settings) == 1
     state = read_state(lake)
     assert state.ranges == ((36, 50),)
     assert state.pruned == ((1, 15), (21, 35))
     assert state.known_ranges == ((1, 15), (21, 50))
-    assert maintain_once(lake, settings) == 0
+    assert maintain_once(LogReader(lake), settings) == 0
     commit_rows(lake, 51, 55, tables=("blocks",), day="2024-01-10")
-    assert maintain_once(lake, settings) == 1
+    assert maintain_once(LogReader(lake), settings) == 1
     assert read_state(lake).ranges == ((41, 55),)
     assert not verify_lake(lake).damage
     days = {file.path.split("/")[1] for file in read_state(lake).files}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.command.status import read_status
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_places
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance import schedule
@@ -41,6 +44,7 @@ def test_work_starts_at_first_and_when_enough_was_committed(tmp_path: Path) -> N
         commit_chain(lake, chain, at, at)
         kept.count(1)
         kept.wait()
+    kept.close()
     assert not failures
     status = read_lookups(lake)
     assert status.missing == ((10, 11),)
@@ -60,7 +64,7 @@ def test_those_that_end_early_leave_nothing_behind(tmp_path: Path) -> None:
         commit_chain(lake, chain, at, at)
         short_lived = Maintenance(lake, OPTIONS, failures.append)
         short_lived.count(1)
-        short_lived.wait()
+        short_lived.close()
     assert not failures
     assert read_lookups(lake).missing == ()
     assert len(list_places(read_state(lake))) < 5
@@ -73,8 +77,8 @@ def test_what_comes_meanwhile_is_done_as_well(
     commit_chain(lake, chain, 1, 1)
     rounds = []
 
-    def work(lake_dir: Path, settings: LakeSettings) -> int:
-        made = maintain_once(lake_dir, settings)
+    def work(log: LogReader, settings: LakeSettings) -> int:
+        made = maintain_once(log, settings)
         newest = open_snapshot(lake).last_mc_seqno
         rounds.append(newest)
         # Enough for another round comes twice, then too few.
@@ -83,7 +87,7 @@ def test_what_comes_meanwhile_is_done_as_well(
         return made
 
     monkeypatch.setattr(schedule, "maintain_once", work)
-    schedule.maintain_lake(lake, OPTIONS)
+    schedule.maintain_lake(LogReader(lake), OPTIONS)
     assert rounds == [1, 5, 9]
     assert read_lookups(lake).missing == ((10, 12),)
 
@@ -95,7 +99,9 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
         commit_chain(lake, chain, at, at)
         never.count(1)
     never.wait()
-    maintain_once(lake, msgspec.structs.replace(OPTIONS, build_index=False, compact_commits=0))
+    maintain_once(
+        LogReader(lake), msgspec.structs.replace(OPTIONS, build_index=False, compact_commits=0)
+    )
     assert read_state(lake).number == 5
     assert read_lookups(lake).missing == ((1, 5),)
 
@@ -114,7 +120,7 @@ def test_a_failure_is_reported_and_work_is_tried_again(tmp_path: Path) -> None:
     assert file.path in failures[0]
     (lake / file.path).write_bytes(data)
     kept.count(4)
-    kept.wait()
+    kept.close()
     assert len(failures) == 1
     assert read_lookups(lake).missing == ()
 
@@ -132,9 +138,47 @@ def test_a_process_that_dies_is_reported_and_started_again(tmp_path: Path) -> No
     assert len(failures) == 1
     assert "-9" in failures[0]
     kept.count(OPTIONS.maintenance_commits)
-    kept.wait()
+    kept.close()
     assert len(failures) == 1
     assert read_lookups(lake).missing == ()
+
+
+def test_one_process_does_all_work_until_it_is_closed(tmp_path: Path) -> None:
+    lake, chain, failures = tmp_path / "lake", Chain(9), list[str]()
+    kept = Maintenance(lake, OPTIONS, failures.append)
+    seen = set()
+    for at in range(1, 10):
+        commit_chain(lake, chain, at, at)
+        kept.count(1)
+        kept.wait()
+        seen |= set(list_children())
+    assert len(seen) == 1
+    assert read_lookups(lake).missing == ()
+    kept.close()
+    assert not list_children()
+    assert not failures
+
+
+def test_a_process_that_took_much_memory_ends_with_its_work(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(10)
+    commit_chain(lake, chain, 1, 1)
+    command = [sys.executable, "-c", _GREEDY, str(lake)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(msgspec.json.encode(OPTIONS) + b"\n")
+        process.stdin.flush()
+        answer = process.stdout.read()  # to its end, while it could be asked for more
+    assert process.returncode == 0
+    assert msgspec.json.decode(answer) == {"failure": "", "ends": True}
+    assert read_lookups(lake).missing == ()
+
+
+_GREEDY = """
+from tonlake.lake.maintenance import schedule
+schedule.MOST_MIB = 1
+schedule.main()
+"""
 
 
 def list_children() -> list[int]:
