@@ -11,7 +11,7 @@ from tonlake.ingest.derive.action.ghost import make_ghosts
 from tonlake.ingest.derive.action.node import build_nodes
 from tonlake.ingest.derive.action.precedence import RULES
 from tonlake.ingest.derive.action.protocol.dedust_deposit import merge_deposits
-from tonlake.ingest.derive.action.protocol.dedust_v2_deposit import merge_sides
+from tonlake.ingest.derive.action.protocol.dedust_v2_liquidity import merge_sides
 from tonlake.ingest.derive.action.row import Action, make_actions, make_unknown
 
 if TYPE_CHECKING:

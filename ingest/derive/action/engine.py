@@ -110,8 +110,9 @@ def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> Bl
     match = rule.pattern.match(block)
     if match is None:
         return None
+    match.interfaces = interfaces
     try:
-        draft = rule.make(match, interfaces)
+        draft = rule.make(match)
     except UNREADABLE:
         block.is_broken = True
         return None

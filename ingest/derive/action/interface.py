@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 Facts = dict[str, Any]
 
@@ -81,12 +81,6 @@ class Interfaces:
     def has(self, account: str | None, name: str) -> bool:
         """Whether the account has an interface."""
         return self.find(account, name) is not None
-
-    def having(self, name: str) -> Iterable[tuple[str, Facts]]:
-        """Yield the accounts that have an interface, with its fields."""
-        for account, known in self._facts.items():
-            if isinstance(known.get(name), dict):
-                yield account, known[name]
 
     def jetton_wallet(self, account: str | None) -> JettonWallet | None:
         """Return the jetton wallet at an account."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tonlake.ingest.derive.action.block import Head
+    from tonlake.ingest.derive.action.interface import Interfaces
 
 EXCESS_OPCODE = 0xD53276DB
 BOUNCE_OPCODE = 0xFFFFFFFF
@@ -40,6 +41,9 @@ UNREADABLE = (IngestError, LookupError, ValueError, TypeError, AttributeError)
 
 class Match:
     """The blocks of a shape, and those of them that have names."""
+
+    interfaces: Interfaces
+    """Facts of accounts, for the rule that was matched."""
 
     def __init__(self, block: Block) -> None:
         """Begin with the block that the outermost pattern took."""

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match, Pattern
 
 
@@ -38,4 +37,4 @@ class Rule(NamedTuple):
 
     name: str
     pattern: Pattern
-    make: Callable[[Match, Interfaces], Draft | None]
+    make: Callable[[Match], Draft | None]

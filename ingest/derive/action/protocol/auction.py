@@ -30,15 +30,15 @@ _OUTBID_TEXT = "Your bid has been outbid by another user"
 _CLOSING_COMMENTS = {"finish", "stop", "cancel"}
 
 
-def _make_bid(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_bid(match: Match) -> Draft | None:
     """A bid: coins to an auction, or to an item that is its own auction."""
     block = match.block
     address = block.message.destination
     if block.deployments or block.comment in _CLOSING_COMMENTS:
         return None
-    auction = interfaces.nft_auction(address)
-    item = find_item(interfaces, address if auction is None else auction.nft)
-    if auction is None and not _is_own_auction(block, interfaces, item):
+    auction = match.interfaces.nft_auction(address)
+    item = find_item(match.interfaces, address if auction is None else auction.nft)
+    if auction is None and not _is_own_auction(block, match.interfaces, item):
         return None
     marketplace = FRAGMENT if auction is None else GETGEMS
     columns = {
@@ -60,7 +60,7 @@ def _is_own_auction(block: Block, interfaces: Interfaces, item: NftItem) -> bool
     return is_domain(interfaces, item) and any(after.opcode == OUTBID for after in block.next)
 
 
-def _make_outbid(match: Match, _interfaces: Interfaces) -> Draft | None:
+def _make_outbid(match: Match) -> Draft | None:
     """The coins that the bidder before got back; several refunds are no refund of a bid."""
     refund, bid = match.block, match["bid"]
     if sum(map(_is_refund, bid.next)) != 1:
@@ -88,19 +88,19 @@ def _is_refund(block: Block) -> bool:
     return _OUTBID_TEXT in (block.comment or "")
 
 
-def _make_finish(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_finish(match: Match) -> Draft | None:
     """Somebody ends an auction, and the item goes to the last bidder."""
-    return _draft_end("nft_finish_auction", match, interfaces)
+    return _draft_end("nft_finish_auction", match)
 
 
-def _make_cancel(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_cancel(match: Match) -> Draft | None:
     """Somebody cancels an auction, and the item goes back."""
-    return _draft_end("nft_cancel_auction", match, interfaces)
+    return _draft_end("nft_cancel_auction", match)
 
 
-def _draft_end(kind: str, match: Match, interfaces: Interfaces) -> Draft | None:
+def _draft_end(kind: str, match: Match) -> Draft | None:
     block, transfer = match.block, match["transfer"]
-    auction = interfaces.nft_auction(block.message.destination)
+    auction = match.interfaces.nft_auction(block.message.destination)
     item = transfer.columns["asset_secondary"]
     if auction is None or auction.nft != item:
         return None
@@ -118,13 +118,13 @@ def _draft_end(kind: str, match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft(kind, columns, extra_accounts=[item])
 
 
-def _make_telegram_start(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_telegram_start(match: Match) -> Draft | None:
     """The owner of a Telegram item lets it be auctioned.
 
     TL-B of the config: beneficiary_address:MsgAddress initial_min_bid:Coins max_bid:Coins.
     """
     block = match.block
-    item = find_item(interfaces, block.message.destination)
+    item = find_item(match.interfaces, block.message.destination)
     if not is_telegram_item(item):
         return None
     config = block.message.arguments().skip(64).ref()
@@ -148,10 +148,10 @@ def _make_telegram_start(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("teleitem_start_auction", columns, failed=block.transaction.aborted)
 
 
-def _make_telegram_cancel(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_telegram_cancel(match: Match) -> Draft | None:
     """The owner of a Telegram item ends its auction, in which nobody made a bid."""
     block = match.block
-    item = find_item(interfaces, block.message.destination)
+    item = find_item(match.interfaces, block.message.destination)
     if not is_telegram_item(item):
         return None
     columns: Columns = {

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 WORKER_PAYOUT, LAST_WORKER_PAYOUT = 0xA040AD28, 0xF5F26A36
@@ -52,7 +51,7 @@ def _is_aborted(block: Block | None) -> bool:
     return block is None or block.transaction.aborted
 
 
-def _make_worker_payout(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_worker_payout(match: Match) -> Draft:
     """The proxy pays a worker's owner, through the worker's contract."""
     request, payout = match["request"], match["payout"]
     worker = request.message.arguments()
@@ -77,7 +76,7 @@ def _make_worker_payout(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("cocoon_worker_payout", columns, failed=_is_aborted(payout))
 
 
-def _make_proxy_payout(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_proxy_payout(match: Match) -> Draft:
     """A proxy pays its owner."""
     block, payout = match.block, match["payout"]
     columns = {
@@ -89,7 +88,7 @@ def _make_proxy_payout(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("cocoon_proxy_payout", columns, failed=_is_aborted(payout))
 
 
-def _make_proxy_charge(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_proxy_charge(match: Match) -> Draft:
     """A proxy charges a client for what it used; no coins move."""
     body = match.block.message.arguments()
     data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
@@ -102,7 +101,7 @@ def _make_proxy_charge(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("cocoon_proxy_charge", columns, failed=_is_aborted(match.block))
 
 
-def _make_grant_refund(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_grant_refund(match: Match) -> Draft:
     """A proxy gives a client back what was not used."""
     request, payout = match["request"], match["payout"]
     body = match.block.message.arguments()
@@ -117,7 +116,7 @@ def _make_grant_refund(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("cocoon_grant_refund", columns, failed=_is_aborted(payout))
 
 
-def _make_top_up(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_top_up(match: Match) -> Draft:
     """Somebody tops up a client's account with a proxy."""
     block = match.block
     body = block.message.arguments()
@@ -131,7 +130,7 @@ def _make_top_up(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("cocoon_client_top_up", columns, failed=_is_aborted(block))
 
 
-def _make_request_refund(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_request_refund(match: Match) -> Draft:
     """A client asks for what was not used, directly or through its wallet."""
     block = match.block
     data = {
@@ -146,7 +145,7 @@ def _make_request_refund(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("cocoon_client_request_refund", columns, failed=_is_aborted(block))
 
 
-def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_withdraw(match: Match) -> Draft:
     """A client's owner withdraws; the proxy pays."""
     block, amount = match.block, match["payout"].message.value
     data = {"query_id": block.message.arguments().uint(64), "withdraw_amount": amount}
@@ -159,7 +158,7 @@ def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("cocoon_client_withdraw", columns, failed=_is_aborted(block))
 
 
-def _make_proxy_change(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_proxy_change(match: Match) -> Draft:
     """The root contract learns of a proxy, or forgets it."""
     block = match.block
     body = block.message.arguments()
@@ -178,7 +177,7 @@ def _owner_rule(name: str, opcode: int, fill: Callable[[Body, Columns], Columns]
     ``fill`` reads what follows the query id, and returns it as data of the action.
     """
 
-    def make(match: Match, _interfaces: Interfaces) -> Draft:
+    def make(match: Match) -> Draft:
         block = match.block
         body = block.message.arguments()
         columns: Columns = {

@@ -19,7 +19,6 @@ from tonlake.ingest.derive.action.rule import Draft, Rule
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
     from tonlake.ingest.derive.action.protocol.swap import Leg
 
@@ -31,7 +30,7 @@ DEPOSIT_NATIVE, DEPOSITORY_REQUEST, DEPOSIT_INTERNAL = 0xC0FFEE04, 0xC0FFEE27, 0
 DEPOSIT_EVENT, WITHDRAW_EVENT = 0xC0FFEE33, 0xC0FFEE35
 
 
-def _make_vault(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_vault(match: Match) -> Draft:
     """A vault for one asset is made. TL-B: query_id:uint64 asset:CoffeeAsset."""
     message = match.block.message
     columns = {
@@ -43,7 +42,7 @@ def _make_vault(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("coffee_create_vault", columns)
 
 
-def _make_pool_creator(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_pool_creator(match: Match) -> Draft:
     """One side of a pool to come is paid in.
 
     TL-B of c0ffee23: query_id:uint64 amount:Coins params:CoffeePoolParams
@@ -68,7 +67,7 @@ def _make_pool_creator(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("coffee_create_pool_creator", columns)
 
 
-def _make_pool(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_pool(match: Match) -> Draft:
     """Both sides are there, and the pool is made; the asset that came last is named first.
 
     TL-B of c0ffee25: query_id:uint64 amount1:Coins amount2:Coins tx_initiator:MsgAddress.
@@ -109,7 +108,7 @@ def _read_minted(log: Block) -> int:
     return body.coins()
 
 
-def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_deposit(match: Match) -> Draft:
     """One side of a deposit is paid in; with both there, it goes into the pool."""
     incoming = read_incoming(match["in"], raw=True)
     event, deposit = match.get("event"), match.get("deposit")
@@ -161,7 +160,7 @@ def _read_pool_assets(body: Body) -> tuple[str | None, str | None]:
     return read_asset(params, ASSET_TAG_BITS), read_asset(params, ASSET_TAG_BITS)
 
 
-def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_withdraw(match: Match) -> Draft:
     """Liquidity tokens are burnt, and both sides paid out.
 
     TL-B of c0ffee35: query_id:uint64 amount1:Coins amount2:Coins lp_amount:Coins. The

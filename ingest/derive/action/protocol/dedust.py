@@ -19,7 +19,6 @@ from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 SWAP_NATIVE, SWAP, SWAP_PEER, SWAP_LOG = 0xEA06185D, 0x61EE542D, 0x72ACA8AA, 0x9C610DE3
@@ -44,11 +43,11 @@ def _read_log(log: Block) -> Hop:
     return Hop(asset_in, body.coins(), asset_out, body.coins())
 
 
-def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_swap(match: Match) -> Draft | None:
     """A swap; it failed where a pool did not log its part. Pools of several hops are known."""
     peers = match.all("peer")
     pools = [each.message.destination for each in (match["first"], *peers)]
-    if peers and not all(interfaces.has(pool, "DedustPool") for pool in pools):
+    if peers and not all(match.interfaces.has(pool, "DedustPool") for pool in pools):
         return None
     incoming = read_incoming(match["in"])
     outgoing = _read_payout(match["order"], match["out"])
@@ -58,7 +57,7 @@ def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("jetton_swap", columns, failed=len(hops) < swaps)
 
 
-def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_withdraw(match: Match) -> Draft:
     """Liquidity tokens are burnt, and both sides paid out; the last one is named first."""
     message = match.block.message
     pool = match["notification"].message.destination

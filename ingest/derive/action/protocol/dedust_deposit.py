@@ -48,16 +48,14 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
     return owner, _Target(assets, (inner.coins(), inner.coins()))
 
 
-def _draft(
-    match: Match, interfaces: Interfaces, block_type: str, target: _Target | None, **more: object
-) -> Draft:
+def _draft(match: Match, block_type: str, target: _Target | None, **more: object) -> Draft:
     """Return the draft of one side that is paid in; the target is what was asked by default."""
     (owner, asked), top_up = _read_asked(match["ask"]), match["top_up"]
     target = target or asked
     paid = top_up.message.arguments().skip(64)
     transfer = match.get("transfer")
     wallet = None if transfer is None else transfer.message.destination
-    is_shown = block_type == PARTIAL or interfaces.jetton_wallet(wallet) is not None
+    is_shown = block_type == PARTIAL or match.interfaces.jetton_wallet(wallet) is not None
     data: Columns = {
         "dex": DEX,
         "asset1": read_asset(paid, ASSET_TAG_BITS),
@@ -81,46 +79,45 @@ def _draft(
     return Draft(block_type, columns, served=_SERVED)
 
 
-def _make_partial(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_partial(match: Match) -> Draft | None:
     """The first side is paid in, and nothing goes on to the pool."""
     goes_on = any(after.opcode in {DEPOSIT_ALL, REJECT} for after in match["top_up"].next)
+    return None if goes_on or not _is_known(match) else _draft(match, PARTIAL, None)
+
+
+def _is_known(match: Match) -> bool:
+    """Whether a side that is paid in jettons came to a known jetton wallet."""
+    internal = match.get("internal")
     return (
-        None
-        if goes_on or not _is_known(match, interfaces)
-        else _draft(match, interfaces, PARTIAL, None)
+        internal is None or match.interfaces.jetton_wallet(internal.message.destination) is not None
     )
 
 
-def _is_known(match: Match, interfaces: Interfaces) -> bool:
-    """Whether a side that is paid in jettons came to a known jetton wallet."""
-    internal = match.get("internal")
-    return internal is None or interfaces.jetton_wallet(internal.message.destination) is not None
-
-
-def _make_whole(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_whole(match: Match) -> Draft | None:
     """The second side is there, and both go into the pool, or back."""
-    if not _is_known(match, interfaces):
+    if not _is_known(match):
         return None
     minted = match.get("minted")
-    _leave_unknown(match, interfaces)
+    _leave_unknown(match)
     draft = _draft(
         match,
-        interfaces,
         WHOLE,
         _read_deposited(match.block),
         lp_tokens_minted=None if minted is None else minted.message.arguments().skip(64).coins(),
         # In the order of the service: the last one first.
-        vault_excesses=[_read_excess(each, interfaces) for each in reversed(match.all("excess"))],
+        vault_excesses=[
+            _read_excess(each, match.interfaces) for each in reversed(match.all("excess"))
+        ],
     )
     draft.columns["destination"] = match.block.message.destination
     return draft._replace(failed="rejection" in match)
 
 
-def _leave_unknown(match: Match, interfaces: Interfaces) -> None:
+def _leave_unknown(match: Match) -> None:
     """Leave out jettons that went back to a wallet which is not known."""
     for back in match.all("back"):
         sent = back.previous
-        if sent is not None and interfaces.jetton_wallet(back.message.destination) is None:
+        if sent is not None and match.interfaces.jetton_wallet(back.message.destination) is None:
             gone = set(walk([sent]))
             match.blocks = [block for block in match.blocks if block not in gone]
             match.names["excess"].remove(sent)

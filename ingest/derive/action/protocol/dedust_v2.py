@@ -123,7 +123,7 @@ def _is_failure(log: Block) -> bool:
     return log.transaction.aborted or log.transaction.exit_code not in {0, None}
 
 
-def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
+def _make_swap(match: Match) -> Draft | None:
     """A swap; its amounts are those of the logs, its assets those that were moved."""
     out, logs = match["out"], match.all("log")
     if out.type == JETTON_TRANSFER and _is_swap(out):
@@ -146,10 +146,10 @@ def _make_swap(match: Match, _interfaces: Interfaces) -> Draft | None:
     return Draft("jetton_swap", columns, failed=any(map(_is_failure, logs)))
 
 
-def _make_refused(match: Match, interfaces: Interfaces) -> Draft:
+def _make_refused(match: Match) -> Draft:
     """A swap that the pool refused; it paid back what came in."""
     incoming = read_incoming(match.block)
-    other = _find_other_asset(interfaces, incoming)
+    other = _find_other_asset(match.interfaces, incoming)
     outgoing = Leg(0, incoming.destination, None, incoming.source, None, other)
     columns = show_swap(DEX, incoming, outgoing, min_out_amount=_read_min_out(match.block))
     return Draft("jetton_swap", columns, failed=True)

@@ -11,7 +11,6 @@ from tonlake.ingest.derive.action.rule import Draft, Rule
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 CHANGE_RECORD, RELEASE = 0x4EB1F0F9, 0x4ED14B65
@@ -55,12 +54,12 @@ def _read_text(record: Body) -> str:
     return data.decode(errors="replace")
 
 
-def _make_change(match: Match, interfaces: Interfaces) -> Draft:
+def _make_change(match: Match) -> Draft:
     """A change of a record; without a value it is deleted, and key 0 renews the domain."""
     block = match.block
     body = block.message.arguments().skip(64)
     key = body.hex(256)
-    item = find_item(interfaces, block.message.destination)
+    item = find_item(match.interfaces, block.message.destination)
     columns: Columns = {
         "source": block.message.source,
         "destination": block.message.destination,
@@ -75,11 +74,11 @@ def _make_change(match: Match, interfaces: Interfaces) -> Draft:
     return Draft("change_dns", columns, failed=block.failed)
 
 
-def _make_release(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_release(match: Match) -> Draft | None:
     """Somebody takes a domain that was not renewed, and starts its auction with a bid."""
     block = match.block
-    item = find_item(interfaces, block.message.destination)
-    if not is_domain(interfaces, item):
+    item = find_item(match.interfaces, block.message.destination)
+    if not is_domain(match.interfaces, item):
         return None
     body = block.message.arguments()
     columns = {
@@ -95,11 +94,11 @@ def _make_release(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("dns_release", columns, failed=block.transaction.aborted)
 
 
-def _make_purchase(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_purchase(match: Match) -> Draft | None:
     """The end of an auction: the first call after it makes the domain pay its collection."""
     block = match.block
-    item = find_item(interfaces, block.message.source)
-    if not is_domain(interfaces, item):
+    item = find_item(match.interfaces, block.message.source)
+    if not is_domain(match.interfaces, item):
         return None
     columns = {
         "destination": match["cause"].columns["source"],

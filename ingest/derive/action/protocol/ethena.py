@@ -15,7 +15,6 @@ from tonlake.ingest.derive.action.protocol.jetton import (
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 USDE = "0:086FA2A675F74347B08DD4606A549B8FDB98829CB282BC1949D3B12FBAED9DCC"
@@ -25,15 +24,15 @@ RELEASE = 0xB2583ED5
 PROVIDER = "ethena"
 
 
-def _make_withdrawal_request(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_withdrawal_request(match: Match) -> Draft | None:
     """Jettons tsUSDe go back to their master, which lets USDe be released later.
 
     TL-B: release#b2583ed5 query_id:uint64 amount:Coins.
     """
     block, internal = match.block, match["internal"]
     mint, release = match["mint"], match["release"]
-    wallet = interfaces.jetton_wallet(block.message.destination)
-    paid = interfaces.jetton_wallet(release.message.destination)
+    wallet = match.interfaces.jetton_wallet(block.message.destination)
+    paid = match.interfaces.jetton_wallet(release.message.destination)
     if wallet is None or paid is None:
         return None
     if not wallet.owner == paid.owner == block.message.source:
@@ -54,7 +53,7 @@ def _make_withdrawal_request(match: Match, interfaces: Interfaces) -> Draft | No
     return Draft("ethena_withdrawal_request", columns, served="stake_withdrawal_request")
 
 
-def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft | None:
+def _make_deposit(match: Match) -> Draft | None:
     """USDe go to the pool, which lets tsUSDe be minted."""
     sent, minted = match.block, match["minted"]
     if minted["asset"] != TSUSDE:

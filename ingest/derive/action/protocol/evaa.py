@@ -17,7 +17,6 @@ from tonlake.ingest.errors import IngestError
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 SUPPLY, WITHDRAW, LIQUIDATE = 0x1, 0x2, 0x3
@@ -80,7 +79,7 @@ def _read_user(block: Block) -> Body:
     return body.skip(32 + 64)
 
 
-def _make_supply(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_supply(match: Match) -> Draft:
     """Coins or jettons are lent, for oneself or for somebody else."""
     block, told = match.block, match["user"]
     user = _read_user(told)
@@ -117,7 +116,7 @@ def _make_supply(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("evaa_supply", columns, failed="success" not in match)
 
 
-def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_withdraw(match: Match) -> Draft:
     """Coins or jettons are taken back, or borrowed."""
     block, granted = match.block, match.get("granted")
     body = block.message.arguments().skip(64)
@@ -155,7 +154,7 @@ def _find_refusal(match: Match) -> str | None:
     return None if refused is None else REFUSALS[refused.opcode or 0]
 
 
-def _make_liquidate(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_liquidate(match: Match) -> Draft:
     """A debt is paid by somebody who takes the collateral for it."""
     block = match.block
     is_jetton = block.type == JETTON_TRANSFER

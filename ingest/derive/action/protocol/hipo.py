@@ -16,7 +16,6 @@ from tonlake.ingest.derive.action.rule import Draft, Rule
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 TREASURY = "0:8BC991CFE177BC7E9721433EFA3BEFD199485A55CFFD040A06C89AF026B71BCF"
@@ -60,7 +59,7 @@ def _calls(block: Block, opcode: int) -> list[Block]:
     return [after for after in block.following if after.opcode == opcode]
 
 
-def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft | None:
+def _make_deposit(match: Match) -> Draft | None:
     """Coins for hGRAM, now or at the end of the round."""
     block = match.block
     message = block.message
@@ -95,7 +94,7 @@ def _fill(
     }
 
 
-def _make_withdrawal(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_withdrawal(match: Match) -> Draft:
     """Burnt hGRAM for coins, at once or at the end of the round; a rollback is no action."""
     burn, reserved = match.block, match["reserve"]
     reserve = _read(reserved)
@@ -122,7 +121,7 @@ def _describe_request(minting: Block, tokens: int) -> Columns:
     return {"provider": PROVIDER, "ts_nft": _find_bill(minting), "tokens_burnt": tokens}
 
 
-def _make_round_deposit(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_round_deposit(match: Match) -> Draft:
     """At the end of a round hGRAM is minted for a bill."""
     block, proxy = match.block, match["proxy"]
     body, minted = _read(block), _read(proxy)
@@ -140,7 +139,7 @@ def _make_round_deposit(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("hipo_stake_deposit", columns, failed=block.failed, served="stake_deposit")
 
 
-def _make_round_withdrawal(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_round_withdrawal(match: Match) -> Draft:
     """At the end of a round a bill is paid out, put off, or taken back."""
     block = match.block
     body = _read(block)

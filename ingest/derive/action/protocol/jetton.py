@@ -70,7 +70,7 @@ def asset_of(jetton: str | None) -> str | None:
     return None if jetton in PTON_MASTERS else jetton
 
 
-def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_transfer(match: Match) -> Draft | None:
     """A transfer, from the owner who asked for it to the owner of the wallet that got it.
 
     The amounts are what arrived, which is less than what was sent where the jetton takes a fee.
@@ -81,7 +81,7 @@ def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
     block, internal = match.block, match["internal"]
     body = read_transfer(block.message)
     wallet = block.message.destination
-    known = interfaces.jetton_wallet(internal.message.destination)
+    known = match.interfaces.jetton_wallet(internal.message.destination)
     if known is None:
         return None
     arrived = internal.message.arguments().skip(64)
@@ -116,10 +116,10 @@ def make_ghost(block: Block, interfaces: Interfaces) -> Block:
     return Block(draft.type, block.nodes, draft.columns)
 
 
-def _make_pton_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_pton_transfer(match: Match) -> Draft | None:
     """A transfer of coins by way of a wallet that stands for them."""
     block = match.block
-    wallet = interfaces.jetton_wallet(block.message.destination)
+    wallet = match.interfaces.jetton_wallet(block.message.destination)
     if wallet is None or wallet.jetton not in PTON_MASTERS:
         return None
     body = read_transfer(block.message)
@@ -167,11 +167,11 @@ def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed:
     )
 
 
-def _make_burn(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_burn(match: Match) -> Draft | None:
     """A burn, asked for by the owner of the wallet."""
     block = match.block
     body = block.message.arguments().skip(64)
-    wallet = interfaces.jetton_wallet(block.message.destination)
+    wallet = match.interfaces.jetton_wallet(block.message.destination)
     if wallet is None:
         return None
     columns = {
@@ -183,7 +183,7 @@ def _make_burn(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("jetton_burn", columns, failed=block.failed)
 
 
-def _make_mint(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_mint(match: Match) -> Draft | None:
     """A mint by the master; without a wallet that took the jettons it failed."""
     block, internal = match.block, match.get("internal")
     body = block.message.arguments().skip(64)
@@ -199,7 +199,7 @@ def _make_mint(match: Match, interfaces: Interfaces) -> Draft | None:
             columns["amount"] = body.ref().skip(32 + 64).coins()
         is_named = columns["destination"] is not None
         return Draft("jetton_mint", columns, failed=True) if is_named else None
-    wallet = interfaces.jetton_wallet(internal.message.destination)
+    wallet = match.interfaces.jetton_wallet(internal.message.destination)
     if wallet is None:
         return None
     columns |= {

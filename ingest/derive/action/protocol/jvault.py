@@ -26,7 +26,7 @@ CLAIM, SEND_CLAIMED = 0x78D9F109, 0x44BC1FE3
 _ADDRESS_BITS = 267
 
 
-def _make_stake(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_stake(match: Match) -> Draft:
     """Jettons go to a pool, which tells the stake wallet of their owner."""
     sent, received = match.block, match["received"]
     data = {
@@ -48,26 +48,24 @@ def _read_period(payload: Body | None) -> int | None:
     return None if payload is None else payload.copy().skip(32).uint(32)
 
 
-def _make_unstake(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_unstake(match: Match) -> Draft | None:
     """Jettons are taken out of a pool; one that the stake wallet refuses has its exit code."""
-    return _draft_unstake("jvault_unstake", match, interfaces, failed=False)
+    return _draft_unstake("jvault_unstake", match, failed=False)
 
 
-def _make_unstake_request(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_unstake_request(match: Match) -> Draft | None:
     """Jettons shall be taken out of a pool when their time is over."""
     request = match.get("request")
     failed = request is None or request.failed or match.block.failed
-    return _draft_unstake("jvault_unstake_request", match, interfaces, failed=failed)
+    return _draft_unstake("jvault_unstake_request", match, failed=failed)
 
 
-def _draft_unstake(
-    name: str, match: Match, interfaces: Interfaces, *, failed: bool
-) -> Draft | None:
+def _draft_unstake(name: str, match: Match, *, failed: bool) -> Draft | None:
     message, request = match.block.message, match.get("request")
     stake_wallet = message.destination
-    pool = _read_addresses(interfaces, stake_wallet, 0)
-    pool_wallet = _read_addresses(interfaces, pool, 2, is_pool=True)
-    asset = _find_asset(interfaces, pool_wallet)
+    pool = _read_addresses(match.interfaces, stake_wallet, 0)
+    pool_wallet = _read_addresses(match.interfaces, pool, 2, is_pool=True)
+    asset = _find_asset(match.interfaces, pool_wallet)
     is_unknown = pool_wallet is not None and asset is None
     if request is not None:
         pool = request.message.destination
@@ -79,7 +77,7 @@ def _draft_unstake(
         "destination": pool,
         "amount": message.arguments().skip(64).coins(),
         "asset": asset,
-        "asset2": None if is_unknown else _read_addresses(interfaces, stake_wallet, 1),
+        "asset2": None if is_unknown else _read_addresses(match.interfaces, stake_wallet, 1),
         "opcode": match.block.transaction.exit_code if request is None else None,
     }
     return Draft(name, columns, failed=failed)
@@ -113,7 +111,7 @@ def _read_addresses(
         return None
 
 
-def _make_claim(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_claim(match: Match) -> Draft:
     """Rewards are paid out; jettons are named by the pool's wallets of them."""
     message, sending = match.block.message, match["sending"]
     paid = [after for after in sending.following if after.type == JETTON_TRANSFER]

@@ -26,10 +26,10 @@ def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None
     return None if facts is None else [each for each in facts.get("signers") or () if each]
 
 
-def _make_create_order(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_create_order(match: Match) -> Draft | None:
     """Somebody makes an order; TL-B: new_order and order_init of multisig v2."""
     block, init = match.block, match["init"]
-    signers = _find_signers(interfaces, init.message.destination)
+    signers = _find_signers(match.interfaces, init.message.destination)
     if signers is None:
         return None
     body = block.message.arguments()
@@ -56,11 +56,11 @@ def _make_create_order(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("multisig_create_order", columns, extra_accounts=signers)
 
 
-def _make_approve(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_approve(match: Match) -> Draft | None:
     """A signer approves an order, by a call or a comment; the order accepts or rejects it."""
     block, rejected = match.block, match.get("rejected")
     message = block.message
-    signers = _find_signers(interfaces, message.destination)
+    signers = _find_signers(match.interfaces, message.destination)
     if signers is None:
         return None
     is_comment = block.type == TRANSFER
@@ -76,10 +76,10 @@ def _make_approve(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("multisig_approve", columns, failed=rejected is not None, extra_accounts=signers)
 
 
-def _make_execute(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_execute(match: Match) -> Draft | None:
     """An order that has its approvals goes to the multisig wallet."""
     message = match.block.message
-    signers = _find_signers(interfaces, message.source)
+    signers = _find_signers(match.interfaces, message.source)
     if signers is None:
         return None
     body = message.arguments()

@@ -58,11 +58,11 @@ class Seller(NamedTuple):
     price: int | None
 
 
-def _make_mint(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_mint(match: Match) -> Draft | None:
     """A mint: a message that deploys an item, and nothing else."""
     block = match.block
     (address,) = block.deployments
-    item = interfaces.nft_item(address)
+    item = match.interfaces.nft_item(address)
     if item is None:
         return None
     columns: Columns = {
@@ -76,17 +76,17 @@ def _make_mint(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("nft_mint", columns)
 
 
-def _make_transfer(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_transfer(match: Match) -> Draft | None:
     """A transfer of a known item; by a sale or an auction to another than its owner a purchase."""
     block, assigned = match.block, match.get("assigned")
-    item = interfaces.nft_item(block.message.destination)
+    item = match.interfaces.nft_item(block.message.destination)
     if item is None:
         return None
     body = read_transfer(block.message)
     owner = block.message.source
     if assigned is not None:
         owner = assigned.message.arguments().skip(64).address() or owner
-    seller = _find_seller(interfaces, block.previous, body.new_owner, item)
+    seller = _find_seller(match.interfaces, block.previous, body.new_owner, item)
     is_purchase = seller is not None
     data = _make_data(body) | {"is_purchase": is_purchase, "nft_item_index": item.item_index}
     if seller is not None:
@@ -165,13 +165,13 @@ def _find_seller(
     return seller if is_sold and seller.owner != new_owner else None
 
 
-def _make_assignment(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_assignment(match: Match) -> Draft | None:
     """An item announces its new owner without a transfer, as at the end of its own auction.
 
     The payload of an auction's end. TL-B: teleitem_bid_info#38127de1 bid:Coins bid_ts:uint32.
     """
     block = match.block
-    item = interfaces.nft_item(block.message.source)
+    item = match.interfaces.nft_item(block.message.source)
     if item is None:
         return None
     body = block.message.arguments()
@@ -226,7 +226,7 @@ _AMOUNTS, _ADDRESSES = (
 )
 
 
-def _make_purchase(match: Match, _interfaces: Interfaces) -> Draft | None:
+def _make_purchase(match: Match) -> Draft | None:
     """A purchase on Getgems: the transfer, with what the real owner was paid."""
     transfer = match.block
     data = transfer.columns["nft_transfer_data"]
@@ -257,12 +257,12 @@ def _make_purchase(match: Match, _interfaces: Interfaces) -> Draft | None:
     return Draft("nft_purchase", columns, notes=transfer.notes, more=[payout])
 
 
-def _make_discovery(match: Match, interfaces: Interfaces) -> Draft:
+def _make_discovery(match: Match) -> Draft:
     """Somebody asks an item for its index and collection."""
     block, report = match.block, match["report"]
     body = report.message.arguments().skip(64)
     index, collection = body.uint(256), body.address()
-    del interfaces
+    del match.interfaces
     columns = {
         "source": block.message.source,
         "asset": collection,

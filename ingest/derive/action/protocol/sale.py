@@ -1,21 +1,95 @@
-"""NFTs put on sale or on auction, changes of prices, and sales that are cancelled."""
+"""NFTs put on sale or on auction, changes of prices, and sales that are cancelled.
+
+The terms of a sale are those of the StateInit that deploys it. TL-B: ``_ fixed_prefix_length:(Maybe
+(## 5)) special:(Maybe TickTock) code:(Maybe ^Cell) data:(Maybe ^Cell) library:(Maybe ^Cell) =
+StateInit``. The data are read as the contract's get-method would answer from them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.account.deployment import SALE_V4_CODE, read_deployment
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.action.account.facts import show_sale
 from tonlake.ingest.derive.action.block import CALL
 from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
 from tonlake.ingest.derive.action.interface import exact
 from tonlake.ingest.derive.action.pattern import built, call
 from tonlake.ingest.derive.action.protocol.trade import GETGEMS, find_item
 from tonlake.ingest.derive.action.rule import Draft, Rule
+from tonlake.ingest.derive.contract.layout import Subject, make_maybe_cell
+from tonlake.ingest.derive.contract.reader import find_reader
+from tonlake.ingest.derive.contract.stack import Mismatch, parse_address
+from tonlake.ingest.derive.contract.standard.sale import (
+    detect_auction_v4,
+    detect_sale,
+    detect_sale_v4,
+)
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.interface import Interfaces
+    from tonlake.ingest.derive.action.interface import Facts, Interfaces
     from tonlake.ingest.derive.action.pattern import Match
+    from tonlake.ingest.derive.contract.stack import Detector, Finding
+
+_PREFIX_BITS, _TICK_TOCK_BITS = 5, 2
+_DETECTORS = (detect_sale, detect_sale_v4, detect_auction_v4)
+SALE_V4_CODE = bytes.fromhex("6b95a6418b9c9d2359045d1e7559b8d549ae0e506f24caab58fa30c8fb1feb86")
+"""A sale of Getgems, version 4, whose data have fees as shares of the price."""
+
+
+class Deployment(NamedTuple):
+    """A code, and what it is with its first data, by interface; nothing if they have no reader."""
+
+    code_hash: bytes
+    interfaces: Mapping[str, Facts]
+
+
+def read_deployment(address: str, init_state: bytes) -> Deployment | None:
+    """Return what a StateInit deploys at an account; None where it has no code or no data.
+
+    Raises:
+        BocError: it is no StateInit.
+    """
+    tree = parse_boc(init_state)
+    start = tree.slice(tree.roots[0])
+    for bits in (_PREFIX_BITS, _TICK_TOCK_BITS):
+        if start.load_bit():
+            start.skip(bits)
+    code, data = make_maybe_cell(start), make_maybe_cell(start)
+    if code is None or data is None:
+        return None
+    subject = Subject(parse_address(address), code, data, ())
+    return Deployment(
+        code.hash,
+        {
+            interface: facts
+            for detector in _DETECTORS
+            for finding in _detect(detector, subject)
+            for interface, facts in show_sale(finding.fields, finding.fields["details"], address)
+        },
+    )
+
+
+def _detect(detector: Detector, subject: Subject) -> list[Finding]:
+    """Return what a detector finds in data; nothing where it asks what they do not answer."""
+    detection = detector(subject.address)
+    try:
+        question = next(detection)
+        while True:
+            reader = find_reader(subject.code.hash, question.method)
+            if reader is None:
+                return []
+            question = detection.send(reader(subject._replace(arguments=question.arguments)))
+    except StopIteration as end:
+        found: list[Finding] = end.value
+        return found
+    except (BocError, Mismatch):
+        return []
+
 
 UPDATE_SALE = 0x6C6C2080
 CANCEL_SALE = 0x00000003
@@ -31,17 +105,17 @@ _TERMS = {
 """Numbers of a listing, and where the addresses of its fees stand, by interface."""
 
 
-def _make_listing(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_listing(match: Match) -> Draft | None:
     """An item goes by way of the marketplace to the sale or auction that it deployed."""
     first, deployed = match.block, match["sale_init"].message
     address = match["to_sale"].columns["destination"]
-    sale, auction = interfaces.nft_sale(address), interfaces.nft_auction(address)
+    sale, auction = match.interfaces.nft_sale(address), match.interfaces.nft_auction(address)
     seller = sale or auction
     if seller is None or seller.owner != first.columns["source"]:
         return None
     if deployed.init_state is None or deployed.destination != address:
         return None
-    item = find_item(interfaces, first.columns["asset_secondary"])
+    item = find_item(match.interfaces, first.columns["asset_secondary"])
     kind = SALE if sale is not None else AUCTION
     columns = {
         "source": first.columns["source"],
@@ -53,7 +127,7 @@ def _make_listing(match: Match, interfaces: Interfaces) -> Draft | None:
         "nft_listing_data": {
             "nft_item_index": item.item_index,
             "marketplace": GETGEMS,
-            **_read_terms(kind, address, deployed.init_state, interfaces),
+            **_read_terms(kind, address, deployed.init_state, match.interfaces),
         },
     }
     return Draft("nft_put_on_sale" if sale is not None else "nft_put_on_auction", columns)
@@ -90,10 +164,10 @@ def _is_sent_on(block: Block) -> bool:
     return before is not None and before["asset_secondary"] == block["asset_secondary"]
 
 
-def _make_update(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_update(match: Match) -> Draft | None:
     """The owner changes the price of a sale."""
     block = match.block
-    sale = interfaces.nft_sale(block.message.destination)
+    sale = match.interfaces.nft_sale(block.message.destination)
     if sale is None:
         return None
     body = block.message.arguments().skip(64)
@@ -113,11 +187,11 @@ def _make_update(match: Match, interfaces: Interfaces) -> Draft | None:
     return Draft("nft_update_sale", columns, failed=failed, extra_accounts=extra)
 
 
-def _make_cancel(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_cancel(match: Match) -> Draft | None:
     """The owner takes an item back from its sale."""
     block, transfer = match.block, match["nft_transfer"]
     address = block.message.destination
-    sale = interfaces.nft_sale(address)
+    sale = match.interfaces.nft_sale(address)
     item = transfer.columns["asset_secondary"]
     if sale is None or sale.nft != item:
         return None

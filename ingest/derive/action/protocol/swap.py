@@ -1,10 +1,19 @@
-"""What the rules about exchanges share: transfers into a pool and out of it, and their columns."""
+"""What the rules about exchanges share: transfers into a pool and out of it, and their columns.
+
+Exchanges with a router take coins through its wallet of the jetton that stands for them (01f3835d).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER, asset_of
+from tonlake.ingest.derive.action.pattern import Pattern, built, call, one_of
+from tonlake.ingest.derive.action.protocol.jetton import (
+    JETTON_TRANSFER,
+    NOTIFY,
+    PTON_TRANSFER,
+    asset_of,
+)
 from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
@@ -12,7 +21,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.action.block import Block, Columns
     from tonlake.ingest.derive.action.body import Body
-
+    from tonlake.ingest.derive.action.pattern import Match
 
 _NATIVE, _JETTON, _EXTRA = range(3)
 
@@ -169,3 +178,53 @@ def show_swap(
             "peer_swaps": [hop._asdict() for hop in hops],
         },
     }
+
+
+SENT = one_of(
+    built(JETTON_TRANSFER, name="in"),
+    call(NOTIFY, name="notify").after(call(PTON_TRANSFER, name="in")),
+)
+"""Pattern of what came to the router, read by ``read_sent``."""
+
+
+def read_sent(match: Match) -> Leg | None:
+    """Return the leg of what came to the router, None where it is not in the trace."""
+    block = match.get("in")
+    if block is None:
+        return None
+    if block.type == JETTON_TRANSFER:
+        return read_jettons(block)
+    return read_coins(block, match["notify"].message.destination)
+
+
+def read_paid(block: Block) -> Leg:
+    """Return the leg of what the router paid."""
+    return read_jettons(block) if block.type == JETTON_TRANSFER else read_paid_coins(block)
+
+
+def paid_out(name: str) -> Pattern:
+    """Return the pattern of what a router pays: coins through their wallet, or jettons."""
+    return one_of(
+        built(JETTON_TRANSFER).then(call(PTON_TRANSFER, name=name).then(call(NOTIFY).maybe)),
+        built(JETTON_TRANSFER, name=name),
+    )
+
+
+def pay(order: int, swap: int, most_hops: int) -> Pattern:
+    """Return the pattern of a payment: out of the router, or into the next of several swaps.
+
+    Names: ``payment`` is the order of a pool, ``between`` what it paid into the next ``swap``,
+    and ``out`` what left the router. ``order`` and ``swap`` are op-codes.
+    """
+    payment = call(order, name="payment")
+    if not most_hops:
+        return payment.then(paid_out("out"))
+    again = call(swap, name="swap").then(pay(order, swap, most_hops - 1))
+    coins = call(PTON_TRANSFER, name="between").then(call(NOTIFY).then(again))
+    return payment.then(
+        one_of(
+            built(JETTON_TRANSFER).then(coins),
+            built(JETTON_TRANSFER, name="between").then(again),
+            paid_out("out"),
+        )
+    )

@@ -149,7 +149,7 @@ def read_rotation(body: Body) -> Rotation | None:
     return rotation if all(part.is_empty for part in (body, signature, old_key)) else None
 
 
-def _make_rotation(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_rotation(match: Match) -> Draft | None:
     """Return the action of a rotation that took place."""
     block = match.block
     message, transaction = block.message, block.transaction
@@ -160,7 +160,7 @@ def _make_rotation(match: Match, interfaces: Interfaces) -> Draft | None:
     rotation = read_rotation(body.copy())
     if rotation is None or not _is_run(transaction) or block.nodes[0].is_log:
         return None
-    if not is_external and not _is_kept(rotation, body, transaction, interfaces):
+    if not is_external and not _is_kept(rotation, body, transaction, match.interfaces):
         return None
     extra = {
         "new_public_key": rotation.key,

@@ -17,7 +17,6 @@ from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 TELEPORT = 0x3F781D24
@@ -57,7 +56,7 @@ def _read_new_key(log: Block) -> Columns:
     }
 
 
-def _make_mint(match: Match, _interfaces: Interfaces) -> Draft | None:
+def _make_mint(match: Match) -> Draft | None:
     """Bitcoins came in, and jettons were minted for them."""
     minted, before = match["minted"], _list_before(match.block)
     if not before:
@@ -84,7 +83,7 @@ def _list_before(mint: Block) -> list[Block]:
     return []
 
 
-def _make_burn(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_burn(match: Match) -> Draft:
     """Jettons were burnt for bitcoins."""
     burn = match.block
     columns: Columns = {name: burn[name] for name in ("source", "source_secondary", "asset")}
@@ -97,7 +96,7 @@ def _make_burn(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("tgbtc_burn", columns)
 
 
-def _make_new_key(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_new_key(match: Match) -> Draft:
     """The guards agreed on a new key, and the bitcoins go there."""
     message = match.block.message
     columns = _read_new_key(match["log"])
@@ -109,22 +108,22 @@ def _make_new_key(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("tgbtc_new_key", columns)
 
 
-def _make_mint_fallback(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_mint_fallback(match: Match) -> Draft:
     sender = match.block.message.source
     columns = _read_mint(match.block) | {"source": sender, "source_secondary": sender}
     return Draft("tgbtc_mint", columns, served="tgbtc_mint_fallback")
 
 
-def _make_burn_fallback(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_burn_fallback(match: Match) -> Draft:
     return Draft("tgbtc_burn", _read_burn(match.block), served="tgbtc_burn_fallback")
 
 
-def _make_new_key_fallback(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_new_key_fallback(match: Match) -> Draft:
     columns = _read_new_key(match.block) | {"source": match.block.message.source}
     return Draft("tgbtc_new_key", columns, served="tgbtc_new_key_fallback")
 
 
-def _make_key_ready(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_key_ready(match: Match) -> Draft:
     """Read the log of a key that is ready. TL-B: timestamp:uint64 internal_pubkey:uint256."""
     body = match.block.message.arguments()
     columns = {

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, call
 from tonlake.ingest.derive.action.protocol.jetton import asset_of
-from tonlake.ingest.derive.action.protocol.router import SENT, pay, read_paid, read_sent
-from tonlake.ingest.derive.action.protocol.swap import Hop, Leg, show_swap
+from tonlake.ingest.derive.action.protocol.swap import (
+    SENT,
+    Hop,
+    Leg,
+    pay,
+    read_paid,
+    read_sent,
+    show_swap,
+)
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -61,7 +68,7 @@ def find_asset(interfaces: Interfaces, wallet: str | None) -> str | None:
     return None if known is None else asset_of(known.jetton)
 
 
-def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_swap(match: Match) -> Draft | None:
     """A swap of one or several hops; one that pays back what came in failed."""
     incoming, out = read_sent(match), match.get("out")
     if incoming is None or out is None:
@@ -71,8 +78,8 @@ def _make_swap(match: Match, interfaces: Interfaces) -> Draft | None:
     source_wallet = _read_source_wallet(swaps[-1])
     paid_back = payments[-1]
     other = next((each for each in paid_back.wallets if each != source_wallet), None)
-    wanted = find_asset(interfaces, other)
-    hops = _list_hops(interfaces, swaps, payments, incoming, outgoing)
+    wanted = find_asset(match.interfaces, other)
+    hops = _list_hops(match.interfaces, swaps, payments, incoming, outgoing)
     failed = paid_back.exit_code not in _OK_CODES or outgoing.asset == incoming.asset
     columns = show_swap(
         DEX,
@@ -127,7 +134,7 @@ def _read_min_out(swap: Block) -> int:
     return params.skip(160).coins()
 
 
-def _make_deploy_pool(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_deploy_pool(match: Match) -> Draft:
     """A router makes a pool of two jettons."""
     message, init = match.block.message, match["init"]
     body = message.arguments().skip(64)

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.pattern import EXCESS_OPCODE, built, call
 from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER, asset_of
-from tonlake.ingest.derive.action.protocol.router import SENT, paid_out, read_paid, read_sent
-from tonlake.ingest.derive.action.protocol.swap import Leg, read_jettons
+from tonlake.ingest.derive.action.protocol.swap import (
+    SENT,
+    Leg,
+    paid_out,
+    read_jettons,
+    read_paid,
+    read_sent,
+)
 from tonlake.ingest.derive.action.protocol.tonco import DEX, PAY_TO, find_asset, read_payment
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 FUND, ADD_LIQUIDITY, MINT_AND_REFUND = 0x4468DE77, 0x3EBE5431, 0x81702EF8
@@ -47,7 +52,7 @@ def _read_target(fund: Block) -> _Target:
     )
 
 
-def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_deposit(match: Match) -> Draft | None:
     """One side of a position is paid in; with both there, the position is made."""
     incoming = read_sent(match)
     fund, add, minted = match["fund"], match.block, match.get("minted")
@@ -56,7 +61,7 @@ def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
     target, side = _read_target(fund), _read_side(fund)
     excesses = [_read_excess(block) for block in match.all("excess")]
     nft = match.get("nft")
-    assets = _find_assets(interfaces, match, incoming, side)
+    assets = _find_assets(match, incoming, side)
     data: Columns = {
         "dex": DEX,
         "amount1": incoming.amount,
@@ -77,7 +82,7 @@ def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
         "vault_excesses": excesses,
     }
     if nft is not None:
-        item = interfaces.nft_item(nft["asset_secondary"])
+        item = match.interfaces.nft_item(nft["asset_secondary"])
         data |= {
             "nft_address": nft["asset_secondary"],
             "nft_index": None if item is None else item.item_index,
@@ -105,14 +110,12 @@ def _read_excess(block: Block) -> Columns:
     return {"asset": leg.asset, "amount": leg.amount}
 
 
-def _find_assets(
-    interfaces: Interfaces, match: Match, incoming: Leg, side: int
-) -> tuple[str | None, str | None]:
+def _find_assets(match: Match, incoming: Leg, side: int) -> tuple[str | None, str | None]:
     """Return the assets of both sides: the one that came, and what the payload says of the other.
 
     TL-B of the payload: 4468de77 other_jetton_wallet:MsgAddress.
     """
-    other = find_asset(interfaces, _read_other_wallet(match))
+    other = find_asset(match.interfaces, _read_other_wallet(match))
     return (incoming.asset, other) if side == 0 else (other, incoming.asset)
 
 
@@ -132,7 +135,7 @@ def _read_payout(block: Block) -> Leg:
     return read_jettons(block, raw=True) if block.type == JETTON_TRANSFER else read_paid(block)
 
 
-def _make_withdraw(match: Match, interfaces: Interfaces) -> Draft:
+def _make_withdraw(match: Match) -> Draft:
     """A position is burnt, as a whole or in part."""
     message, position, burn = match.block.message, match["position"], match["burn"]
     body = message.arguments().skip(64)
@@ -150,10 +153,10 @@ def _make_withdraw(match: Match, interfaces: Interfaces) -> Draft:
     for number, (amount, wallet) in enumerate(
         zip(payment.amounts, payment.wallets, strict=True), start=1
     ):
-        known = interfaces.jetton_wallet(wallet)
+        known = match.interfaces.jetton_wallet(wallet)
         is_coins = known is not None and asset_of(known.jetton) is None
         leg = paid.get(None if is_coins else wallet)
-        asset = find_asset(interfaces, wallet) if leg is None else leg.asset
+        asset = find_asset(match.interfaces, wallet) if leg is None else leg.asset
         data |= {
             f"amount{number}": amount,
             f"asset{number}_out": asset,

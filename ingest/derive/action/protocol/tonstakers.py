@@ -10,7 +10,6 @@ from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.block import Block, Columns
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 DEPOSIT, MINT_JETTONS = 0x47D54391, 0x1674B0A0
@@ -22,7 +21,7 @@ DEPOSIT_FEE_NANO = 1_000_000_000
 """What a deposit carries beside the stake."""
 
 
-def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_deposit(match: Match) -> Draft:
     """Coins for tsTON; without a wallet that got them it failed."""
     message = match.block.message
     minted = match.get("minted")
@@ -38,7 +37,7 @@ def _make_deposit(match: Match, _interfaces: Interfaces) -> Draft:
     return Draft("tonstakers_deposit", columns, failed=failed, served="stake_deposit")
 
 
-def _make_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_withdraw(match: Match) -> Draft:
     """Burnt tsTON for coins: at once, or for an item that is paid out at the end of a round."""
     burn, request = match.block, match["request"]
     tokens = burn.message.arguments().skip(64).coins()
@@ -76,7 +75,7 @@ def _find_payout_item(minting: Block) -> str | None:
     return None
 
 
-def _make_delayed_withdraw(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_delayed_withdraw(match: Match) -> Draft:
     """The payout at the end of a round, for an item that was burnt.
 
     TL-B of ed58b0b2: query_id:uint64 amount:Coins owner:MsgAddress ….

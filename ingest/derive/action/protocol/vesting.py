@@ -13,7 +13,6 @@ from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
 
 SEND, SENT = 0xA7733ACD, 0xF7733ACD
@@ -24,7 +23,7 @@ _INT_MSG_FLAGS = 4
 _MESSAGE_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
-def _make_send(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_send(match: Match) -> Draft:
     """The owner lets the vesting wallet send a message."""
     message = match.block.message
     body = message.arguments()
@@ -70,7 +69,7 @@ def _hash_root(boc: bytes | None) -> bytes | None:
     return tree.hash(tree.roots[0])
 
 
-def _make_add_whitelist(match: Match, _interfaces: Interfaces) -> Draft:
+def _make_add_whitelist(match: Match) -> Draft:
     """Accounts are added to those that locked coins may go to."""
     message = match.block.message
     body = message.arguments()

@@ -29,7 +29,7 @@ def test_blocks_come_breadth_first_and_by_logical_time() -> None:
 
 def merges(name: str, *heads: str | int, into: str) -> Rule:
     """Return a rule that makes a block of another type out of one."""
-    return Rule(name, Pattern(*heads), lambda _match, _interfaces: Draft(into, {}))
+    return Rule(name, Pattern(*heads), lambda _match: Draft(into, {}))
 
 
 def run(blocks: list[Block], *rules: Rule) -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def test_rules_are_tried_only_where_a_trace_has_what_they_demand() -> None:
         return True
 
     anchor = Pattern(CALL).where(test)
-    rule = Rule("pair", anchor.then(Pattern(7)), lambda _match, _interfaces: Draft("pair", {}))
+    rule = Rule("pair", anchor.then(Pattern(7)), lambda _match: Draft("pair", {}))
     lone, first = Block(CALL), Block(CALL)
     assert run([lone], rule) == [(CALL, "")]
     assert tried == []
@@ -74,13 +74,13 @@ def test_rules_are_tried_only_where_a_trace_has_what_they_demand() -> None:
     assert run([first], rule) == [("pair", "pair")]
     assert tried == [first]
     bare = Block(CALL)
-    optional = Rule("bare", anchor.then(Pattern(7).maybe), lambda _match, _interfaces: None)
+    optional = Rule("bare", anchor.then(Pattern(7).maybe), lambda _match: None)
     assert run([bare], optional) == [(CALL, "")]
     assert tried == [first, bare]
 
 
 def test_transfers_are_found_by_their_comment() -> None:
-    rule = Rule("said", said("d", "D"), lambda _match, _interfaces: Draft("deposit", {}))
+    rule = Rule("said", said("d", "D"), lambda _match: Draft("deposit", {}))
     for comment, found in [("d", "deposit"), ("D", "deposit"), ("dd", TRANSFER), (None, TRANSFER)]:
         block = Block(TRANSFER, columns={"ton_transfer_data": {"content": comment}})
         [(kind, _)] = run([block], rule)

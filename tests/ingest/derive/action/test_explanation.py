@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.ingest.derive.action.protocol import test_dedust_v2 as dedust
-from tests.ingest.derive.action.protocol import test_extension as extension
 from tests.ingest.derive.action.protocol import test_hipo as hipo
 from tests.ingest.derive.action.protocol import test_telegram as telegram
+from tests.ingest.derive.action.protocol import test_wallet as extension
 from tests.ingest.derive.action.scene import Scene
 from tonlake.ingest.derive.action.explanation import explain
 from tonlake.ingest.derive.action.interface import Interfaces

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.ingest.derive.action.protocol import coffee, coffee_pool, coffee_staking, jetton
+from tonlake.ingest.derive.action.protocol import coffee, coffee_pool, jetton
 
 OWNER, VAULT, POOL, OUT = account("owner"), account("vault"), account("pool"), account("out vault")
 
@@ -36,10 +36,10 @@ def test_held_jettons_and_the_fee() -> None:
     guard, guard_wallet = account("guard"), account("guard wallet")
 
     def write(payload: Cell) -> Cell:
-        return payload.uint(coffee_staking.HOLD_FUNDS, 32).uint(1, 64)
+        return payload.uint(coffee.HOLD_FUNDS, 32).uint(1, 64)
 
     step.send_jettons(wallet, guard, guard_wallet, 40, write)
-    step.send(account("fees"), opcode=coffee_staking.SERVICE_FEE)
+    step.send(account("fees"), opcode=coffee.SERVICE_FEE)
     action = scene.find("coffee_mev_protect_hold_funds")
     assert len(action.tx_hashes) == 4
     assert action.columns["destination_secondary"] == guard_wallet
@@ -48,7 +48,7 @@ def test_held_jettons_and_the_fee() -> None:
 
 def test_failed_swap_names_who_gets_it_back() -> None:
     scene = Scene()
-    body = Cell(coffee_staking.FAILED_SWAP).uint(1, 64).address(OWNER)
+    body = Cell(coffee.FAILED_SWAP).uint(1, 64).address(OWNER)
     scene.external(VAULT).send(account("guard"), body)
     assert scene.find("coffee_mev_protect_failed_swap").columns == {"destination": OWNER}
 

@@ -1,13 +1,50 @@
-"""Extensions of wallets of version 5, added and removed by requests from outside."""
+"""Wallets on built traces: subscriptions, extensions added and removed from outside."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
-from tonlake.ingest.derive.action.protocol.extension import EXTERNAL_REQUEST
+from tonlake.ingest.derive.action.protocol import wallet
+from tonlake.ingest.derive.action.protocol.wallet import EXTERNAL_REQUEST
 
-WALLET, EXTENSION, OTHER = account("wallet"), account("extension"), account("other")
+WALLET, PLUGIN, SHOP = account("wallet"), account("plugin"), account("shop")
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_payment(*, asked: bool) -> None:
+    scene = Scene()
+    if asked:
+        request = Cell(wallet.PAYMENT_REQUEST).uint(1, 64).coins(50)
+        step = scene.external(PLUGIN).send(WALLET, request)
+    else:
+        step = scene.external(WALLET)
+    confirmed = step.send(PLUGIN, opcode=wallet.PAYMENT_CONFIRMED)
+    confirmed.send(SHOP, opcode=wallet.PAYMENT)
+    action = scene.find("subscribe")
+    assert action.columns == {
+        "source": WALLET,
+        "destination": SHOP,
+        "destination_secondary": PLUGIN,
+        "amount": 50 if asked else 1_000_000_000,
+    }
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_removal(*, told: bool) -> None:
+    scene = Scene()
+    removed = scene.external(WALLET).send(PLUGIN, opcode=wallet.DESTRUCT)
+    if told:
+        removed.send(SHOP, opcode=wallet.DESTRUCT)
+    else:
+        removed.abort()
+    action = scene.find("unsubscribe")
+    assert action.success
+    assert action.columns["destination"] == (SHOP if told else None)
+    assert action.columns["destination_secondary"] == PLUGIN
+
+
+EXTENSION, OTHER = account("extension"), account("other")
 WALLET_ID, VALID_UNTIL, SEQNO = 2147483645, 1776948067, 33
 ADD, REMOVE, ALLOW = 2, 3, 4
 

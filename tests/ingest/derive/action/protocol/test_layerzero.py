@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
-from tonlake.ingest.derive.action.protocol.layerzero_record import (
+from tonlake.ingest.derive.action.protocol.layerzero import (
     Record,
     read_encoded_packet,
     read_packet,

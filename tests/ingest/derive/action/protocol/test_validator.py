@@ -1,16 +1,49 @@
-"""Nominator pool rules on built traces."""
+"""Rules about stakes on built traces: the elector, and nominator pools."""
 
 from __future__ import annotations
 
+import pytest
+
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
-from tonlake.ingest.derive.action.protocol import nominator
+from tonlake.ingest.derive.action.protocol import validator
+
+VALIDATOR = account("validator", -1)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_stake(*, taken: bool) -> None:
+    scene = Scene()
+    sent = scene.external(VALIDATOR).send(validator.ELECTOR, opcode=validator.NEW_STAKE, value=77)
+    if taken:
+        sent.send(VALIDATOR, opcode=validator.STAKE_ACCEPTED)
+    action = scene.find("election_deposit")
+    assert action.success is taken
+    assert action.columns == {"source": VALIDATOR, "amount": 77}
+
+
+@pytest.mark.parametrize("paid", [88, None])
+def test_recovery(paid: int | None) -> None:
+    scene = Scene()
+    sent = scene.external(VALIDATOR).send(validator.ELECTOR, opcode=validator.RECOVER_STAKE)
+    if paid is not None:
+        sent.send(VALIDATOR, opcode=validator.STAKE_RETURNED, value=paid)
+    action = scene.find("election_recover")
+    assert action.success is (paid is not None)
+    assert action.columns == {"source": VALIDATOR, "amount": paid}
+
+
+def test_another_account_is_no_elector() -> None:
+    scene = Scene()
+    scene.external(VALIDATOR).send(account("pool", -1), opcode=validator.NEW_STAKE)
+    assert [action.type for action in scene.classify()] == ["call_contract"]
+
 
 NOMINATOR, POOL = account("nominator"), account("pool", -1)
 
 
 def ask(scene: Scene, comment: str, value: int) -> Step:
     """Send coins with a comment to the pool."""
-    scene.know(POOL, nominator.INTERFACE)
+    scene.know(POOL, validator.INTERFACE)
     return scene.external(NOMINATOR).send(POOL, Cell(0).text(comment), value=value)
 
 
@@ -55,9 +88,9 @@ def test_what_was_not_needed_is_no_payout() -> None:
 
 def test_late_payout() -> None:
     scene = Scene()
-    scene.know(POOL, nominator.INTERFACE)
+    scene.know(POOL, validator.INTERFACE)
     anyone = account("anyone")
-    asked = scene.external(anyone).send(POOL, opcode=nominator.PROCESS_REQUESTS)
+    asked = scene.external(anyone).send(POOL, opcode=validator.PROCESS_REQUESTS)
     asked.send(NOMINATOR, value=12_000)
     action = scene.find("stake_withdrawal")
     assert (action.columns["source"], action.columns["destination"]) == (NOMINATOR, POOL)

@@ -1,8 +1,9 @@
-"""Wallets of version 5: extensions that the owner adds or removes by a request from outside.
+"""Wallets: plugins of version 4 that take payments, extensions of version 5.
 
-A request is 7369676e wallet_id:uint32 valid_until:uint32 seqno:uint32 out_actions:(Maybe ^OutList)
-extended:(Maybe ExtendedList) signature:bits512; each item of the list holds an action (02 adds, 03
-removes an address, 04 allows signatures or not) and, in a reference, the next item.
+A request that adds or removes extensions is 7369676e wallet_id:uint32 valid_until:uint32
+seqno:uint32 out_actions:(Maybe ^OutList) extended:(Maybe ExtendedList) signature:bits512; each item
+of the list holds an action (02 adds, 03 removes an address, 04 allows signatures or not) and, in a
+reference, the next item.
 
 Columns and values are those of TON Center's test cases. The rule itself is not published: which
 of several extensions is shown (here the first), when ``signature_allowed`` has a value (here with
@@ -19,8 +20,52 @@ from tonlake.ingest.errors import ActionUnreadable
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.body import Body
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
+
+PAYMENT_REQUEST, PAYMENT_CONFIRMED = 0x706C7567, 0xF06C7567
+PAYMENT, DESTRUCT = 0x73756273, 0x64737472
+
+
+def _make_subscribe(match: Match) -> Draft:
+    """A wallet pays its subscription, which pays the beneficiary."""
+    message, request = match.block.message, match.get("request")
+    amount = message.value
+    if request is not None:
+        amount = request.message.arguments().skip(64).coins()
+    columns = {
+        "source": message.source,
+        "destination": match["payment"].message.destination,
+        "destination_secondary": message.destination,
+        "amount": amount,
+    }
+    failed = request is not None and request.failed
+    return Draft("subscribe", columns, failed=failed)
+
+
+def _make_unsubscribe(match: Match) -> Draft:
+    """A wallet removes its subscription, which tells the beneficiary."""
+    message, told = match.block.message, match.get("told")
+    columns = {
+        "source": message.source,
+        "destination": None if told is None else told.message.destination,
+        "destination_secondary": message.destination,
+    }
+    return Draft("unsubscribe", columns)
+
+
+SUBSCRIBE_RULE = Rule(
+    "subscription.subscribe",
+    call(PAYMENT_CONFIRMED)
+    .then(call(PAYMENT, name="payment"))
+    .after(call(PAYMENT_REQUEST, name="request").maybe),
+    _make_subscribe,
+)
+UNSUBSCRIBE_RULE = Rule(
+    "subscription.unsubscribe",
+    call(DESTRUCT).then(call(DESTRUCT, name="told").maybe),
+    _make_unsubscribe,
+)
+
 
 EXTERNAL_REQUEST = 0x7369676E
 _ADD, _REMOVE, _ALLOW_SIGNATURES = 2, 3, 4
@@ -61,7 +106,7 @@ def _read_changes(body: Body) -> tuple[list[_Change], bool | None]:
     return changes, is_allowed
 
 
-def _make_change(match: Match, _interfaces: Interfaces) -> Draft | None:
+def _make_change(match: Match) -> Draft | None:
     """Return the action of the first change of extensions; it fails by the code of its exit."""
     message, transaction = match.block.message, match.block.transaction
     if message.source is not None:
@@ -86,4 +131,4 @@ def _make_change(match: Match, _interfaces: Interfaces) -> Draft | None:
     return Draft(_TYPES[changes[0].kind], columns, failed=failed)
 
 
-RULE = Rule("wallet_v5.extension", call(EXTERNAL_REQUEST), _make_change)
+EXTENSION_RULE = Rule("wallet_v5.extension", call(EXTERNAL_REQUEST), _make_change)

@@ -1,4 +1,7 @@
-"""Nominator pools: deposits by the comment "d", withdrawals by the comment "w"."""
+"""Stakes of validators: those that go to the elector and come back, and pools of nominators.
+
+Nominators deposit by the comment "d", and withdraw by the comment "w".
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,43 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonlake.ingest.derive.action.block import Block
-    from tonlake.ingest.derive.action.interface import Interfaces
     from tonlake.ingest.derive.action.pattern import Match
+
+NEW_STAKE, STAKE_ACCEPTED = 0x4E73744B, 0xF374484C
+RECOVER_STAKE, STAKE_RETURNED = 0x47657424, 0xF96F7324
+ELECTOR = "-1:3333333333333333333333333333333333333333333333333333333333333333"
+
+
+def _make_stake(match: Match) -> Draft | None:
+    """A stake; it is taken when the elector says so."""
+    message = match.block.message
+    if message.destination != ELECTOR:
+        return None
+    columns = {"source": message.source, "amount": message.value}
+    return Draft("election_deposit", columns, failed="confirmation" not in match)
+
+
+def _make_recover(match: Match) -> Draft | None:
+    """A stake comes back."""
+    message, confirmation = match.block.message, match.get("confirmation")
+    if message.destination != ELECTOR:
+        return None
+    amount = None if confirmation is None else confirmation.message.value
+    columns = {"source": message.source, "amount": amount}
+    return Draft("election_recover", columns, failed=confirmation is None)
+
+
+STAKE_RULE = Rule(
+    "election.deposit",
+    call(NEW_STAKE).then(call(STAKE_ACCEPTED, name="confirmation").maybe),
+    _make_stake,
+)
+RECOVER_RULE = Rule(
+    "election.recover",
+    call(RECOVER_STAKE).then(call(STAKE_RETURNED, name="confirmation").maybe),
+    _make_recover,
+)
+
 
 INTERFACE = "NominatorPool"
 PROVIDER = "nominator"
@@ -21,10 +59,10 @@ PROCESS_REQUESTS = 0x00000002
 _MOST_TRANSFERS = 2
 
 
-def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_deposit(match: Match) -> Draft | None:
     """Coins with the comment "d"."""
     message = match.block.message
-    if not interfaces.has(message.destination, INTERFACE):
+    if not match.interfaces.has(message.destination, INTERFACE):
         return None
     columns = {
         "source": message.source,
@@ -37,14 +75,14 @@ def _make_deposit(match: Match, interfaces: Interfaces) -> Draft | None:
     )
 
 
-def _make_request(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_request(match: Match) -> Draft | None:
     """The comment "w": paid out at once when the pool has the coins, else later.
 
     One transfer back is the payout if it brings more than was sent, and else what was not
     needed; of two the earlier one is the payout.
     """
     block = match.block
-    if not interfaces.has(block.message.destination, INTERFACE):
+    if not match.interfaces.has(block.message.destination, INTERFACE):
         return None
     back = [after for after in block.following if after.type == TRANSFER]
     if len(back) > _MOST_TRANSFERS:
@@ -55,10 +93,10 @@ def _make_request(match: Match, interfaces: Interfaces) -> Draft | None:
     return _draft_withdrawal(match, block.message.source, block.message.destination, payout, back)
 
 
-def _make_late_payout(match: Match, interfaces: Interfaces) -> Draft | None:
+def _make_late_payout(match: Match) -> Draft | None:
     """A pool pays what was asked for earlier."""
     message = match.block.message
-    if not interfaces.has(message.source, INTERFACE):
+    if not match.interfaces.has(message.source, INTERFACE):
         return None
     return _draft_withdrawal(match, message.destination, message.source, match.block)
 
@@ -85,7 +123,7 @@ def _draft_withdrawal(
     )
 
 
-RULES = (
+NOMINATOR_RULES = (
     Rule(
         "nominator.deposit",
         said("d").with_excesses,
