@@ -29,7 +29,7 @@ class BuildOptional(build_ext):
     """Build what can be built, and say what cannot."""
 
     def run(self) -> None:
-        """Build, and tell in plain words what stays pure Python."""
+        """Build, and report which parts stay pure Python."""
         super().run()
         for extension in self.extensions:
             if not Path(self.get_ext_fullpath(extension.name)).exists():

@@ -30,6 +30,7 @@ from tonlake.api.chain.fetched import AccountFetcher
 from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
+from tonlake.api.http.admission import Pulse
 from tonlake.api.http.allowed import list_methods
 from tonlake.api.http.content.cache import ResponseCache
 from tonlake.api.http.content.validators import UNKEPT, is_unkept, list_validators
@@ -37,7 +38,6 @@ from tonlake.api.http.direct import Direct, Header
 from tonlake.api.http.gate import QUOTA_HEADERS, refuse
 from tonlake.api.http.lane import Lanes
 from tonlake.api.http.layers import REQUEST_BYTES, Parts, make_connections, wrap_application
-from tonlake.api.http.pulse import Pulse
 from tonlake.api.metrics.meter import Meter, open_spans
 from tonlake.api.metrics.routes import ServiceCollector
 from tonlake.api.pending.pool import PendingPool
@@ -267,7 +267,7 @@ def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:
 
 
 def explain_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
-    """Return status and text of an error; one that nobody expected is logged."""
+    """Return status and text of an error; an unexpected one is logged."""
     status, text = describe_error(request, error)
     expected = HTTPException | ApiError | LakeError | QueryTimeout | TvmError
     if status >= 500 and not isinstance(error, expected):  # noqa: PLR2004

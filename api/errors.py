@@ -26,7 +26,7 @@ ApiError
 ├── SqlBusy                  too many statements run and wait: ask again later
 ├── SqlUnavailable           this machine cannot run statements safely
 └── LakeUnavailable          no commit yet, or a snapshot that is gone: ask again later
-    └── NotDerived           the lake has the blocks, but nobody derived this from them yet
+    └── NotDerived           the lake has the blocks, but this was not derived from them yet
 
 STATUS is the one table from classes, of this tree and of the packages below, to HTTP status codes.
 """
@@ -169,7 +169,7 @@ class LakeUnavailable(ApiError):
 
 
 class NotDerived(LakeUnavailable):
-    """The lake has the blocks, but nobody derived this from them yet; says how."""
+    """The lake has the blocks, but this was not derived from them yet; says how."""
 
 
 STATUS: dict[type[Exception], int] = {

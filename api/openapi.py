@@ -85,7 +85,7 @@ _SHARED = {
 
 
 class _Types:
-    """The types that are spoken of, described together at the end: names are told apart then."""
+    """The types that operations use, described together at the end, with equal names resolved."""
 
     def __init__(self) -> None:
         self._kinds: list[Any] = []
@@ -269,7 +269,7 @@ def _describe_answer(answer: Any, route: HTTPRouteHandler, types: _Types) -> Sch
 
 
 def _gives_rows(answer: Any) -> bool:  # noqa: ANN401 - a function, or None
-    """Tell whether what an operation answers has a list, which comes as a table as well."""
+    """Return whether what an operation answers has a list, which comes as a table as well."""
     kind = None if answer is None else _find_return_type(answer)
     return get_origin(kind) is list or (isinstance(kind, type) and has_list(kind))
 

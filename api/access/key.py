@@ -40,7 +40,7 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     made_at: str
 
     def matches(self, key: str) -> bool:
-        """Tell whether a key is this one, in a time that does not depend on how it differs."""
+        """Return whether a key is this one, in a time that does not depend on how it differs."""
         return hmac.compare_digest(_digest(self.salt, key), self.digest)
 
 

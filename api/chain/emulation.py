@@ -148,12 +148,11 @@ class LakeWorld:
 
 
 def emulate_message(
-    call: Call, message: bytes, *, seqno: int | None = None, ignore_chksig: bool = False
+    call: Call, message: bytes, *, seqno: int | None = None
 ) -> EmulatedTrace | NotAccepted:
     """Make all transactions that a message would set off after a masterchain block.
 
-    The message is a bag, external or internal; the block is that of ``seqno`` or the newest. With
-    ``ignore_chksig`` every signature counts as right.
+    The message is a bag, external or internal; the block is that of ``seqno`` or the newest.
 
     Raises:
         LiteServerError: the lake lacks the block, a state or the configuration.
@@ -167,6 +166,5 @@ def emulate_message(
         call.tvm.emulate,
         world,
         message,
-        ignore_chksig=ignore_chksig,
         most_transactions=EMULATED_TRANSACTIONS,
     )

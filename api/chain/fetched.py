@@ -179,7 +179,7 @@ def find_fetched(
     """Return an account after a masterchain block, for which no block of the lake shows it.
 
     It is one of the lake's table, one in memory, or, after the newest block, fetched. None where
-    there is no such account; a warning of the answer tells why none could be fetched. With
+    there is no such account; a warning of the answer says why none could be fetched. With
     ``state_hash``, which the lake knows, it is the state that has it, fetched at any time.
 
     Raises:

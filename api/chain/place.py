@@ -76,7 +76,7 @@ def find_block_at_utime(call: Call, workchain: int, prefix: int, utime: int) -> 
 
 
 def _follows_known(call: Call, row: Row, prefix: int) -> bool:
-    """Tell whether the lake has the block before, in the line of shards, or there is none."""
+    """Return whether the lake has the block before, in the line of shards, or there is none."""
     shards = list_ancestors(prefix)
     before = "prev" if row["prev_shard"] in shards else "prev2"
     seqno = row[f"{before}_seqno"]
@@ -92,12 +92,12 @@ def find_configuration_seqno(master: Row) -> int:
 
 
 def begins_at_zero_state(call: Call, mc_seqno: int) -> bool:
-    """Tell whether the lake has everything from the zero state to a masterchain block."""
+    """Return whether the lake has everything from the zero state to a masterchain block."""
     return _is_unbroken(call, call.reader.snapshot.ranges[0], mc_seqno)
 
 
 def _is_unbroken(call: Call, oldest: tuple[int, int], mc_seqno: int) -> bool:
-    """Tell whether a range, the oldest, reaches from the zero state to a masterchain block."""
+    """Return whether a range, the oldest, reaches from the zero state to a masterchain block."""
     first, last = oldest
     return (
         first <= 1
@@ -107,7 +107,7 @@ def _is_unbroken(call: Call, oldest: tuple[int, int], mc_seqno: int) -> bool:
 
 
 def knows_every_account(call: Call, mc_seqno: int) -> bool:
-    """Tell whether an account that the lake lacks does not exist after a masterchain block.
+    """Return whether an account that the lake lacks does not exist after a masterchain block.
 
     A pruned lake may know so without all that led to it.
     """

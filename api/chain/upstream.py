@@ -43,7 +43,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def sends_by_liteserver(settings: UpstreamSettings) -> bool:
-    """Tell whether messages go to lite servers."""
+    """Return whether messages go to lite servers."""
     return bool(settings.liteserver) and not settings.url
 
 

@@ -10,7 +10,7 @@ from tonlake.lake.process.memory import share_with_arrow, without_pandas
 
 def start(**options: Any) -> None:  # noqa: ANN401 - those of click
     """Run the command; Ctrl-C ends it at once, and silently, until it has begun its work."""
-    # Whoever was started with Ctrl-C ignored, such as a job in the background, leaves it so.
+    # A process started with Ctrl-C ignored, such as a job in the background, keeps ignoring it.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     share_with_arrow()

@@ -41,7 +41,7 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class Passed(msgspec.Struct, frozen=True):
-    """A message of an account; ``sent`` tells its direction."""
+    """A message of an account; ``sent`` is its direction."""
 
     message: Message
     sent: bool

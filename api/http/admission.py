@@ -1,22 +1,60 @@
-"""The layer that bounds what is under way: requests beyond it are refused, none waits for long."""
+"""The layers that bound requests in flight and open streams: those beyond a bound are refused."""
 
 from __future__ import annotations
 
+import asyncio
+import math
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from litestar.enums import ScopeType
 
-from tonlake.api.errors import ServiceBusy
-from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL
+from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
+from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL, REQUESTS
 from tonlake.api.http.lane import BUSY, TURN
+from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import STARTED_S
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litestar.types import ASGIApp, Receive, Scope, Send
 
     from tonlake.api.http.lane import Lanes
-    from tonlake.api.http.pulse import Pulse
+
+EVERY_S = 0.05
+
+
+class Pulse:
+    """Asks an event loop to call it again and again, and notes how much later that happens."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take a clock in seconds."""
+        self._clock = clock
+        self._late_s = 0.0
+        self._due_s = math.inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Beat from now on."""
+        self._due_s = self._clock() + EVERY_S
+        self._timer = loop.call_later(EVERY_S, self._beat, loop)
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._late_s = max(0.0, self._clock() - self._due_s)
+        self.start(loop)
+
+    def measure_s(self) -> float:
+        """Return how late the last beat was, or how late the next one is by now."""
+        return max(self._late_s, self._clock() - self._due_s)
+
+    def stop(self) -> None:
+        """Beat no more; nothing is late then."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._late_s, self._due_s = 0.0, math.inf
+
 
 METRICS = "/metrics"
 
@@ -65,3 +103,66 @@ class Admission:
 def is_monitoring(path: str) -> bool:
     """Return whether a request monitors the service: it is never refused as one too many."""
     return path in FREE_PATHS or path == METRICS or path.startswith(FREE_FOLDERS)
+
+
+SHARE = 2
+"""One address may have this fraction (1/2) of all streams."""
+
+FIRST_MESSAGE_S = 60.0
+"""How long a WebSocket may be open before its first message."""
+
+TOO_MANY = "too many clients of streams at once"
+SHARE_FULL = "this address has {count} streams open, the most it may have"
+_POLICY_VIOLATION = 1008
+
+
+class Crowd:
+    """Middleware that counts open streams and WebSockets, and notes which are refused."""
+
+    def __init__(self, app: ASGIApp, *, most: int, streams: str | tuple[str, ...]) -> None:
+        """Take the bound of streams, and the path prefixes of those over HTTP."""
+        self._app, self._streams = app, streams
+        self._most, self._most_of_address = most, max(1, most // SHARE)
+        self._open: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on."""
+        if scope["type"] not in REQUESTS or not scope["path"].startswith(self._streams):
+            await self._app(scope, receive, send)
+            return
+        address, state = read_address(scope), scope.setdefault("state", {})
+        if self._open[address] >= self._most_of_address:
+            text = SHARE_FULL.format(count=self._most_of_address)
+            state.setdefault(REFUSAL, ShareExceeded(text))
+        if scope["type"] == ScopeType.WEBSOCKET:
+            # Where one is a client of a stream, it is counted there, as those over HTTP are.
+            if self._open.total() >= self._most:
+                state.setdefault(REFUSAL, LakeUnavailable(TOO_MANY))
+            receive = _time_first_message(receive, send)
+        self._open[address] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._open[address] -= 1
+            if not self._open[address]:
+                del self._open[address]
+
+
+def _time_first_message(receive: Receive, send: Send) -> Receive:
+    """Return what receives, and closes a WebSocket over which no message comes in time."""
+    waits = True
+
+    async def take() -> Any:  # noqa: ANN401 - any message
+        nonlocal waits
+        if not waits:
+            return await receive()
+        try:
+            async with asyncio.timeout(FIRST_MESSAGE_S):
+                message = await receive()
+        except TimeoutError:
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": None})
+            return {"type": "websocket.disconnect", "code": _POLICY_VIOLATION}
+        waits = message["type"] == "websocket.connect"
+        return message
+
+    return take

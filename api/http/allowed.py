@@ -1,4 +1,4 @@
-"""Which methods a path takes: said with every refusal of another one, and to who asks."""
+"""Which methods a path takes: the header Allow of a refusal, and of the answer to OPTIONS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATHS_KEPT = 1024
 def list_methods(app: Litestar, path: str) -> str:
     """Return the value of the header Allow; "" where no route has the path.
 
-    All routes that match are taken together: the framework tells of one of them alone.
+    All routes that match are taken together: the framework names those of one route alone.
     """
     parts = [part for part in path.split("/") if part]
     routes = [route for route in app.routes if isinstance(route, HTTPRoute)]
@@ -29,14 +29,14 @@ def list_methods(app: Litestar, path: str) -> str:
 
 
 def _matches(route: HTTPRoute, parts: list[str]) -> bool:
-    wanted = route.path_components
-    return len(wanted) == len(parts) and all(
+    components = route.path_components
+    return len(components) == len(parts) and all(
         one == part if isinstance(one, str) else one.type is not Path
-        for one, part in zip(wanted, parts, strict=True)
+        for one, part in zip(components, parts, strict=True)
     )
 
 
 def _takes_rest(route: HTTPRoute, parts: list[str]) -> bool:
-    """Tell whether a route ends with a parameter for any path, and begins as this one does."""
+    """Return whether a route ends with a parameter for any path, and begins as this one does."""
     *before, last = route.path_components or ("",)
     return not isinstance(last, str) and last.type is Path and parts[: len(before)] == before

@@ -162,7 +162,7 @@ class Connections:
             self._end_stalled(unsent_bytes - self._most_unsent_bytes)
 
     def _end_stalled(self, excess_bytes: int) -> None:
-        """Close connections that do not read until so many bytes fewer wait."""
+        """Close connections that do not read until ``excess_bytes`` fewer wait."""
         for connection in self.list_stalled(self._open.values()):
             if excess_bytes <= 0:
                 return

@@ -36,7 +36,7 @@ UNWAITING = "unwaiting"
 """Option of a route: it waits for nothing but what its reader does, no other process, no lock."""
 
 _HOST = re.compile(rb"[0-9A-Za-z.:\-\[\]]*")
-"""What the header says in earnest; the framework decides on everything else."""
+"""A Host header without a path or other characters; the framework handles all others."""
 
 
 class Direct:

@@ -94,7 +94,7 @@ class BoundedHead(asyncio.Protocol):
         self.outlet = Outlet(cast("asyncio.Transport", transport), self._hand_over)
         self.peer = tuple(transport.get_extra_info("peername") or ("", id(self)))[:2]
         if self._connections.admit(self):
-            self._inner.connection_made(self.outlet)
+            self._inner.connection_made(cast("asyncio.Transport", self.outlet))
             return
         self._inner, self._upgraded = asyncio.Protocol(), True
         self.outlet.write(_TOO_MANY)

@@ -72,12 +72,12 @@ class Lane:
         self._since_s: dict[int, float] = {}
 
     def is_late(self, waited_s: float = 0.0) -> bool:
-        """Tell whether a request that comes now would wait too long.
+        """Return whether a request that comes now would wait too long.
 
         It would where the first that waits has waited for half of what is allowed, or where
         requests wait for half of that, ``waited_s``, before they come here at all.
         """
-        with suppress(StopIteration, RuntimeError):  # nobody waits; one was taken just now
+        with suppress(StopIteration, RuntimeError):  # none waits, or one was taken just now
             waited_s = max(waited_s, self._clock() - next(iter(self._since_s.values())))
         return waited_s > self._wait_s / 2
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.api.http.admission import Admission
+from tonlake.api.http.admission import Admission, Crowd
 from tonlake.api.http.body import Bodies
 from tonlake.api.http.connection import Connections, count_connections
 from tonlake.api.http.content.cache import Cache
 from tonlake.api.http.content.representation import Representations
-from tonlake.api.http.crowd import Crowd
 from tonlake.api.http.gate import Gate
 from tonlake.api.http.metrics import Metrics
 from tonlake.api.http.pieces import Pieces
@@ -21,23 +20,23 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Scope
 
+    from tonlake.api.http.admission import Pulse
     from tonlake.api.http.content.cache import ResponseCache
     from tonlake.api.http.direct import Direct
     from tonlake.api.http.lane import Lanes
-    from tonlake.api.http.pulse import Pulse
     from tonlake.api.settings import HttpSettings, Settings
 
 REQUEST_BYTES = 1 << 20
 """Largest request body."""
 
 CONNECTION_PARTS = 2
-"""One address may have so many connections for each request in flight that is allowed."""
+"""Connections that one address may have for each allowed request in flight."""
 
 BODY_PARTS = 8
-"""One address may keep one part of so many of all requests waiting for their bodies."""
+"""One address may have this fraction (1/8) of all requests that wait for their bodies."""
 
 TRANSIT_PARTS = 3
-"""So many of the largest answers may be held for clients in all, and one for an address."""
+"""Answers of the largest size that may be held for all clients; one of them for an address."""
 
 
 class Parts(NamedTuple):

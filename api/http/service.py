@@ -14,13 +14,13 @@ from tonlake.lake.log.following import find_lateness, measure_lag
 
 @get(["/healthcheck", "/healthz"], media_type="text/plain", sync_to_thread=False)
 def answer_health() -> str:
-    """Say that the process answers."""
+    """Report that the process answers."""
     return "OK"
 
 
 @get("/readyz", sync_to_thread=True)
 def answer_ready(request: ApiRequest) -> Response[bytes]:
-    """Say which snapshot is served, and how far it is behind the node that somebody follows.
+    """Report which snapshot is served, and how far it is behind the followed node.
 
     503 while there is no lake, and while a followed one is later than ``ready_lag_s`` allows.
     """

@@ -215,14 +215,14 @@ def join_notes(notes: list[str]) -> str:
     return "; ".join(shown)
 
 
-def answer_json(body: bytes, settings: HttpSettings, status: int = 200) -> Response[bytes]:
+def answer_json(body: bytes, settings: HttpSettings) -> Response[bytes]:
     """Return JSON text as an answer.
 
     Raises:
         RequestInvalid: it is larger than the settings allow.
     """
     check_size(body, settings)
-    return Response(content=body, status_code=status, media_type="application/json")
+    return Response(content=body, media_type="application/json")
 
 
 def check_size(body: bytes, settings: HttpSettings) -> None:

@@ -2,26 +2,99 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 
-from tonlake.api.errors import status_of
+from tonlake.api.errors import AddressInvalid, status_of
 from tonlake.api.explorer.frame import HEADERS, Shown, render
 from tonlake.api.request.table_format import ARROW, CSV, JSON, PARQUET
 from tonlake.api.sql.catalogue import list_macros, list_own_views, list_views
-from tonlake.api.sql.cell import write_row
 from tonlake.api.sql.chart import KINDS, Chart, ChartUnfit, Choice, draw_chart, is_number
 from tonlake.api.sql.example import list_examples
+from tonlake.api.text.address import name_workchain, parse_address
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litestar import Response
 
     from tonlake.api.request.call import ApiRequest
     from tonlake.api.sql.pool import SqlPool
     from tonlake.lake.log.snapshot import Snapshot
+
+MOST_CHARACTERS = 120
+"""Values that are longer are cut in the table of the page."""
+
+_HASH = re.compile(r"[0-9a-fA-F]{64}")
+_BASE64_HASH = re.compile(r"[-_+/0-9A-Za-z]{43}=")
+_ADDRESS = re.compile(r"-?[0-9]{1,10}:[0-9a-fA-F]{64}|[-_+/0-9A-Za-z]{48}")
+_HASH_PAGES = {
+    "hash": "/transaction/",
+    "tx_hash": "/transaction/",
+    "last_tx_hash": "/transaction/",
+    "trace_id": "/trace/",
+    "trace": "/trace/",
+}
+"""Pages by the name of the column; the search finds all other hashes."""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """A value: its text, None for NULL, and the path of its page, if it has one."""
+
+    text: str | None
+    path: str | None = None
+
+
+def write_row(names: Sequence[str], row: Sequence[Any]) -> list[Cell]:
+    """Return the cells of one row."""
+    values = dict(zip(names, row, strict=True))
+    return [
+        Cell(write_value(value), find_page(name, value, values))
+        for name, value in zip(names, row, strict=True)
+    ]
+
+
+def write_value(value: Any) -> str | None:  # noqa: ANN401 - any JSON
+    """Return a value as text; None for NULL."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+
+
+def find_page(name: str, value: object, row: dict[str, Any]) -> str | None:
+    """Return the path of the page about an address or a hash; None for any other value.
+
+    Account ids are addresses with the workchain that stands in the row beside them.
+    """
+    if not isinstance(value, str):
+        return None
+    if _ADDRESS.fullmatch(value):
+        return _link_address(value)
+    if _BASE64_HASH.fullmatch(value):
+        return f"/search?q={quote(value, safe='')}"
+    if not _HASH.fullmatch(value):
+        return None
+    workchain = row.get(name_workchain(name))
+    if isinstance(workchain, int):
+        return _link_address(f"{workchain}:{value}")
+    page = _HASH_PAGES.get(name)
+    return f"{page}{value.lower()}" if page else f"/search?q={value.lower()}"
+
+
+def _link_address(text: str) -> str | None:
+    """Return the page of an account; None for what only looks like an address."""
+    try:
+        return f"/account/{quote(str(parse_address(text)))}"
+    except AddressInvalid:
+        return None
+
 
 TEMPLATE = "sql.html"
 SHOWN_ROWS = 200
@@ -95,7 +168,7 @@ def show_result(
         ApiError: there is none.
     """
     answer = pool.run(snapshot, query, JSON, DRAWN_ROWS, signatures)
-    given = {"query": query} | ({"signature": signatures} if signatures else {})
+    fields = {"query": query} | ({"signature": signatures} if signatures else {})
     result = msgspec.json.decode(answer.body, type=Result)
     names = [each.name for each in result.columns]
     chart, unfit = _draw(result, choice)
@@ -109,7 +182,7 @@ def show_result(
         "kinds": KINDS,
         "notes": answer.warnings,
         "files": [
-            (form, "/sql?" + urlencode(given | {"format": form}, doseq=True))
+            (form, "/sql?" + urlencode(fields | {"format": form}, doseq=True))
             for form in (CSV, JSON, ARROW, PARQUET)
         ],
     }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
+import msgspec
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
 from tonlake.api.errors import ApiError, ParameterMissing, RequestInvalid, SqlOff
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, note_warnings, open_call, read_arguments
-from tonlake.api.request.params import Converter
+from tonlake.api.request.params import Arguments, Converter
 from tonlake.api.request.table_format import (
     HTML,
     JSON,
@@ -23,12 +24,59 @@ from tonlake.api.request.table_format import (
 from tonlake.api.sql.chart import KINDS, Choice
 from tonlake.api.sql.origin import check_origin, check_own, is_foreign
 from tonlake.api.sql.page import render_page, show_editor, show_result
-from tonlake.api.sql.request import list_signatures, read_body
 
 if TYPE_CHECKING:
-    from tonlake.api.request.params import Arguments
+    from litestar.params import RawBody
+
     from tonlake.api.settings import HttpSettings, SqlSettings
     from tonlake.api.sql.pool import SqlPool
+
+SIGNATURES = 20
+"""Most signatures of one statement."""
+
+
+class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A statement as JSON; ``format`` wins over the header Accept.
+
+    ``signature`` has TL-B constructors, Tact ABIs or names of shipped layouts: messages that follow
+    them are tables of the statement.
+    """
+
+    query: str
+    format: str | None = None
+    signature: tuple[str, ...] | str | None = None
+
+
+def read_body(body: bytes, media_type: str) -> SqlRequest:
+    """Return what a body says: JSON, a form, or the statement alone.
+
+    Raises:
+        RequestInvalid: it cannot be read.
+    """
+    try:
+        if media_type == "application/json":
+            return msgspec.json.decode(body, type=SqlRequest)
+        text = body.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RequestInvalid(f"the body cannot be read: {error}") from error
+    if media_type == "application/x-www-form-urlencoded":
+        fields = Arguments(parse_qsl(text, keep_blank_values=True))
+        signatures = tuple(fields.values.get("signature", ()))
+        return SqlRequest(fields.last("query") or "", fields.last("format"), signatures or None)
+    return SqlRequest(text)
+
+
+def list_signatures(arguments: Arguments) -> tuple[str, ...]:
+    """Return the signatures of a request; the page sends an empty one where there is none.
+
+    Raises:
+        RequestInvalid: there are too many.
+    """
+    signatures = tuple(text for text in arguments.values.get("signature", ()) if text.strip())
+    if len(signatures) > SIGNATURES:
+        raise RequestInvalid(f"a statement takes at most {SIGNATURES} signatures")
+    return signatures
+
 
 TEXT_BYTES = 65_536
 """Most bytes of one statement."""
@@ -65,8 +113,10 @@ def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
             if value is not None:
                 arguments.values[name] = [value]
         if request_body.signature is not None:
-            given = request_body.signature
-            arguments.values["signature"] = [given] if isinstance(given, str) else list(given)
+            signature = request_body.signature
+            arguments.values["signature"] = (
+                [signature] if isinstance(signature, str) else list(signature)
+            )
     return _answer(request, arguments)
 
 
@@ -107,7 +157,7 @@ def _answer_rows(
     for note in answer.warnings:
         call.warn(note)
     if not answer.complete:
-        call.warn(f"the answer is cut after {answer.rows} rows, the most that are given at once")
+        call.warn(f"the answer is cut after {answer.rows} rows, the most in one answer")
     return Response(answer.body, media_type=MEDIA_TYPES[form])
 
 

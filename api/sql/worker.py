@@ -1,7 +1,7 @@
 """The process that runs one statement: ``python -m tonlake.api.sql.worker``.
 
 Reads a job from its input, opens the snapshot, gives up everything but reading, reports that it is
-ready, and writes one line of JSON (Head) followed by the answer. Nobody trusts it after that.
+ready, and writes one line of JSON (Head) followed by the answer. It is not trusted after that.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Subscription(msgspec.Struct, frozen=True):
         return frozenset((None,)) if self.is_open else self.accounts | self.norms
 
     def accepts(self, event: Event) -> bool:
-        """Tell whether an event passes the filter."""
+        """Return whether an event passes the filter."""
         if event.kind == UNDONE:
             return True
         if event.finality < self.min_finality:

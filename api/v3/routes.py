@@ -9,7 +9,6 @@ from tonlake.api.v3.route import (
     balance,
     block,
     decode,
-    echo,
     jetton,
     message,
     method,
@@ -31,4 +30,4 @@ _SUBJECTS = (
 described = [route for subject in _SUBJECTS for route in subject.routes]
 """Those that the OpenAPI document has: what is for people who write clients is left out."""
 
-routes = [*described, *echo.routes]
+routes = [*described, *decode.hidden_routes]

@@ -60,7 +60,7 @@ CHECKPOINT_COMMITS = 100
 """The list of live files is written out after this many commits."""
 
 KEPT_CHECKPOINTS = 10
-"""So many checkpoints stay, and of those before them one in as many: each names every live file,
+"""This many checkpoints stay, and of those before them one in as many: each names every live file,
 so all together would soon be larger than the lake."""
 
 __all__ = ["Commit", "DataFile", "Network", "commit_range"]

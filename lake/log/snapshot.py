@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from tonlake.lake.errors import TableLacking
-from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.digest import find_changed, find_damage
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import cut_ranges
 from tonlake.lake.log.selection import list_lacking
 from tonlake.lake.log.state import SEGMENT_FOLDER, read_commit, read_state
-from tonlake.lake.log.watch import REST, FileWatch
 from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tonlake.lake.errors import LakeCorrupt
@@ -30,6 +29,51 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.reader import LogReader
     from tonlake.lake.log.state import Baseline, Commit, DataFile, LogState, Undoing
+
+REST = 20
+"""A sweep over a group of files is followed by a pause of this many times its duration."""
+
+
+class FileWatch:
+    """Compares files with what was found when their digests were checked, in groups.
+
+    A status takes a microsecond a file. Sweeps take at most 5 % of the time, whatever the number
+    of files: with 50,000 files a change is found within a second, with 100 within milliseconds.
+    """
+
+    def __init__(
+        self,
+        lake_dir: Path,
+        groups: Mapping[str, Sequence[DataFile]],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """Take the files by group; all were sound a moment ago. ``clock`` returns seconds."""
+        self._lake_dir, self._groups, self._clock = lake_dir, groups, clock
+        self._paths: dict[str, list[tuple[str, DataFile]]] = {}
+        self._due_s: dict[str, float] = {}
+        self.damaged = False
+        """Whether a file is damaged: the snapshot has to be opened again."""
+
+    def check(self, group: str, *, always: bool = False) -> None:
+        """Compare the files of a group, unless that was done just now and is not asked ``always``.
+
+        Raises:
+            LakeCorrupt: a file does not have the bytes that were committed.
+        """
+        started_s = self._clock()
+        if not always and started_s < self._due_s.get(group, 0.0):
+            return
+        if group not in self._paths:
+            root, files = self._lake_dir.absolute(), self._groups.get(group, ())
+            self._paths[group] = [(f"{root}/{file.path}", file) for file in files]
+        changed = find_changed(self._paths[group])
+        if changed:
+            damage = find_damage(self._lake_dir, changed)
+            if damage:
+                self.damaged = True
+                raise damage[0]
+        ended_s = self._clock()
+        self._due_s[group] = ended_s + REST * (ended_s - started_s)
 
 
 class Snapshot:

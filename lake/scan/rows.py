@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     ]
     """Returns the rows of some blocks that selections choose, and others, in chain order.
 
-    They come with the blocks up to which there are no others. None: all rows are to be read, as
-    more than so many transactions are concerned.
+    They come with the blocks up to which there are no others. None: all rows are to be read,
+    because too many transactions are concerned.
     """
 
 HELD_ROWS = 262_144

@@ -9,13 +9,17 @@ from tonlake.lake.schema.block import (
     QUEUE_SIZES,
     SHARD_BLOCKS,
 )
-from tonlake.lake.schema.body import MESSAGE_BODIES
 from tonlake.lake.schema.column import ARROW_TYPES, Column, Table
 from tonlake.lake.schema.contract import CONTRACT_TABLES
-from tonlake.lake.schema.fetched import FETCHED_ACCOUNTS
-from tonlake.lake.schema.metadata import OFFCHAIN_METADATA
+from tonlake.lake.schema.fetched import FETCHED_ACCOUNTS, OFFCHAIN_METADATA
 from tonlake.lake.schema.trace import OPEN_EDGES, TRACES, TRANSACTION_TRACES
-from tonlake.lake.schema.transaction import ACCOUNT_STATES, MESSAGES, STATE_CELLS, TRANSACTIONS
+from tonlake.lake.schema.transaction import (
+    ACCOUNT_STATES,
+    MESSAGE_BODIES,
+    MESSAGES,
+    STATE_CELLS,
+    TRANSACTIONS,
+)
 
 SCHEMA_VERSION = 2
 """Raised when a column is added, so that old files can be bridged by views."""

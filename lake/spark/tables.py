@@ -15,8 +15,7 @@ from tonlake.lake.errors import EngineError, LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import TABLES
-from tonlake.lake.storage.fault import find_endpoint
-from tonlake.lake.storage.storage import is_url, open_storage
+from tonlake.lake.storage.storage import find_endpoint, is_url, open_storage
 from tonlake.lake.transfer.remote import list_needed, open_remote
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ import uvicorn
 from litestar.testing import TestClient
 
 import tonlake.api.app
-import tonlake.api.v3.resource.block
 import tonlake.api.v3.route.block
 import tonlake.queries.reader
 from tests.patience import compose
@@ -206,7 +205,7 @@ def test_too_many_requests_get_retry_after(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, leave = threading.Event(), threading.Event()
-    real = tonlake.api.v3.resource.block.render_block
+    real = tonlake.api.v3.route.block.render_block
 
     def wait(row: dict[str, Any]) -> object:
         entered.set()
@@ -232,7 +231,7 @@ def test_too_many_requests_get_retry_after(
 def test_after_a_pause_of_the_process_the_few_who_ask_are_answered(
     demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tonlake.api.http.pulse.Pulse.measure_s", lambda _self: 60.0)
+    monkeypatch.setattr("tonlake.api.http.admission.Pulse.measure_s", lambda _self: 60.0)
     with serving(demo_lake) as client:
         assert client.get(INFO).status_code == 200
 

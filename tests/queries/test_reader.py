@@ -11,8 +11,7 @@ import tonlake.queries.reader
 from tests.lake.rows import commit_rows, flip_value
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.watch import FileWatch
+from tonlake.lake.log.snapshot import FileWatch, open_snapshot
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
 from tonlake.queries.loader import REQUIRED, load_queries, parse_query

@@ -30,7 +30,7 @@ OVERHEAD_BYTES = 1024
 """What an answer takes beside its text: Python's objects, and its place in the cache."""
 
 SMALL_PART = 8
-"""No answer takes more than one part of so many of the cache."""
+"""No answer takes more than this fraction (1/8) of the cache."""
 
 _KEY_HEADERS = ANSWER_HEADERS | {b"accept", b"origin", b"cookie"}
 
@@ -48,7 +48,7 @@ class CachedResponse(msgspec.Struct, eq=False):
     headers: list[tuple[bytes, bytes]]
     before: bytes
     after: bytes | None
-    """What follows the part that is written anew for every request; None where nothing is."""
+    """What follows the part that differs for every request; None where nothing differs."""
 
     key: Key = ("", b"", ())
     """Under which it is kept."""

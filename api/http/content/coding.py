@@ -53,8 +53,8 @@ def choose_coding(accepted: bytes) -> Choice:
     best = max(PREFERRED, key=lambda coding: weights.get(coding, others))
     refuses = weights.get(IDENTITY, weights.get("*", 1.0)) == 0
     weight = weights.get(best, others)
-    wanted = weight > 0 and weight >= weights.get(IDENTITY, 0.0)
-    return Choice(best if wanted else None, wanted and refuses)
+    is_accepted = weight > 0 and weight >= weights.get(IDENTITY, 0.0)
+    return Choice(best if is_accepted else None, is_accepted and refuses)
 
 
 def _read_weight(options: list[str]) -> float:

@@ -17,15 +17,15 @@ def answer_detect_address(params: TextParams) -> dict[str, Any]:
     """detectAddress: all forms of an address, and the detected one."""
     written = params.address
     if written.friendly:
-        given = "friendly_bounceable" if written.bounceable else "friendly_non_bounceable"
+        form_name = "friendly_bounceable" if written.bounceable else "friendly_non_bounceable"
     else:
-        given = "raw_form"
+        form_name = "raw_form"
     return {
         "@type": "ext.utils.detectedAddress",
         "raw_form": f"{written.address.workchain}:{written.address.account.hex()}",
         "bounceable": _render_variant(written, bounceable=True),
         "non_bounceable": _render_variant(written, bounceable=False),
-        "given_type": given,
+        "given_type": form_name,
         "test_only": written.test_only,
     }
 

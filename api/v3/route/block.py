@@ -8,17 +8,39 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.chain.header import find_masterchain_ends, list_block_keys
 from tonlake.api.errors import NotCovered
 from tonlake.api.request.params import Hash, Int32, Query, Shard
+from tonlake.api.v3.layout.block import Block
+from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.coverage import check_mc_seqno, check_seqno
 from tonlake.api.v3.page.operation import INT32_MAX, SortedPage, SpanPage, operation
 from tonlake.api.v3.page.transaction_page import write_transactions
 from tonlake.api.v3.resource.answer import Blocks, MasterchainInfo, ShardState
-from tonlake.api.v3.resource.block import render_block
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tonlake.api.request.call import Call
     from tonlake.queries.reader import Reader
 
 Row = dict[str, Any]
+
+_MASTERCHAIN_SHARD = {"workchain": MASTERCHAIN, "shard": -(1 << 63)}
+
+
+def render_block(row: Mapping[str, Any]) -> Block:
+    """Return the header of a row of ``blocks``."""
+    block: Block = make_builder(Block)(list_sources(row))
+    return block
+
+
+def list_sources(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what a block is made of: one block before it, or the two that merged."""
+    workchain, names = row["workchain"], ("prev", "prev2")
+    previous = [
+        {"workchain": workchain, "shard": row[f"{name}_shard"], "seqno": row[f"{name}_seqno"]}
+        for name in (names if row["prev2_seqno"] is not None else names[:1])
+    ]
+    return row, _MASTERCHAIN_SHARD | {"seqno": row["mc_seqno"]}, previous
 
 
 class NoQuery(Query, frozen=True, kw_only=True):

@@ -1,15 +1,15 @@
-"""The operation that names opcodes and decodes bodies, of the request alone: no lake is asked."""
+"""Operations that read no lake: decode bodies, name opcodes, echo values, redirect to documents."""
 
 from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from litestar import Response  # noqa: TC002 - Litestar reads the annotations
+from litestar import Response, get
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
+from litestar.response import Redirect
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.http.lane import in_lane
@@ -21,13 +21,19 @@ from tonlake.api.request.call import (
     read_arguments,
 )
 from tonlake.api.request.params import (
+    Addresses,
     ConversionError,
+    Converter,
+    Hashes,
     Query,
     Texts,
     converters_of,
     parse_opcode,
+    parse_shard,
     read_query,
 )
+from tonlake.api.text.encoding import encode_bytes, encode_shard
+from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.page.request_body import read_body
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import decode_body, name_opcode
@@ -36,6 +42,9 @@ from tonlake.ingest.errors import BocError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from litestar.params import RawBody
+
+    from tonlake.api.request.call import Call
     from tonlake.api.settings import HttpSettings
 
 DECODE_LIMIT = 1000
@@ -158,3 +167,54 @@ routes = [
         opt={"body": DecodeRequest, "answers": DecodeAnswer},
     )(in_lane(answer_post)),
 ]
+
+
+Shards = Annotated[
+    tuple[int, ...], Converter(parse_shard, {"type": "string"}, many=True, commas=True)
+]
+
+
+MOVED: Final = 301
+"""Moved for good."""
+
+
+class EchoQuery(Query, frozen=True, kw_only=True):
+    """Hashes, addresses and shards in any of their forms."""
+
+    my_hash: Hashes = ()
+    my_addr: Addresses = ()
+    my_shard: Shards = ()
+
+
+class Echo(msgspec.Struct):
+    """The same values in response format."""
+
+    my_hash: list[str]
+    my_addr: list[str]
+    my_shard: list[str]
+
+
+def get_echo(call: Call, query: EchoQuery) -> Echo:
+    """Echo hashes, addresses and shards in response format."""
+    del call
+    return Echo(
+        my_hash=[encode_bytes(item) for item in query.my_hash],
+        my_addr=[str(address) for address in query.my_addr],
+        my_shard=[encode_shard(shard) for shard in query.my_shard],
+    )
+
+
+@get("/index.html", status_code=MOVED, sync_to_thread=False)
+def answer_index() -> Redirect:
+    """Redirect to /docs."""
+    return Redirect("/docs", status_code=MOVED)
+
+
+@get("/doc.json", status_code=MOVED, sync_to_thread=False)
+def answer_document() -> Redirect:
+    """Redirect to /openapi.json."""
+    return Redirect("/openapi.json", status_code=MOVED)
+
+
+hidden_routes = [operation("/__testMethod", EchoQuery, get_echo), answer_index, answer_document]
+"""For people who write clients: not in the OpenAPI document."""

@@ -79,7 +79,7 @@ class Loaded:
     """Cells under some roots, with their handles in the same order, the roots first."""
 
     def __init__(self, store: CellStore, roots: Sequence[bytes], most: int | None = None) -> None:
-        """Load them; ``is_whole`` tells whether there were no more than ``most`` cells."""
+        """Load them; ``is_whole`` says whether there were no more than ``most`` cells."""
         self.name, self.width = store.name, store.width
         self.handles: list[bytes] = []
         self.packed: list[bytes] = []

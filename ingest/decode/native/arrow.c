@@ -4,7 +4,7 @@
 
 #define TILE_ROWS 32
 #define MAX_BUFFERS 3
-/* Room behind the values of varying length: words are copied as so many bytes. */
+/* Room behind the values of varying length: words are copied whole. */
 #define WORD_BYTES MAX_WORD_BYTES
 
 /* Buffers of one column; `end` is where the bytes of the next value of varying length go. */
@@ -65,7 +65,7 @@ static size_t measure_values(const Table *table, size_t row_bytes, const Column 
     return total;
 }
 
-/* Measure the buffers of a column; false if its bytes exceed what offsets can tell. */
+/* Measure the buffers of a column; false if its bytes exceed what offsets can express. */
 static bool measure_column(const Table *table, size_t row_bytes, const Column *column, Filling *to)
 {
     size_t values = measure_values(table, row_bytes, column), rows = table->count;

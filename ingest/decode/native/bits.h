@@ -89,7 +89,7 @@ static inline bool bits_lead(const Bits *bits, const Cell *cell)
 }
 
 /* Whether a cell is ordinary, without pruned branches below it, has these bits and no others, and
-   so many references. */
+   that many references. */
 static inline bool bits_are_all(const Bits *bits, const Cell *cell, unsigned refs)
 {
     return cell->d1 == refs && cell->bits == bits->count && bits_lead(bits, cell);

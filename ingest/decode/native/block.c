@@ -63,7 +63,7 @@ static Status check_root(Block *block)
     return hash_equal(root_hash, &block->raw->root_hash) ? DONE : NOT_MINE;
 }
 
-/* Tell whether the newest masterchain block names this one: then the bytes with this file hash are
+/* Return whether the newest masterchain block names this one: then the bytes with this file hash are
    known to have that root hash. */
 static bool is_named(const Decoder *decoder, const RawBlock *raw)
 {
@@ -80,7 +80,7 @@ static bool is_named(const Decoder *decoder, const RawBlock *raw)
     return false;
 }
 
-/* Check the hashes of the id; a file of 4 GiB is nobody's block. */
+/* Check the hashes of the id; no block has 4 GiB. */
 static Status open_block(Block *block)
 {
     const RawBlock *raw = block->raw;
@@ -123,7 +123,7 @@ static Status append_header(Block *block)
     return DONE;
 }
 
-/* Tell whether a block was made under a configuration with extra_flags. Where that is not known, the
+/* Return whether a block was made under a configuration with extra_flags. Where that is not known, the
    version of the block's maker stands for it. */
 static bool has_extra_flags(const Block *block)
 {

@@ -196,7 +196,7 @@ static Status check_stored(const Tree *tree)
     return DONE;
 }
 
-/* Make the tree empty, with room for so many cells, none of which has a parent yet. */
+/* Make the tree empty, with room for that many cells, none of which has a parent yet. */
 static Status make_room(Tree *tree, uint32_t count)
 {
     tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);

@@ -36,7 +36,7 @@ typedef struct {
    system would cost as much as a quarter of the decoding. */
 typedef struct {
     Sha256 sha;
-    uint64_t seed; /* random, so that nobody can choose hashes that meet in one slot */
+    uint64_t seed; /* random, so that no block can choose hashes that meet in one slot */
     Table tables[TABLE_COUNT];
     HashSet state_cells; /* rows of state_cells, by hash */
     size_t tops;         /* the newest masterchain block's first row of shard_blocks */
@@ -50,7 +50,7 @@ typedef struct {
     Heap tail;
 } Decoder;
 
-/* Make everything empty for another call, and tell how much memory is kept. */
+/* Empty everything for another call, and return how much memory is kept. */
 size_t decoder_reset(Decoder *decoder);
 void decoder_free(Decoder *decoder);
 

@@ -182,7 +182,7 @@ static bool grow_hashes(Tree *tree, uint32_t old)
 }
 
 /* Give a cell a place for its hashes, if it has none, and put it behind the others that were found;
-   `counts` tells how many there are of each depth, one place further. */
+   `counts` has how many there are of each depth, one place further. */
 static inline void find_cell(Tree *tree, uint32_t index, uint32_t *found, uint32_t *count,
                              uint32_t *counts)
 {

@@ -58,7 +58,7 @@ static bool read_bool(PyObject *value, void *to)
     return is_true || value == Py_False;
 }
 
-/* A number of so many bytes. */
+/* A number of a given size in bytes. */
 static bool read_number(PyObject *value, size_t size, void *to)
 {
     int overflow = 0;
@@ -146,7 +146,7 @@ static Status read_value(PyObject *value, const Column *column, uint8_t *row, He
     case KIND_text:
         fits = read_word(value, to);
         break;
-    case KIND_json: /* nobody asks what it says */
+    case KIND_json: /* its content is not read */
         fits = true;
         break;
     default:

@@ -35,7 +35,7 @@ void hashmap_open_below(Hashmap *map, const Tree *tree, uint32_t cell, unsigned 
 void hashmap_open_inline(Hashmap *map, const Tree *tree, const Slice *start, unsigned key_bits);
 
 /* Step to the next entry: its key, left-aligned, and a slice at its value. False at the end, and
-   when the map is broken, which `failed` tells. */
+   when the map is broken, which `failed` says. */
 bool hashmap_next(Hashmap *map, Hash *key, Slice *value);
 
 #endif

@@ -25,7 +25,7 @@ typedef struct {
 /* From this size on, memory is asked for in huge pages: to get a page costs more than to fill it. */
 #define LARGE_BYTES (4u << 20)
 
-/* Tell the system that memory of LARGE_BYTES or more is going to be used. */
+/* Advise the system that memory of LARGE_BYTES or more is going to be used. */
 void advise_large(void *data, size_t size);
 
 /* Make room for `extra` bytes behind the used ones; false when there is no memory. */
@@ -98,7 +98,7 @@ static inline bool hash_equal(const Hash *left, const Hash *right)
     return memcmp(left->bytes, right->bytes, HASH_BYTES) == 0;
 }
 
-/* Spread hashes over the slots of a table; with a random seed nobody can make them meet. */
+/* Spread hashes over the slots of a table; with a random seed no input can make them collide. */
 static inline uint64_t hash_mix(const Hash *hash, uint64_t seed)
 {
     uint64_t low, high;

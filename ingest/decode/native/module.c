@@ -13,7 +13,7 @@ typedef struct {
     bool can[SHA256_WAYS];
     Sha256Way best;
     Pool *pool;
-    Decoder *spare; /* with memory of an earlier call; whoever uses it takes it away */
+    Decoder *spare; /* with memory of an earlier call; its user takes it out */
 } ModuleState;
 
 /* A spare decoder keeps at most this much memory. */
@@ -25,7 +25,7 @@ typedef struct {
 static void free_capsule(PyObject *capsule)
 {
     struct ArrowArray *array = PyCapsule_GetPointer(capsule, CAPSULE_NAME);
-    if (array && array->release) /* nobody took it over */
+    if (array && array->release) /* not taken over */
         array->release(array);
     free(array);
 }

@@ -1,4 +1,4 @@
-/* The bag of a transaction's cells, made again from its rows: see ingest/decode/block/recipe.py. */
+/* The bag of a transaction's cells, rebuilt from its rows: see ingest/decode/block/recipe.py. */
 #ifndef TONLAKE_REBUILD_H
 #define TONLAKE_REBUILD_H
 

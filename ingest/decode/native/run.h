@@ -8,7 +8,7 @@
 
 #include "order.h"
 
-/* Bags with runs have at most so many cells: numbers take one byte. */
+/* Most cells of a bag with runs: numbers take one byte. */
 #define MAX_RUN_BAG 255
 
 typedef struct {
@@ -41,7 +41,7 @@ static inline const Run *run_at(const Writer *writer, uint32_t run)
     return (const Run *)writer->runs.data + (run - 1);
 }
 
-/* Write a part of a run, or the references of its root, into a bag of so many cells. */
+/* Write a part of a run, or the references of its root, into a bag with this number of cells. */
 uint8_t *write_part(const Writer *writer, const Local *local, unsigned part, uint32_t count,
                     uint8_t *to);
 uint8_t *write_kids(const Writer *writer, const Local *local, uint32_t count, uint8_t *to);

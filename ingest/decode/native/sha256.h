@@ -41,7 +41,7 @@ typedef struct {
     Hash *to;
 } Sha256Job;
 
-/* Tell whether the processor can go this way. Asking it takes long on a virtual machine. */
+/* Return whether the processor can go this way. Asking it takes long on a virtual machine. */
 bool sha256_can(Sha256Way way);
 Sha256 sha256_choose(Sha256Way way);
 

@@ -77,7 +77,7 @@ static bool grow_set(const Block *block, HashSet *set, HashAt *hash_at)
     return true;
 }
 
-/* Add a hash under its number; `*is_new` tells whether it was not there. */
+/* Add a hash under its number; `*is_new` says whether it was not there. */
 static bool add_to_set(const Block *block, HashSet *set, HashAt *hash_at, const Hash *hash,
                        uint32_t number, bool *is_new)
 {

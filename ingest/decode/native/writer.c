@@ -1,5 +1,5 @@
 /* The order in which the node writes the cells of a bag (BagOfCells::reorder_cells), as
-   ingest/decode/cell/order.py tells it. Small trees without equal cells take a short way. */
+   ingest/decode/cell/order.py describes it. Small trees without equal cells take a short way. */
 #include "writer.h"
 
 #include "order.h"
@@ -105,7 +105,7 @@ typedef struct {
     unsigned count;
 } LightOrder;
 
-/* Whether some of the cells are equal, as far as the beginnings of their hashes tell. */
+/* Whether some of the cells are equal, as far as the beginnings of their hashes show. */
 static bool has_equals(const Tree *tree, const LightOrder *order)
 {
     uint64_t prefixes[LIGHT + MAX_REFS];

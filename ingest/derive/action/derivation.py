@@ -166,7 +166,7 @@ def list_action_files(state: LogState) -> dict[Place, dict[str, DataFile]]:
 
 
 _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", "amount", "value")
-"""Columns in which actions of two versions are told apart."""
+"""Columns by which actions of two versions are compared."""
 
 
 def rederive_actions(
@@ -240,8 +240,8 @@ def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:
     """Return the old rows of all traces of which the new rows say something else."""
     before, after = _sum_up(old), _sum_up(new)
     changed = [trace_id for trace_id, said in before.items() if after.get(trace_id) != said]
-    wanted = pa.array(changed, ACTIONS.arrow.field("trace_id").type)
-    return old.filter(pc.is_in(old["trace_id"], value_set=wanted))
+    trace_ids = pa.array(changed, ACTIONS.arrow.field("trace_id").type)
+    return old.filter(pc.is_in(old["trace_id"], value_set=trace_ids))
 
 
 def _sum_up(actions: pa.Table) -> dict[bytes, list[str]]:

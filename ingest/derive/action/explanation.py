@@ -73,12 +73,12 @@ def _describe(node: Node, claims: Sequence[Block]) -> str:
         parts.append(f"aborted ({code})")
     if transaction.deploys and not node.is_log:
         parts.append("deploys")
-    told = [
+    shown = [
         f"{block.served}{' failed' * block.failed}{' broken' * block.is_broken}"
         + (f" [{block.rule}]" if block.rule else "")
         for block in claims
     ]
-    return "  ".join(parts) + (f"  => {' < '.join(told)}" if told else "")
+    return "  ".join(parts) + (f"  => {' < '.join(shown)}" if shown else "")
 
 
 def _name(message: Message | None) -> str:

@@ -71,10 +71,10 @@ def gather_sources(
     tables[TRANSACTIONS.name] = near.collect(TRANSACTIONS.name, "hash", members["hash"])
     accounts = tables[TRANSACTIONS.name]["account"]
     for name in SOURCES.keys() - tables.keys():
-        column, wanted = ("account", accounts)
+        column, values = "account", accounts
         if name == MESSAGES.name:
-            column, wanted = ("tx_hash", members["hash"])
-        tables[name] = near.collect(name, column, wanted)
+            column, values = "tx_hash", members["hash"]
+        tables[name] = near.collect(name, column, values)
     found = _add_cells(lake_dir, near.files, Rows(tables), at_hand)
     return _add_init_states(lake_dir, near.files, found, at_hand)
 
@@ -104,12 +104,12 @@ class _Gathering(NamedTuple):
         self,
         name: str,
         column: str,
-        wanted: pa.ChunkedArray,
+        values: pa.ChunkedArray,
         *,
         moved: Mapping[Place, pa.Table] | None = None,
     ) -> pa.Table:
-        """Return the rows of a table in which a column has one of the wanted values."""
-        columns, values = SOURCES[name], wanted.unique()
+        """Return the rows of a table in which a column has one of some values."""
+        columns, values = SOURCES[name], values.unique()
         parts = []
         for file in self.files:
             if file.table != name:
@@ -127,7 +127,7 @@ class _Gathering(NamedTuple):
         return found.filter(pc.is_in(found[column], value_set=values))
 
     def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:
-        """Return what holds for the wanted rows of a file."""
+        """Return the condition for reading the rows of a file."""
         where = pc.field(column).isin(values)
         if name in _LT_COLUMNS:
             lt = pc.field(_LT_COLUMNS[name])
@@ -145,11 +145,11 @@ def _add_cells(
     lake_dir: Path, files: Sequence[DataFile], rows: Rows, at_hand: Mapping[str, pa.Table]
 ) -> Rows:
     """Return rows with the cells of data that the rules may read."""
-    wanted = list_data_hashes(rows)
-    if not len(wanted):
+    hashes = list_data_hashes(rows)
+    if not len(hashes):
         return rows
     columns = ("hash", "cell")
-    where = pc.field("hash").isin(wanted)
+    where = pc.field("hash").isin(hashes)
     parts = [
         read_rows(lake_dir, file, columns, where)
         for file in files
@@ -157,7 +157,7 @@ def _add_cells(
     ]
     if STATE_CELLS.name in at_hand:
         fresh = at_hand[STATE_CELLS.name].select(columns)
-        parts.append(fresh.filter(pc.is_in(fresh["hash"], value_set=wanted)))
+        parts.append(fresh.filter(pc.is_in(fresh["hash"], value_set=hashes)))
     tables = [pa.table(part.columns, names=columns) for part in parts]
     return Rows({**rows.tables, STATE_CELLS.name: pa.concat_tables(tables)}) if tables else rows
 
@@ -166,10 +166,10 @@ def _add_init_states(
     lake_dir: Path, files: Sequence[DataFile], rows: Rows, at_hand: Mapping[str, pa.Table]
 ) -> Rows:
     """Return rows with the StateInits of messages to sales and auctions."""
-    wanted = list_sales(rows)
-    if not len(wanted):
+    sales = list_sales(rows)
+    if not len(sales):
         return rows
-    where = pc.field("destination").isin(wanted) & pc.field("init_state").is_valid()
+    where = pc.field("destination").isin(sales) & pc.field("init_state").is_valid()
     parts = [
         read_rows(lake_dir, file, INIT_STATE_COLUMNS, where)
         for file in files

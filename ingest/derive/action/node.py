@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """One node; ``transaction`` is the sender's where nobody consumed the message."""
+    """One node; ``transaction`` is the sender's where the message was not consumed."""
 
     __slots__ = (
         *("children", "depth", "is_log", "message", "parent", "start_lt", "start_utime"),

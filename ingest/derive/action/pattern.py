@@ -282,9 +282,9 @@ def said(*comments: str) -> Pattern:
     return Pattern(*((TRANSFER, comment) for comment in comments))
 
 
-def anything(name: str = "") -> Pattern:
+def anything() -> Pattern:
     """Return the pattern of any block."""
-    return Pattern().named(name)
+    return Pattern()
 
 
 def one_of(*options: Pattern) -> Choice:

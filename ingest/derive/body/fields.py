@@ -1,4 +1,4 @@
-"""Single fields of bodies as Arrow columns, by layouts that are given or shipped.
+"""Single fields of bodies as Arrow columns, by layouts of the caller or shipped ones.
 
 Native code follows the compiled layout over all bodies of a batch and writes that field alone;
 what it declines the codecs decode.

@@ -118,11 +118,13 @@ class _Tokens:
         """Return the next token without taking it."""
         return self._tokens[self._at]
 
-    def take(self, wanted: str | None = None) -> str:
-        """Take the next token, which must be ``wanted`` if that is given."""
+    def take(self, expected: str | None = None) -> str:
+        """Take the next token, which must be ``expected`` if set."""
         token = self.peek()
-        if wanted is not None and token != wanted:
-            raise BodyError(f"{token or 'end'} where {wanted or 'end'} belongs: {self._statement}")
+        if expected is not None and token != expected:
+            raise BodyError(
+                f"{token or 'end'} where {expected or 'end'} belongs: {self._statement}"
+            )
         self._at += 1
         return token
 

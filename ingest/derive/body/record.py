@@ -36,7 +36,7 @@ class Part(NamedTuple):
     length: str | None = None
 
     def is_present(self, fields: Object) -> bool:
-        """Tell whether the field is there, from the fields before it."""
+        """Return whether the field is there, from the fields before it."""
         if self.switch is None:
             return True
         value = fields.get(self.switch)
@@ -162,6 +162,6 @@ def _decode_first(fitting: Sequence[Choice], source: CellSlice, work: Work) -> V
 
 
 def _fits(choice: Choice, source: CellSlice) -> bool:
-    """Tell whether a slice begins with the tag of a constructor."""
+    """Return whether a slice begins with the tag of a constructor."""
     bits = choice.tag_bits
     return bits <= source.bits_left and source.peek_uint(bits) == choice.tag

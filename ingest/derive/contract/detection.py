@@ -112,7 +112,7 @@ class ContractDetection:
     def detect(
         self, states: Sequence[AccountState], before: int
     ) -> Iterator[tuple[AccountState, Finding]]:
-        """Yield every finding in states of the commit, whose first masterchain block is given."""
+        """Yield every finding in states of a commit; ``before`` is its first masterchain block."""
         self._world.load_cells({state.code_hash for state in states})
         codes = {state.code_hash for state in states if state.code_hash is not None}
         clues = {code_hash: [*self._find_clues(code_hash)] for code_hash in codes}

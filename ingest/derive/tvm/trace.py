@@ -90,7 +90,6 @@ def emulate_trace(
     world: World,
     message: bytes,
     *,
-    ignore_chksig: bool = False,
     most_transactions: int = 256,
 ) -> EmulatedTrace | NotAccepted:
     """Make the transaction of a message and of every internal message that comes of it.
@@ -99,14 +98,13 @@ def emulate_trace(
         emulate: Makes one transaction: ``TvmPool.emulate``.
         world: The chain at the moment.
         message: Message as bag, external or internal, to a standard address.
-        ignore_chksig: Whether every signature counts as right.
         most_transactions: Number of transactions after which the trace is cut.
 
     Raises:
         TvmError: the emulator refuses a message, or does not end with it.
         DecodeError, BocError: the message is none, or has no destination.
     """
-    trace = _Trace(world, ignore_chksig=ignore_chksig)
+    trace = _Trace(world)
     workchain, account = read_destination(message)
     todo = [_Due(0, 0, workchain, account, message, None)]
     while todo and len(trace.steps) < most_transactions:
@@ -122,10 +120,9 @@ def emulate_trace(
 class _Trace:
     """The transactions so far, and the states after them."""
 
-    def __init__(self, world: World, *, ignore_chksig: bool) -> None:
+    def __init__(self, world: World) -> None:
         self.steps: list[Step] = []
         self._world = world
-        self._ignore_chksig = ignore_chksig
         self._accounts: dict[AccountId, bytes] = {}
         self._last_lts: dict[AccountId, int] = {}
         self._sent = 0
@@ -145,7 +142,6 @@ class _Trace:
             libraries=world.read_libraries((account, due.message)),
             previous=world.previous,
             rand_seed=world.rand_seed,
-            ignore_chksig=self._ignore_chksig,
         )
 
     def add(self, due: _Due, made: Emulated) -> list[_Due]:

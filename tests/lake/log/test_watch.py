@@ -9,8 +9,7 @@ import pytest
 
 from tests.lake.rows import commit_rows
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.watch import REST, FileWatch
+from tonlake.lake.log.snapshot import REST, FileWatch, open_snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -89,12 +89,12 @@ def _is_refund(block: Block) -> bool:
 
 
 def _make_finish(match: Match) -> Draft | None:
-    """Somebody ends an auction, and the item goes to the last bidder."""
+    """An auction is ended, and the item goes to the last bidder."""
     return _draft_end("nft_finish_auction", match)
 
 
 def _make_cancel(match: Match) -> Draft | None:
-    """Somebody cancels an auction, and the item goes back."""
+    """An auction is cancelled, and the item goes back."""
     return _draft_end("nft_cancel_auction", match)
 
 
@@ -149,7 +149,7 @@ def _make_telegram_start(match: Match) -> Draft | None:
 
 
 def _make_telegram_cancel(match: Match) -> Draft | None:
-    """The owner of a Telegram item ends its auction, in which nobody made a bid."""
+    """The owner of a Telegram item ends its auction, that had no bid."""
     block = match.block
     item = find_item(match.interfaces, block.message.destination)
     if not is_telegram_item(item):

@@ -117,7 +117,7 @@ def _make_grant_refund(match: Match) -> Draft:
 
 
 def _make_top_up(match: Match) -> Draft:
-    """Somebody tops up a client's account with a proxy."""
+    """A client's account with a proxy is topped up."""
     block = match.block
     body = block.message.arguments()
     columns = {
@@ -172,7 +172,7 @@ def _make_proxy_change(match: Match) -> Draft:
 
 
 def _owner_rule(name: str, opcode: int, fill: Callable[[Body, Columns], Columns]) -> Rule:
-    """Return the rule of something that a client's owner tells the client's contract.
+    """Return the rule of a request of a client's owner to the client's contract.
 
     ``fill`` reads what follows the query id, and returns it as data of the action.
     """
@@ -188,7 +188,7 @@ def _owner_rule(name: str, opcode: int, fill: Callable[[Body, Columns], Columns]
         columns[f"{name}_data"] = data | fill(body, columns)
         return Draft(name, columns, failed=_is_aborted(block))
 
-    return Rule(f"cocoon.{name.removeprefix('cocoon_')}", call(opcode).then(*_TOLD), make)
+    return Rule(f"cocoon.{name.removeprefix('cocoon_')}", call(opcode).then(*_REPLIES), make)
 
 
 def _fill_stake(body: Body, columns: Columns) -> Columns:
@@ -199,7 +199,7 @@ def _fill_stake(body: Body, columns: Columns) -> Columns:
 _EXCESSES = call(EXCESSES, name="excesses")
 _PAYOUT = call(PAYOUT, name="payout")
 _REQUEST: Pattern = call(CLIENT_REQUEST, name="request")
-_TOLD = (_EXCESSES, _REQUEST)
+_REPLIES = (_EXCESSES, _REQUEST)
 
 RULES = (
     Rule(
@@ -210,7 +210,7 @@ RULES = (
         _make_worker_payout,
     ),
     Rule("cocoon.proxy_payout", call(PROXY_PAYOUT).then(_PAYOUT, _EXCESSES), _make_proxy_payout),
-    Rule("cocoon.proxy_charge", call(PROXY_CHARGE).then(*_TOLD), _make_proxy_charge),
+    Rule("cocoon.proxy_charge", call(PROXY_CHARGE).then(*_REPLIES), _make_proxy_charge),
     Rule("cocoon.client_top_up", call(TOP_UP).then(_REQUEST.then(_EXCESSES)), _make_top_up),
     Rule("cocoon.register_proxy", call(REGISTER_PROXY).then(_EXCESSES), _make_proxy_change),
     Rule("cocoon.unregister_proxy", call(UNREGISTER_PROXY).then(_EXCESSES), _make_proxy_change),
@@ -225,7 +225,7 @@ RULES = (
     Rule(
         "cocoon.client_request_refund",
         call(WALLET_SEND, REQUEST_REFUND)
-        .then(*_TOLD)
+        .then(*_REPLIES)
         .after(call(WALLET_SEND, name="wrapper").maybe),
         _make_request_refund,
     ),

@@ -35,7 +35,7 @@ class _Target(NamedTuple):
 
 
 def _read_asked(block: Block) -> tuple[str | None, _Target]:
-    """Read from f04ec526 who deposits, and what is wanted.
+    """Read from f04ec526 who deposits, and the requested target.
 
     TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress is_stable:Bool asset0:DedustAsset
     asset1:DedustAsset ^[asset0_target_balance:Coins asset1_target_balance:Coins …].

@@ -75,7 +75,7 @@ def _make_change(match: Match) -> Draft:
 
 
 def _make_release(match: Match) -> Draft | None:
-    """Somebody takes a domain that was not renewed, and starts its auction with a bid."""
+    """A domain that was not renewed is taken: a bid starts its auction."""
     block = match.block
     item = find_item(match.interfaces, block.message.destination)
     if not is_domain(match.interfaces, item):

@@ -80,19 +80,19 @@ def _read_user(block: Block) -> Body:
 
 
 def _make_supply(match: Match) -> Draft:
-    """Coins or jettons are lent, for oneself or for somebody else."""
-    block, told = match.block, match["user"]
-    user = _read_user(told)
+    """Coins or jettons are lent, for the sender or for another account."""
+    block, notice = match.block, match["user"]
+    user = _read_user(notice)
     asset_id = user.uint(256)
     data: Columns = {
         "sender_jetton_wallet": None,
         "recipient_jetton_wallet": None,
         "master_jetton_wallet": None,
-        "master": told.message.source,
+        "master": notice.message.source,
         "asset_id": hex(asset_id),
         "is_ton": block.type != JETTON_TRANSFER,
     }
-    columns: Columns = {"destination_secondary": told.message.destination}
+    columns: Columns = {"destination_secondary": notice.message.destination}
     if block.type == JETTON_TRANSFER:
         data |= {
             "recipient_jetton_wallet": block["source_secondary"],
@@ -155,7 +155,7 @@ def _find_refusal(match: Match) -> str | None:
 
 
 def _make_liquidate(match: Match) -> Draft:
-    """A debt is paid by somebody who takes the collateral for it."""
+    """A debt is paid by a liquidator, who takes the collateral for it."""
     block = match.block
     is_jetton = block.type == JETTON_TRANSFER
     if is_jetton:
@@ -165,9 +165,9 @@ def _make_liquidate(match: Match) -> Draft:
     borrower = body.address()
     columns: Columns = {"source": liquidator, "destination": borrower}
     data: Columns = {"fail_reason": _find_failure(match), "debt_amount": None, "asset_id": None}
-    told, satisfied = match.get("user"), match.get("satisfied")
-    if told is not None:
-        columns["destination_secondary"] = told.message.destination
+    notice, satisfied = match.get("user"), match.get("satisfied")
+    if notice is not None:
+        columns["destination_secondary"] = notice.message.destination
     if satisfied is not None:
         data["debt_amount"], data["asset_id"], columns["amount"] = _read_satisfied(satisfied)
     columns["evaa_liquidate_data"] = data

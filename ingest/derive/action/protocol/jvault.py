@@ -27,7 +27,7 @@ _ADDRESS_BITS = 267
 
 
 def _make_stake(match: Match) -> Draft:
-    """Jettons go to a pool, which tells the stake wallet of their owner."""
+    """Jettons go to a pool, which notifies the stake wallet of their owner."""
     sent, received = match.block, match["received"]
     data = {
         "period": _read_period(sent["payload"]),

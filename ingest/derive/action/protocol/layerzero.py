@@ -182,7 +182,7 @@ def _make_send_tokens(match: Match) -> Draft:
 
 
 def _make_receive(match: Match) -> Draft:
-    """Somebody delivers a packet to its application."""
+    """A packet is delivered to its application."""
     block, prepare = match.block, match["prepare"]
     columns = {
         "source": block.message.source,
@@ -194,7 +194,7 @@ def _make_receive(match: Match) -> Draft:
 
 
 def _make_commit(match: Match) -> Draft:
-    """Somebody commits a packet that was verified."""
+    """A verified packet is committed."""
     block, connection = match.block, match["connection"].message.destination
     packet = Record(read_record(block.message.arguments()).cell(0))
     columns = {

@@ -27,7 +27,7 @@ def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None
 
 
 def _make_create_order(match: Match) -> Draft | None:
-    """Somebody makes an order; TL-B: new_order and order_init of multisig v2."""
+    """An order is created; TL-B: new_order and order_init of multisig v2."""
     block, init = match.block, match["init"]
     signers = _find_signers(match.interfaces, init.message.destination)
     if signers is None:

@@ -258,7 +258,7 @@ def _make_purchase(match: Match) -> Draft | None:
 
 
 def _make_discovery(match: Match) -> Draft:
-    """Somebody asks an item for its index and collection."""
+    """An item is asked for its index and collection."""
     block, report = match.block, match["report"]
     body = report.message.arguments().skip(64)
     index, collection = body.uint(256), body.address()

@@ -161,7 +161,7 @@ def show_swap(
     min_out_amount: int | None = None,
     asset_out: str | None = None,
 ) -> Columns:
-    """Return the columns of a ``jetton_swap``; ``asset_out`` is what was wanted, if not had."""
+    """Return the columns of a ``jetton_swap``; ``asset_out`` is what was requested, if not paid."""
     return {
         "source": incoming.source,
         "source_secondary": incoming.source_wallet,

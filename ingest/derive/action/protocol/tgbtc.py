@@ -88,11 +88,11 @@ def _make_burn(match: Match) -> Draft:
     burn = match.block
     columns: Columns = {name: burn[name] for name in ("source", "source_secondary", "asset")}
     try:
-        told = _read_burn(match["log"])
+        logged = _read_burn(match["log"])
     except IngestError:  # a log of other fields
-        told = {"amount": burn["amount"], "destination": None}
-    amounts = [amount for amount in (burn["amount"], told["amount"]) if amount]
-    columns |= {"amount": min(amounts, default=0), "destination": told["destination"]}
+        logged = {"amount": burn["amount"], "destination": None}
+    amounts = [amount for amount in (burn["amount"], logged["amount"]) if amount]
+    columns |= {"amount": min(amounts, default=0), "destination": logged["destination"]}
     return Draft("tgbtc_burn", columns)
 
 

@@ -78,7 +78,7 @@ def _make_swap(match: Match) -> Draft | None:
     source_wallet = _read_source_wallet(swaps[-1])
     paid_back = payments[-1]
     other = next((each for each in paid_back.wallets if each != source_wallet), None)
-    wanted = find_asset(match.interfaces, other)
+    requested = find_asset(match.interfaces, other)
     hops = _list_hops(match.interfaces, swaps, payments, incoming, outgoing)
     failed = paid_back.exit_code not in _OK_CODES or outgoing.asset == incoming.asset
     columns = show_swap(
@@ -88,7 +88,7 @@ def _make_swap(match: Match) -> Draft | None:
         hops=hops if len(hops) > 1 else (),
         # As the service has it: what was had, where the swap came about.
         min_out_amount=_read_min_out(swaps[-1]) if failed else outgoing.amount,
-        asset_out=wanted,
+        asset_out=requested,
     )
     return Draft("jetton_swap", columns, failed=failed)
 
@@ -125,7 +125,7 @@ def _read_source_wallet(swap: Block) -> str | None:
 
 
 def _read_min_out(swap: Block) -> int:
-    """Return the least amount wanted.
+    """Return the least amount requested.
 
     TL-B of swap_params: amount:Coins sqrt_price_limit:uint160 min_out_amount:Coins.
     """

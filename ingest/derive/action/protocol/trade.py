@@ -59,7 +59,7 @@ class FillUps(NamedTuple):
 
 
 def split_fill_ups(blocks: Iterable[Block]) -> FillUps:
-    """Tell the payments of an auction apart: of several, the first one sent is the royalty."""
+    """Return the payments of an auction by kind: of several, the first one sent is the royalty."""
     found = [block for block in blocks if block.opcode == FILL_UP]
     found.sort(key=lambda block: block.message.created_lt or 0)
     if len(found) > 1:

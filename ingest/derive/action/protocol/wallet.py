@@ -43,11 +43,11 @@ def _make_subscribe(match: Match) -> Draft:
 
 
 def _make_unsubscribe(match: Match) -> Draft:
-    """A wallet removes its subscription, which tells the beneficiary."""
-    message, told = match.block.message, match.get("told")
+    """A wallet removes its subscription, which notifies the beneficiary."""
+    message, notice = match.block.message, match.get("notice")
     columns = {
         "source": message.source,
-        "destination": None if told is None else told.message.destination,
+        "destination": None if notice is None else notice.message.destination,
         "destination_secondary": message.destination,
     }
     return Draft("unsubscribe", columns)
@@ -62,7 +62,7 @@ SUBSCRIBE_RULE = Rule(
 )
 UNSUBSCRIBE_RULE = Rule(
     "subscription.unsubscribe",
-    call(DESTRUCT).then(call(DESTRUCT, name="told").maybe),
+    call(DESTRUCT).then(call(DESTRUCT, name="notice").maybe),
     _make_unsubscribe,
 )
 

@@ -15,8 +15,10 @@ from tonlake.ingest.derive.contract.machine.stack import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.contract.machine.code import Code, Step
+    from tonlake.ingest.derive.contract.stack import Cell
+
+    Stored = tuple[int, int, tuple[Cell, ...]]
 
 _INTEGER_BITS, _MOST_BITS = 257, 1023
 _COUNT_BITS = 4
@@ -67,48 +69,31 @@ def _store_many(*, signed: bool) -> list[Step]:
     return [step]
 
 
-def _store_slice(builder: Builder, start: CellSlice) -> Builder:
-    return builder.store(*show_bits(start), list_refs(start))
+def _store_taken(take: Callable[[Stack], Stored], *, on_top: bool = False) -> list[Step]:
+    """Return what stores something taken off the stack; ``on_top`` has it above the builder."""
+
+    def step(stack: Stack) -> None:
+        if on_top:
+            taken = take(stack)
+            stack.append(stack.builder().store(*taken))
+        else:
+            builder = stack.builder()
+            stack.append(builder.store(*take(stack)))
+
+    return [step]
 
 
-def _store_slice_below(stack: Stack) -> None:
-    builder = stack.builder()
-    stack.append(_store_slice(builder, stack.slice()))
-
-
-def _store_slice_on_top(stack: Stack) -> None:
+def _take_slice(stack: Stack) -> Stored:
     start = stack.slice()
-    stack.append(_store_slice(stack.builder(), start))
+    return *show_bits(start), list_refs(start)
 
 
-def _store_ref_below(stack: Stack) -> None:
-    builder = stack.builder()
-    stack.append(builder.store(0, 0, (stack.cell(),)))
+def _take_ref(stack: Stack) -> Stored:
+    return 0, 0, (stack.cell(),)
 
 
-def _store_ref_on_top(stack: Stack) -> None:
-    cell = stack.cell()
-    stack.append(stack.builder().store(0, 0, (cell,)))
-
-
-def _store_ended_below(stack: Stack) -> None:
-    builder = stack.builder()
-    stack.append(builder.store(0, 0, (stack.end(stack.builder()),)))
-
-
-def _store_ended_on_top(stack: Stack) -> None:
-    cell = stack.end(stack.builder())
-    stack.append(stack.builder().store(0, 0, (cell,)))
-
-
-def _store_builder_below(stack: Stack) -> None:
-    builder = stack.builder()
-    stack.append(builder.store(*stack.builder()))
-
-
-def _store_builder_on_top(stack: Stack) -> None:
-    added = stack.builder()
-    stack.append(stack.builder().store(*added))
+def _take_ended(stack: Stack) -> Stored:
+    return 0, 0, (stack.end(stack.builder()),)
 
 
 def _store_dictionary(stack: Stack) -> None:
@@ -162,27 +147,26 @@ def _hash_cell(stack: Stack) -> None:
 
 
 def _hash_slice(stack: Stack) -> None:
-    start = stack.slice()
-    cell = stack.end(Builder(*show_bits(start), list_refs(start)))
+    cell = stack.end(Builder(*_take_slice(stack)))
     stack.append(int.from_bytes(cell.hash, "big"))
 
 
 FIXED: dict[int, list[Step]] = {
     0xC8: [_begin],
     0xC9: [_end],
-    0xCC: [_store_ref_below],
-    0xCD: [_store_ended_on_top],
-    0xCE: [_store_slice_below],
+    0xCC: _store_taken(_take_ref),
+    0xCD: _store_taken(_take_ended, on_top=True),
+    0xCE: _store_taken(_take_slice),
     0xCF00: _store_many(signed=True),
     0xCF01: _store_many(signed=False),
-    0xCF10: [_store_ref_below],
-    0xCF11: [_store_ended_below],
-    0xCF12: [_store_slice_below],
-    0xCF13: [_store_builder_below],
-    0xCF14: [_store_ref_on_top],
-    0xCF15: [_store_ended_on_top],
-    0xCF16: [_store_slice_on_top],
-    0xCF17: [_store_builder_on_top],
+    0xCF10: _store_taken(_take_ref),
+    0xCF11: _store_taken(_take_ended),
+    0xCF12: _store_taken(_take_slice),
+    0xCF13: _store_taken(Stack.builder),
+    0xCF14: _store_taken(_take_ref, on_top=True),
+    0xCF15: _store_taken(_take_ended, on_top=True),
+    0xCF16: _store_taken(_take_slice, on_top=True),
+    0xCF17: _store_taken(Stack.builder, on_top=True),
     0xCF31: _count(lambda builder: builder.bits),
     0xCF32: _count(lambda builder: len(builder.children)),
     0xCF40: [_store_zeroes],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from litestar.testing import TestClient
 
-import tonlake.api.v3.resource.block
 import tonlake.api.v3.route.block
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
@@ -34,7 +33,7 @@ def _headers(answer: Any) -> dict[str, str]:
 def _count_blocks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Return a list that grows by each block that is written."""
     written: list[object] = []
-    real = tonlake.api.v3.resource.block.render_block
+    real = tonlake.api.v3.route.block.render_block
 
     def count(row: dict[str, Any]) -> object:
         written.append(row)

@@ -21,8 +21,7 @@ from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup import cache as rowgroups
 from tonlake.lake.index.rowgroup.cache import RowGroups, gather
 from tonlake.lake.index.rowgroup.predicate import AnyOf, Bounds
-from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.watch import FileWatch
+from tonlake.lake.log.snapshot import FileWatch, open_snapshot
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.schema.block import BLOCKS
 from tonlake.lake.settings import LakeSettings

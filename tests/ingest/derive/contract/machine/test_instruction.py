@@ -12,7 +12,7 @@ import pytest
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.contract.machine import decode
+from tonlake.ingest.derive.contract.machine import run
 from tonlake.ingest.derive.contract.machine.code import Code
 from tonlake.ingest.derive.contract.machine.run import Program
 from tonlake.ingest.derive.contract.machine.stack import Account, Declined, Thrown
@@ -57,7 +57,7 @@ SHAPES = (
 )
 """Kinds of values that instructions take off the stack."""
 Key = tuple[int, int]
-KNOWN: list[Key] = sorted({*decode._FIXED, *decode._DECODERS})
+KNOWN: list[Key] = sorted({*run._FIXED, *run._DECODERS})
 
 
 @pytest.fixture(scope="module")
@@ -226,9 +226,9 @@ class Writer:
         refs = [self._part() for _ in range(4)]
         for ref in refs:
             builder.store_ref(ref)
-        code = Code(self.tree.slice(builder.end()), decode.decode)
+        code = Code(self.tree.slice(builder.end()), run.decode)
         try:
-            decode._decode_one(code)
+            run._decode_one(code)
         except (Declined, BocError):
             return None
         used = bits + 300 - code.bits_left

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.access.bucket import TokenBuckets
+from tonlake.api.access.gate import TokenBuckets
 
 
 class Clock:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tonlake.api.sql.cell import MOST_CHARACTERS, Cell, find_page, write_row, write_value
+from tonlake.api.sql.page import MOST_CHARACTERS, Cell, find_page, write_row, write_value
 
 HEX = "ab" * 32
 ELECTOR = "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"

@@ -12,7 +12,7 @@ from tests.patience import PATIENT
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.text.address import Address
 from tonlake.api.v3.page.transaction_page import split_records
-from tonlake.api.v3.resource.balance import JettonWalletOwner, read_jettons, sum_balances
+from tonlake.api.v3.route.balance import JettonWalletOwner, read_jettons, sum_balances
 
 if TYPE_CHECKING:
     from pathlib import Path

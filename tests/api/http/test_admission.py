@@ -1,16 +1,19 @@
-"""Streams and WebSockets: a bound in all, a share of each address, a first message in time."""
+"""Streams and WebSockets within their bounds, and how late an event loop is."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tonlake.api.errors import LakeUnavailable, ShareExceeded
-from tonlake.api.http import crowd
-from tonlake.api.http.crowd import Crowd
+from tonlake.api.http import admission
+from tonlake.api.http.admission import EVERY_S, Crowd, Pulse
 from tonlake.api.http.gate import REFUSAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KINDS = ["http", "websocket"]
 
@@ -61,7 +64,7 @@ def test_streams_are_bounded(kind: str) -> None:
 
 @pytest.mark.parametrize("speaks", [True, False])
 def test_a_websocket_speaks_in_time(monkeypatch: pytest.MonkeyPatch, speaks: bool) -> None:  # noqa: FBT001
-    monkeypatch.setattr(crowd, "FIRST_MESSAGE_S", 0.1)
+    monkeypatch.setattr(admission, "FIRST_MESSAGE_S", 0.1)
     sent: list[Any] = []
     received: list[str] = []
     messages = [{"type": "websocket.connect"}]
@@ -83,3 +86,48 @@ def test_a_websocket_speaks_in_time(monkeypatch: pytest.MonkeyPatch, speaks: boo
     asyncio.run(Crowd(app, most=4, streams="/stream")(make_scope("websocket", "a"), receive, send))
     assert received[-1] == "websocket.disconnect"
     assert [message["type"] for message in sent] == ["websocket.close"] * (not speaks)
+
+
+class Loop:
+    """Calls what it was asked for when it is told to."""
+
+    now_s = 100.0
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self.cancelled = 0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def call_later(self, _after_s: float, call: Callable[..., None], *given: Any) -> Loop:
+        self.waiting.append(lambda: call(*given))
+        return self
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+    def turn(self, after_s: float) -> None:
+        self.now_s += after_s
+        self.waiting.pop()()
+
+
+def test_a_loop_that_falls_behind_is_seen_at_once_and_until_it_is_back() -> None:
+    loop: Any = Loop()
+    pulse = Pulse(loop)
+    assert pulse.measure_s() == 0
+    pulse.start(loop)
+    loop.turn(EVERY_S)
+    assert pulse.measure_s() == pytest.approx(0)
+    loop.now_s += EVERY_S + 3
+    assert pulse.measure_s() == pytest.approx(3)  # the beat is overdue
+    loop.turn(1)
+    assert pulse.measure_s() == pytest.approx(4)  # it was late, and the next one is not yet due
+    loop.turn(EVERY_S)
+    assert pulse.measure_s() == pytest.approx(0)
+    loop.now_s += 5
+    pulse.stop()
+    assert loop.cancelled == 1
+    loop.now_s += 5
+    assert pulse.measure_s() == 0  # nobody beats, so nothing is late
+    Pulse().stop()
