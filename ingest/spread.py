@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ class Spread(Protocol):
         depend on the process, so neither do the rows of the lake.
         """
 
+    def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
+        """Begin one piece of work, as ``map`` does."""
+
 
 class OneProcess:
     """This process alone."""
@@ -34,6 +38,12 @@ class OneProcess:
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield what the work makes of each item."""
         return map(work, items)
+
+    def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
+        """Do one piece of work."""
+        done: Future[R] = Future()
+        done.set_result(work(item))
+        return done
 
 
 HERE = OneProcess()

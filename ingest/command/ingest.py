@@ -21,6 +21,7 @@ from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.derive.recording.replay import replay_traces
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.follow import Follower
+from tonlake.ingest.run.indexing import Indexing
 from tonlake.ingest.run.pipeline import IngestReport, Progress, ingest
 from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
@@ -187,10 +188,18 @@ def _run(
     count = workers or count_workers(span)
     sweep_orphans(lake, settings.lake.orphan_grace_s)
     with show_blocks() as show, start_workers(origin, lake, settings, count) as processes:
-        report = ingest(source, lake, span, settings, show, workers=processes)
-    if settings.lake.build_index and report.commits:
-        rebuild_index(lake)
-    return report
+        if not settings.lake.build_index:
+            return ingest(source, lake, span, settings, show, workers=processes)
+        indexing = Indexing(lake, processes)
+
+        def go_on(progress: Progress) -> None:
+            show(progress)
+            indexing.go_on()
+
+        report = ingest(source, lake, span, settings, go_on, workers=processes)
+        if report.commits:
+            indexing.finish()
+        return report
 
 
 def _complete(

@@ -7,6 +7,7 @@ the settings alone, so the same input gives the same files.
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -237,6 +238,7 @@ class Pipeline:
             settings=self.settings.lake,
             derive=self._derive_files(),
             log=self.log,
+            submit=self.workers.submit if self.workers else None,
         )
         self._learn(tables, commit)
         self.report.commits += 1
@@ -260,8 +262,9 @@ class Pipeline:
 
     def _derive_files(self) -> Derive:
         """Return what derives a commit's files."""
-        steps: dict[str, Step] = {"traces": self.traces, "bodies": derive_bodies}
         spread = self.workers or HERE
+        bodies = partial(derive_bodies, spread=spread)
+        steps: dict[str, Step] = {"traces": self.traces, "bodies": bodies}
         if self.contracts is not None:
             self.contracts.spread = spread
             steps["contracts"] = self.contracts

@@ -92,7 +92,7 @@ class Workers:
             WorkerLost: a process died.
         """
         yield from ReadAhead(
-            lambda part: self._submit(_read_part, part, settings),
+            lambda part: self.submit(partial(_read_part, settings=settings), part),
             cut_span(span, settings.mc_blocks_per_chunk),
             tasks=self.count * _TASKS_PER_WORKER,
             limit_bytes=settings.commit_bytes,
@@ -104,21 +104,22 @@ class Workers:
         Raises:
             WorkerLost: a process died.
         """
-        futures = deque(self._submit(work, item) for item in items)
+        futures = deque(self.submit(work, item) for item in items)
         while futures:
             yield futures.popleft().result()
 
-    def _submit(self, work: Callable[..., R], *values: object) -> Future[R]:
-        return self._threads.submit(self._run, work, *values)
+    def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
+        """Begin one piece of work; its result raises as ``map`` does."""
+        return self._threads.submit(self._run, work, item)
 
-    def _run(self, work: Callable[..., R], *values: object) -> R:
+    def _run(self, work: Callable[[T], R], item: T) -> R:
         try:
             process = self._idle.get_nowait()
         except Empty:
             process = self._start()
             self._processes.append(process)
         try:
-            result: R = process.run(work, *values)
+            result: R = process.run(work, item)
             return result
         finally:
             self._idle.put(process)

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from tonlake.lake.commit.validation import MC_SEQNO, check_tables
 from tonlake.lake.errors import CommitConflict, LakeFull, RangeOverlap
-from tonlake.lake.file.datafile import encode_ahead, remove_files, write_changes
+from tonlake.lake.file.datafile import open_ahead, remove_files, write_changes
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import (
     LOCK_FILE,
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tonlake.lake.file.datafile import Changes
+    from tonlake.lake.file.datafile import Changes, Submit
     from tonlake.lake.log.ranges import Range
 
 CHECKPOINT_COMMITS = 100
@@ -83,13 +82,15 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     settings: LakeSettings = _DEFAULTS,
     derive: Derive = derive_nothing,
     log: LogReader | None = None,
+    submit: Submit | None = None,
 ) -> Commit:
     """Add all rows of the masterchain blocks ``first_mc_seqno..last_mc_seqno``, both included.
 
     Tables that are missing count as empty. Rows of mc_seqno 0, a zero state, belong to the
     range that begins at 1. A lake that does not exist is created. ``day`` is the UTC day of the
     blocks (``YYYY-MM-DD``), ``source`` a fingerprint of where the rows come from; ``derive``
-    returns the derived rows that follow from these, and ``log`` is a reader of this lake's log.
+    returns the derived rows that follow from these, ``log`` is a reader of this lake's log, and
+    ``submit`` begins calls in other processes, which write large files.
 
     Raises:
         RowsRejected: rows that do not fit the schema or the range.
@@ -104,17 +105,25 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
     rows = check_tables(tables, (place.first, place.last), day)
     make_folder(lake_dir / LOG_FOLDER)
     reader = log or LogReader(lake_dir)
-    with hold_lock(lake_dir / QUEUE_FILE), encode_ahead(rows, settings) as encode:
+    base = [NewFile(name, place, rows[name]) for name in sorted(rows)]
+    with (
+        hold_lock(lake_dir / QUEUE_FILE),
+        open_ahead(lake_dir, settings, submit) as ahead,
+    ):
+        ahead.begin(base)
         for _attempt in range(ATTEMPTS):
             expected = reader.read()
             _check_fit(expected, place, network)
             derived = derive(expected, rows, place)
+            files = [*base, *derived.files]
+            ahead.begin(files[len(base) :])
+            ahead.wait()
             with hold_lock(lake_dir / LOCK_FILE):
                 state = reader.read()
                 if not still_holds(expected, state):
                     continue
-                files = _join(rows, place, derived)
-                changes = write_changes(lake_dir, state, files, settings, encode)
+                whole = Derivation(files, derived.removed)
+                changes = write_changes(lake_dir, state, whole, settings, ahead)
                 commit = _describe(state, place, rows, changes, source, network)
                 append_commit(lake_dir, state, commit)
                 return commit
@@ -158,12 +167,6 @@ def _describe(
         network=network,
         previous=state.digest,
     )
-
-
-def _join(rows: Mapping[str, pa.Table], place: Place, derived: Derivation) -> Derivation:
-    """Return base and derived files together."""
-    base = (NewFile(name, place, rows[name]) for name in sorted(rows))
-    return Derivation(chain(base, derived.files), derived.removed)
 
 
 def _check_fit(state: LogState, place: Place, network: Network | None) -> None:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.lake.file.writer import PLAIN_ROWS, encode_parquet
 from tonlake.lake.log.crash import reach
-from tonlake.lake.log.disk import NewFiles, begin_grace, make_folder, sync_folders
+from tonlake.lake.log.disk import (
+    NewFiles,
+    begin_grace,
+    make_folder,
+    sync_folders,
+    write_temporary,
+)
 from tonlake.lake.log.groups import find_paths
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
     import pyarrow as pa
@@ -26,8 +33,8 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 
-Encode = Callable[["NewFile", "LakeSettings"], "pa.Buffer"]
-"""Returns the Parquet file of rows."""
+Submit = Callable[["Callable[[Order], Written]", "Order"], "Future[Written]"]
+"""Begins a call, in a thread or in another process, and returns what gives its result."""
 
 
 class Changes(NamedTuple):
@@ -37,33 +44,89 @@ class Changes(NamedTuple):
     removed: tuple[str, ...]
 
 
-def encode_file(file: NewFile, settings: LakeSettings) -> pa.Buffer:
-    """Return the Parquet file of rows."""
-    return encode_parquet(file.rows, TABLES[file.table], settings)
+class Order(NamedTuple):
+    """Rows to be written as one file of a lake, in any process."""
+
+    lake_dir: Path
+    file: NewFile
+    settings: LakeSettings
+
+
+class Written(NamedTuple):
+    """A file that is whole and synced under a temporary name."""
+
+    temporary: Path
+    described: DataFile
+
+
+def write_ahead(order: Order) -> Written:
+    """Write a file under a temporary name; no commit names it yet.
+
+    Raises:
+        LakeFull: no room; there is no such file.
+    """
+    lake_dir, file, settings = order
+    data = encode_parquet(file.rows, TABLES[file.table], settings)
+    described = _describe(file, data)
+    final = lake_dir / described.path
+    make_folder(final.parent)
+    return Written(write_temporary(final, data, "file"), described)
+
+
+class FilesAhead:
+    """Large files of a commit, which others write while more rows are derived from theirs.
+
+    A small one takes less time than to hand it over. In the end what no commit took is gone.
+    """
+
+    def __init__(self, lake_dir: Path, settings: LakeSettings, submit: Submit) -> None:
+        """Begin nothing yet."""
+        self._lake_dir, self._settings, self._submit = lake_dir, settings, submit
+        self._begun: list[tuple[NewFile, Future[Written]]] = []
+
+    def begin(self, files: Iterable[NewFile]) -> None:
+        """Let files be written."""
+        for file in files:
+            if file.rows.num_rows > PLAIN_ROWS:
+                order = Order(self._lake_dir, file, self._settings)
+                self._begun.append((file, self._submit(write_ahead, order)))
+
+    def wait(self) -> None:
+        """Wait until all that was begun is written, or failed."""
+        wait([task for _file, task in self._begun])
+
+    def take(self, file: NewFile) -> Written | None:
+        """Return a file that was begun; None if it was not.
+
+        Raises:
+            LakeFull: no room for it.
+        """
+        for begun, task in self._begun:
+            if begun.rows is file.rows and begun.place == file.place:
+                written = task.result()
+                # A sweep without grace may have taken it before the log was locked.
+                return written if written.temporary.exists() else None
+        return None
+
+    def close(self) -> None:
+        """Remove what is left under a temporary name."""
+        for _file, task in self._begun:
+            task.cancel()
+        for _file, task in self._begun:
+            with suppress(Exception, CancelledError):  # it has been raised, or nobody waits for it
+                task.result().temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def encode_ahead(tables: Mapping[str, pa.Table], settings: LakeSettings) -> Iterator[Encode]:
-    """Begin to encode tables in a thread, and give what returns their files when asked for.
-
-    Rows are derived from these tables meanwhile. Small tables, and others, are encoded on demand.
-    """
-    with ThreadPoolExecutor(1, thread_name_prefix="encode") as pool:
-        begun = {
-            name: pool.submit(encode_parquet, rows, TABLES[name], settings)
-            for name, rows in sorted(tables.items())
-            if rows.num_rows > PLAIN_ROWS
-        }
-
-        def encode(file: NewFile, settings: LakeSettings) -> pa.Buffer:
-            if file.table in begun and file.rows is tables[file.table]:
-                return begun[file.table].result()
-            return encode_file(file, settings)
-
-        try:
-            yield encode
-        finally:
-            pool.shutdown(cancel_futures=True)
+def open_ahead(
+    lake_dir: Path, settings: LakeSettings, submit: Submit | None = None
+) -> Iterator[FilesAhead]:
+    """Give what writes files ahead: by ``submit``, or else in a thread."""
+    with ExitStack() as stack:
+        if submit is None:
+            pool = ThreadPoolExecutor(1, thread_name_prefix="encode")
+            submit = stack.enter_context(pool).submit
+        yield stack.enter_context(closing(FilesAhead(lake_dir, settings, submit)))
 
 
 def write_changes(
@@ -71,12 +134,12 @@ def write_changes(
     state: LogState,
     derivation: Derivation,
     settings: LakeSettings,
-    encode: Encode = encode_file,
+    ahead: FilesAhead | None = None,
 ) -> Changes:
     """Write files, and return how the live files of ``state`` change with them.
 
     A file that is live already is written again, which mends it if it is damaged, and is no
-    change. On any failure the files that are not live are gone.
+    change. On any failure the files that are not live are gone. ``ahead`` has written some.
 
     Raises:
         LakeFull: no room.
@@ -86,8 +149,12 @@ def write_changes(
         undo.callback(lambda: remove_files(lake_dir, _only_new(written, state)))
         with NewFiles("file") as files:
             for file in derivation.files:
-                if file.rows.num_rows:
-                    _write_file(lake_dir, file, encode(file, settings), files, written)
+                done = ahead.take(file) if ahead else None
+                if done is not None:
+                    written.append(done.described)
+                    files.adopt(lake_dir / done.described.path, done.temporary)
+                elif file.rows.num_rows:
+                    _write_file(lake_dir, file, settings, files, written)
             files.finish()
         reach("commit.files_renamed")
         sync_folders((lake_dir / file.path).parent for file in written)
@@ -100,16 +167,24 @@ def write_changes(
 
 
 def _write_file(
-    lake_dir: Path, file: NewFile, data: pa.Buffer, files: NewFiles, written: list[DataFile]
+    lake_dir: Path,
+    file: NewFile,
+    settings: LakeSettings,
+    files: NewFiles,
+    written: list[DataFile],
 ) -> None:
-    sha256 = hashlib.sha256(data).hexdigest()
-    path = file.path(sha256)
-    written.append(
-        DataFile(path, file.table, file.rows.num_rows, data.size, sha256, SCHEMA_VERSION)
-    )
-    final = lake_dir / path
+    data = encode_parquet(file.rows, TABLES[file.table], settings)
+    written.append(_describe(file, data))
+    final = lake_dir / written[-1].path
     make_folder(final.parent)
     files.write(final, data)
+
+
+def _describe(file: NewFile, data: pa.Buffer) -> DataFile:
+    sha256 = hashlib.sha256(data).hexdigest()
+    return DataFile(
+        file.path(sha256), file.table, file.rows.num_rows, data.size, sha256, SCHEMA_VERSION
+    )
 
 
 def _only_new(written: Iterable[DataFile], state: LogState) -> list[DataFile]:

@@ -99,7 +99,7 @@ class NewFiles:
     def __init__(self, crash_name: str) -> None:
         """Begin without files; ``crash_name`` is what their points are called."""
         self._crash_name = crash_name
-        self._held: deque[tuple[Path, Path, FileIO]] = deque()
+        self._held: deque[tuple[Path, Path, FileIO | None]] = deque()
 
     def write(self, final: Path, data: bytes | memoryview) -> None:
         """Write a file under a temporary name.
@@ -112,6 +112,10 @@ class NewFiles:
         if len(self._held) >= _MOST_HELD:
             self.finish()
 
+    def adopt(self, final: Path, temporary: Path) -> None:
+        """Take a file that is synced under a temporary name already."""
+        self._held.append((temporary, final, None))
+
     def finish(self) -> None:
         """Sync what was written and rename it to its final names; folders are not synced.
 
@@ -121,8 +125,9 @@ class NewFiles:
         while self._held:
             temporary, final, stream = self._held[0]
             with naming_full_disk(final):
-                _sync_stream(stream, self._crash_name)
-                stream.close()
+                if stream is not None:
+                    _sync_stream(stream, self._crash_name)
+                    stream.close()
                 temporary.replace(final)
             reach(f"{self._crash_name}.renamed")
             self._held.popleft()
@@ -136,7 +141,8 @@ class NewFiles:
         with ExitStack() as undo:
             for temporary, _final, stream in self._held:
                 undo.callback(temporary.unlink, missing_ok=True)
-                undo.callback(stream.close)
+                if stream is not None:
+                    undo.callback(stream.close)
 
 
 def write_file(final: Path, data: bytes, crash_name: str) -> None:

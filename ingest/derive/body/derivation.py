@@ -6,12 +6,14 @@ on how blocks are cut into commits.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.derive.body.encoded import Encoded, encode_body
+from tonlake.ingest.spread import HERE
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
+    from tonlake.ingest.spread import Spread
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import DataFile, LogState
 
@@ -30,6 +33,8 @@ COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
 _EXTERNAL_IN = "ext_in"
 _DISTINCT = ["body_hash", "external_in"]
 _BODIES_AT_ONCE = 5_000
+_FEW_MESSAGES = 5_000
+"""So few are decoded in less time than it takes to hand them over."""
 
 
 def derive_bodies(
@@ -37,11 +42,27 @@ def derive_bodies(
     rows: Mapping[str, pa.Table],
     place: Place,
     earlier: Sequence[NewFile] = (),
+    *,
+    spread: Spread = HERE,
 ) -> Derivation:
     """Return the file of the bodies in the messages of a commit: the stage ``bodies``."""
     del state, earlier
-    bodies = decode_bodies(rows.get(MESSAGES.name, MESSAGES.empty))
+    messages = rows.get(MESSAGES.name, MESSAGES.empty).select(COLUMNS)
+    parts = spread.map(decode_bodies, _cut_by_block(messages, spread.count))
+    bodies = pa.concat_tables(parts)
     return Derivation([NewFile(MESSAGE_BODIES.name, place, bodies)], frozenset())
+
+
+def _cut_by_block(messages: pa.Table, count: int) -> Iterator[pa.Table]:
+    """Yield messages in at most ``count`` parts, those of a masterchain block in the same one."""
+    if count == 1 or messages.num_rows < _FEW_MESSAGES:
+        yield messages
+        return
+    seqnos = messages["mc_seqno"]
+    first, last = pc.min_max(seqnos).as_py().values()
+    cuts = [first + (last + 1 - first) * at // count for at in range(count + 1)]
+    for start, end in pairwise(cuts):
+        yield messages.filter(pc.and_(pc.greater_equal(seqnos, start), pc.less(seqnos, end)))
 
 
 def rederive_bodies(

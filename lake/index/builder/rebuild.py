@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.index.builder.compose import compose
 from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.place import (
     SEGMENT_FORMAT,
-    count_rows,
     digest_derived,
-    files_within,
     is_readable,
     list_within,
     range_of,
     segment_path,
 )
+from tonlake.lake.index.builder.plan import plan_missing
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.digest import find_damage
@@ -29,7 +29,7 @@ from tonlake.lake.log.disk import (
     seal_file,
     sync_folder,
 )
-from tonlake.lake.log.ranges import overlaps, subtract_ranges
+from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import SEGMENT_FOLDER, DataFile
 
@@ -42,18 +42,32 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 50_000
 """Transactions held in memory while a segment is built."""
 
-_GROWTH = 4
-"""A segment is made together with the one before it, unless that has this many times its rows."""
+MOST_ROWS = 4_000_000
+"""A segment ends with the commit that brings it to so many transactions, by default."""
+
+Run = Callable[[Callable[["Order"], DataFile], Iterable["Order"]], Iterable[DataFile]]
+"""Calls a function with each of several orders, as ``map`` does."""
 
 
 def rebuild_index(
-    lake_dir: Path, *, everything: bool = False, log: LogReader | None = None
+    lake_dir: Path,
+    *,
+    most_rows: int = MOST_ROWS,
+    everything: bool = False,
+    run: Run = map,
+    log: LogReader | None = None,
 ) -> Commit | None:
     """Build and commit the segments that are missing, damaged or of another format.
 
     None if none are, if blocks were undone meanwhile, and without the extension. Readers and
-    writers go on: the lock is held for the commit alone. ``everything`` rebuilds all segments.
-    ``log`` is that of the lake, read on where the caller knows it already.
+    writers go on: the lock is held for the commit alone.
+
+    Args:
+        lake_dir: Folder of the lake.
+        most_rows: A segment ends with the commit that brings it to so many transactions.
+        everything: Whether all segments are built again.
+        run: Builds segments, in this process or others.
+        log: That of the lake, read on where the caller knows it already.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -64,9 +78,19 @@ def rebuild_index(
         return None
     log = log or LogReader(lake_dir)
     state = log.find()
-    made, kept = make_segments(lake_dir, state, everything=everything)
+    made, kept = make_segments(lake_dir, state, most_rows, everything=everything, run=run)
     if not made and kept == state.segments:
         return None
+    return commit_segments(log, state, made)
+
+
+def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -> Commit | None:
+    """Commit segments that were built from a state's files; None if blocks were undone since.
+
+    Raises:
+        LakeFull: no room; nothing was committed.
+    """
+    lake_dir = log.lake_dir
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
         if (now.undoings, now.pruned) != (state.undoings, state.pruned):
@@ -80,21 +104,25 @@ def rebuild_index(
 
 
 def make_segments(
-    lake_dir: Path, state: LogState, *, everything: bool = False
+    lake_dir: Path,
+    state: LogState,
+    most_rows: int = MOST_ROWS,
+    *,
+    everything: bool = False,
+    run: Run = map,
 ) -> tuple[list[DataFile], tuple[DataFile, ...]]:
     """Write the segments that a state lacks, and return them and those of the state that stay.
 
-    Without the extension there are none. Errors as ``rebuild_index``.
+    Without the extension there are none. Arguments and errors as ``rebuild_index``.
     """
     if NATIVE is None:
         return [], ()
-    planned, kept = _plan(state, () if everything else _usable_segments(lake_dir, state))
+    usable = () if everything else _usable_segments(lake_dir, state)
+    planned, kept = plan_missing(state, usable, most_rows)
     if not planned:
         return [], kept
-    make_folder(lake_dir / SEGMENT_FOLDER)
-    made = [_make_segment(lake_dir, state, mc_range) for mc_range in planned]
-    sync_folder(lake_dir / SEGMENT_FOLDER)
-    return made, kept
+    orders = [order_segment(lake_dir, state, mc_range) for mc_range in planned]
+    return list(run(build_segment, orders)), kept
 
 
 def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
@@ -113,41 +141,30 @@ def is_current(state: LogState, segment: DataFile) -> bool:
     return segment.traces == digest_derived(list_within(state, mc_range), mc_range)
 
 
-def _meets(segment: DataFile, mc_range: Range) -> bool:
-    first, last = range_of(segment)
-    return first <= mc_range[1] and mc_range[0] <= last
+class Order(NamedTuple):
+    """A segment to be built, in any process: the lake, the range, and the files of its rows."""
+
+    lake_dir: Path
+    mc_range: Range
+    files: Sequence[DataFile]
 
 
-def _plan(
-    state: LogState, segments: tuple[DataFile, ...]
-) -> tuple[list[Range], tuple[DataFile, ...]]:
-    """Return the ranges to make, and the segments that stay.
+def order_segment(lake_dir: Path, state: LogState, mc_range: Range) -> Order:
+    """Return what building the segment of a range takes."""
+    return Order(lake_dir, mc_range, list_within(state, mc_range))
 
-    A segment never spans a hole. Segments beside a new range are rebuilt with it unless they are
-    much larger, so that few remain, and each row is written a few times at most.
+
+def build_segment(order: Order) -> DataFile:
+    """Write one segment durably under its own name, which is in no commit yet.
+
+    Raises:
+        LakeCorrupt: a data file is damaged.
+        LakeFull: no room.
     """
-    kept = segments
-    planned = []
-    for first, last in subtract_ranges(state.known_ranges, map(range_of, segments)):
-        piece = (first, last)
-        rows = 1 + count_rows(list_within(state, piece))
-        while joined := [
-            segment
-            for segment in kept
-            if _meets(segment, (piece[0] - 1, piece[1] + 1)) and segment.rows < rows * _GROWTH
-        ]:
-            ends = [end for segment in joined for end in range_of(segment)]
-            piece = (min(piece[0], *ends), max(piece[1], *ends))
-            rows += sum(segment.rows for segment in joined)
-            kept = tuple(segment for segment in kept if segment not in joined)
-        planned.append(piece)
-    return planned, kept
-
-
-def _make_segment(lake_dir: Path, state: LogState, mc_range: Range) -> DataFile:
-    """Write one segment durably under its own name."""
+    lake_dir, mc_range, files = order
     folder = lake_dir / SEGMENT_FOLDER
-    source = Source(lake_dir, files_within(state.files, mc_range), mc_range)
+    make_folder(folder)
+    source = Source(lake_dir, files, mc_range)
     with open_temporary(folder, "segment") as (stream, temporary):
         rows = compose(stream, source, source.read_parts(BLOCK_ROWS, folder))
         sha256 = seal_file(stream, "segment")
@@ -155,5 +172,6 @@ def _make_segment(lake_dir: Path, state: LogState, mc_range: Range) -> DataFile:
         path = segment_path(mc_range, sha256)
         temporary.replace(lake_dir / path)
     reach("segment.renamed")
-    derived = digest_derived(source.files, mc_range)
+    sync_folder(folder)
+    derived = digest_derived(files, mc_range)
     return DataFile(path, SEGMENT_FOLDER, rows, size, sha256, SEGMENT_FORMAT, derived)

@@ -7,6 +7,7 @@ import shutil
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 from tests.patience import compose
 from tonlake.api.command.doctor.checks import check_node
+from tonlake.ingest.derive.body import derivation
 from tonlake.ingest.errors import BlockCorrupt, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, ingest
 from tonlake.ingest.run.workers import Workers
@@ -23,6 +25,7 @@ from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import NodeSource, open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.file import datafile
 from tonlake.lake.log.snapshot import open_snapshot
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ def _bring(
     return ingest(source, lake, span, options.pop("settings", SMALL), **options)
 
 
-def _tree_digest(folder: Path) -> dict[str, str]:
+def tree_digest(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -70,18 +73,18 @@ def test_the_lake_has_the_node_s_rows(lake: Path, demo_facts: Path) -> None:
 
 
 def test_a_second_run_adds_nothing(lake: Path, demo_node: Path) -> None:
-    before = _tree_digest(lake)
+    before = tree_digest(lake)
     with closing(open_node(demo_node)) as source:
         report = _bring(source, lake)
     assert not report.committed
     assert report.skipped == ["1:238"]
-    assert _tree_digest(lake) == before
+    assert tree_digest(lake) == before
 
 
 def test_a_node_of_another_chain_is_refused_where_nothing_is_lacking(
     lake: Path, demo_node: Path, tmp_path: Path
 ) -> None:
-    before = _tree_digest(lake)
+    before = tree_digest(lake)
     with closing(open_node(demo_node)) as source:
         bundles = [source.read_bundle(mc_seqno) for mc_seqno in range(1, 31)]
     with closing(SimulatedNode(tmp_path / "other")) as other:
@@ -94,7 +97,7 @@ def test_a_node_of_another_chain_is_refused_where_nothing_is_lacking(
                     _bring(source, lake, span)
         found = [each for each in check_node(other.db_dir, lake) if each.subject == "node and lake"]
         assert [each.level for each in found] == ["problem"]
-    assert _tree_digest(lake) == before
+    assert tree_digest(lake) == before
 
 
 class OtherNetwork(NodeSource):
@@ -126,9 +129,11 @@ def test_any_number_of_workers_gives_the_same_bytes(
     with (
         closing(open_node(demo_node)) as source,
         closing(Workers(count, again, partial(open_node, demo_node))) as workers,
+        mock.patch.object(datafile, "PLAIN_ROWS", 10),  # workers write smaller files as well
+        mock.patch.object(derivation, "_FEW_MESSAGES", 10),
     ):
         _bring(source, again, workers=workers)
-    assert _tree_digest(tmp_path / "again") == _tree_digest(lake)
+    assert tree_digest(tmp_path / "again") == tree_digest(lake)
 
 
 def test_ranges_in_any_order_give_the_same(lake: Path, demo_node: Path, tmp_path: Path) -> None:
@@ -160,10 +165,10 @@ def test_commits_are_cut_by_the_memory_of_their_rows(demo_node: Path, tmp_path: 
 
 
 def test_the_node_is_left_as_it_was(demo_node: Path, tmp_path: Path) -> None:
-    before = _tree_digest(demo_node)
+    before = tree_digest(demo_node)
     with closing(open_node(demo_node)) as source:
         _bring(source, tmp_path / "lake", Span(1, 20))
-    assert _tree_digest(demo_node) == before
+    assert tree_digest(demo_node) == before
 
 
 def test_packages_alone_give_the_same(lake: Path, demo_node: Path, tmp_path: Path) -> None:
@@ -253,4 +258,4 @@ def test_a_copied_lake_resumes_to_the_same_bytes(demo_node: Path, tmp_path: Path
         shutil.copytree(tmp_path / "lake", tmp_path / "copy")
         _bring(source, tmp_path / "lake", Span(1, 120))
         _bring(source, tmp_path / "copy", Span(1, 120))
-    assert _tree_digest(tmp_path / "copy") == _tree_digest(tmp_path / "lake")
+    assert tree_digest(tmp_path / "copy") == tree_digest(tmp_path / "lake")

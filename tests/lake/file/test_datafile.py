@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 
 from tests.lake.rows import make_table
-from tonlake.lake.file.datafile import Changes, write_changes
+from tonlake.lake.file import datafile
+from tonlake.lake.file.datafile import Changes, open_ahead, write_changes
 from tonlake.lake.log.place import Derivation, NewFile, Place
 from tonlake.lake.log.state import LogState
 from tonlake.lake.settings import LakeSettings
@@ -68,3 +70,56 @@ def test_a_failure_leaves_what_was_live(tmp_path: Path) -> None:
         write_changes(tmp_path, live, Derivation(fail(), NONE), LakeSettings())
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files == [tmp_path / first.added[0].path]
+
+
+@pytest.fixture
+def all_ahead() -> Iterator[None]:
+    """Count every file as large."""
+    with mock.patch.object(datafile, "PLAIN_ROWS", 0):
+        yield
+
+
+@pytest.mark.usefixtures("all_ahead")
+def test_files_written_ahead_are_the_same(tmp_path: Path) -> None:
+    files = [new_file("traces"), new_file("messages")]
+    plain = write(tmp_path / "plain", LogState(), *files)
+    with open_ahead(tmp_path / "ahead", LakeSettings()) as ahead:
+        ahead.begin(files[:1])
+        ahead.wait()
+        made = Derivation([*files, new_file("blocks")], NONE)
+        found = write_changes(tmp_path / "ahead", LogState(), made, LakeSettings(), ahead)
+    assert found.added[:2] == plain.added
+    assert len(found.added) == 3
+    for file in found.added:
+        assert (tmp_path / "ahead" / file.path).stat().st_size == file.bytes
+
+
+@pytest.mark.usefixtures("all_ahead")
+def test_what_no_commit_takes_is_gone(tmp_path: Path) -> None:
+    with open_ahead(tmp_path, LakeSettings()) as ahead:
+        ahead.begin([new_file("traces")])
+        ahead.wait()
+        assert [path.name[:5] for path in tmp_path.rglob("*") if path.is_file()] == [".tmp-"]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.usefixtures("all_ahead")
+def test_a_file_that_a_sweep_took_is_written_again(tmp_path: Path) -> None:
+    file = new_file("traces")
+    with open_ahead(tmp_path, LakeSettings()) as ahead:
+        ahead.begin([file])
+        ahead.wait()
+        for path in tmp_path.rglob(".tmp-*"):
+            path.unlink()
+        made = write_changes(tmp_path, LogState(), Derivation([file], NONE), LakeSettings(), ahead)
+    assert (tmp_path / made.added[0].path).stat().st_size == made.added[0].bytes
+
+
+@pytest.mark.usefixtures("all_ahead")
+def test_a_full_disk_ahead_is_named(tmp_path: Path) -> None:
+    (tmp_path / "traces").write_text("a file where a folder is to be")
+    file = new_file("traces")
+    with open_ahead(tmp_path, LakeSettings()) as ahead:
+        ahead.begin([file])
+        with pytest.raises(OSError, match="traces"):
+            ahead.take(file)

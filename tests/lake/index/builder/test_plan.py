@@ -1,0 +1,96 @@
+"""Which segments there are: cut behind commits, bounded, and decided by the lake alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import pytest
+
+from tests.lake.chain import Chain, commit_chain
+from tonlake.lake.index.builder import plan
+from tonlake.lake.index.builder.place import list_within, range_of
+from tonlake.lake.index.builder.plan import choose_rows, list_due
+from tonlake.lake.index.builder.rebuild import build_segment, order_segment, rebuild_index
+from tonlake.lake.index.index import open_segments
+from tonlake.lake.log.ranges import merge_ranges
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of twenty commits of two masterchain blocks, and no index."""
+    lake, chain = tmp_path_factory.mktemp("plan") / "lake", Chain(5)
+    for at in range(1, 41, 2):
+        commit_chain(lake, chain, at, at + 1)
+    return lake
+
+
+def count_transactions(lake: Path, mc_range: tuple[int, int]) -> int:
+    files = list_within(read_state(lake), mc_range)
+    return sum(file.rows for file in files if file.table == "transactions")
+
+
+@pytest.mark.parametrize("fewest", [1, 7, 20, 1000])
+def test_due_ranges_are_full_and_follow_each_other(lake: Path, fewest: int) -> None:
+    with mock.patch.object(plan, "FEWEST_ROWS", fewest):
+        due = list_due(read_state(lake), {}, MOST)
+        before = 0
+        for mc_range, rows in due.items():
+            assert mc_range[1] % 2 == 0, "it ends where no commit does"
+            assert rows == count_transactions(lake, mc_range) >= choose_rows(before, MOST)
+            before += rows
+    assert len(merge_ranges(tuple(due))) == bool(due)
+    assert before <= count_transactions(lake, (1, 40)) < before + choose_rows(before, MOST) + fewest
+
+
+def test_the_same_ranges_are_due_at_once_and_one_by_one(lake: Path) -> None:
+    with mock.patch.object(plan, "FEWEST_ROWS", 7):
+        state = read_state(lake)
+        at_once = list_due(state, {}, MOST)
+        ahead: dict[tuple[int, int], int] = {}
+        while len(ahead) < len(at_once):
+            first = dict(list(at_once.items())[: len(ahead)])
+            assert first == ahead
+            (mc_range, rows), *_ = list_due(state, ahead, MOST).items()
+            ahead[mc_range] = rows
+        assert list_due(state, at_once, MOST) == {}
+
+
+def test_segments_of_bounded_size_have_every_row(lake: Path) -> None:
+    for most_rows in (9, 30):
+        commit = rebuild_index(lake, most_rows=most_rows, everything=True)
+        assert commit is not None
+        assert commit.segments is not None
+        ranges = sorted(map(range_of, commit.segments))
+        assert merge_ranges(tuple(ranges)) == ((1, 40),)
+        assert len(ranges) > 1
+        largest = max(count_transactions(lake, (at, at + 1)) for at in range(1, 41, 2))
+        assert max(segment.rows for segment in commit.segments) < most_rows + largest
+        found = open_segments(open_snapshot(lake), LakeSettings(index_memory_rows=0))
+        assert found is not None
+        assert sum(len(each.lt) for each in found.segments) == count_transactions(lake, (1, 40))
+
+
+def test_small_neighbours_are_joined_up_to_the_bound(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(5)
+    for at in range(1, 13):
+        commit_chain(lake, chain, at, at)
+        rebuild_index(lake, most_rows=12)
+    segments = read_state(lake).segments
+    assert 1 < len(segments) < 12
+    assert merge_ranges(tuple(map(range_of, segments))) == ((1, 12),)
+
+
+def test_a_segment_is_the_same_wherever_it_is_built(lake: Path) -> None:
+    state = read_state(lake)
+    first, second = (build_segment(order_segment(lake, state, (5, 12))) for _ in range(2))
+    assert first == second
+    assert first.rows == count_transactions(lake, (5, 12))
