@@ -95,6 +95,11 @@ def decode_pool(data: bytes) -> Object | None:
     return _decode("NominatorPool", data)
 
 
+def decode_members(cell: bytes) -> Object | None:
+    """Return the members of a Whales pool; None where their form is not known."""
+    return _decode("WhalesMembers", cell)
+
+
 def _decode(name: str, boc: bytes) -> Object | None:
     try:
         tree = parse_boc(boc)

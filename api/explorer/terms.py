@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from tonlake.api.chain.arguments import GetMethodParams
-from tonlake.api.chain.configuration import decode_pool
-from tonlake.api.chain.get_method import run_get_method
-from tonlake.api.chain.param import read_params
-from tonlake.api.errors import ApiError
+from tonlake.api.explorer.fact import Fact, call_method
 from tonlake.api.explorer.frame import ask_or_say
-from tonlake.api.explorer.words.body import unwrap
+from tonlake.api.explorer.pool import describe_liquid, describe_nominators, describe_whales
 from tonlake.api.explorer.words.form import write_count, write_hex, write_moment, write_units
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
 from tonlake.api.v3.route import multisig, nft, vesting
-from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.api.v3.route.name import DNSRecord
-from tonlake.ingest.errors import TvmError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,17 +23,8 @@ if TYPE_CHECKING:
     from tonlake.api.text.address import Address
 
 MOST_ORDERS = 20
-MOST_MEMBERS = 100
 DOMAIN_S = 366 * 86400
 """A domain that is not renewed for this long is free (``one_year`` of its contract)."""
-
-
-class Fact(msgspec.Struct, frozen=True):
-    """A line of a contract's terms; ``accounts`` are raw addresses, shown after the text."""
-
-    name: str
-    text: str = ""
-    accounts: tuple[str, ...] = ()
 
 
 def list_terms(
@@ -184,38 +166,12 @@ def _write_records(question: Question, address: Address, one: DNSRecord) -> list
 
 def _find_expiry(question: Question, address: Address) -> str:
     """Return when anyone may take a domain, from the get-method of its contract (TEP-81)."""
-    method = "get_last_fill_up_time"
-    try:
-        params = read_params(GetMethodParams, {"address": str(address), "method": method})
-        _, outcome = run_get_method(question.call, params, params.method, [])
-    except (ApiError, TvmError) as error:
-        return f"unknown: {error}"
+    outcome = call_method(question, address, "get_last_fill_up_time")
+    if isinstance(outcome, str):
+        return f"unknown: {outcome}"
     if outcome.exit_code not in (0, 1) or not outcome.stack or type(outcome.stack[-1]) is not int:
         return "never: its contract has no time of renewal"
     return write_moment(outcome.stack[-1] + DOMAIN_S)
-
-
-def _describe_pool(question: Question, address: Address) -> list[list[Fact]]:
-    query = AccountStatesQuery(address=(address,), include_boc=True)
-    states = get_account_states(question.call, query).accounts
-    data = states[0].data_boc if states else None
-    found = decode_pool(base64.b64decode(data)) if isinstance(data, str) else None
-    if found is None:
-        return [[Fact("Members", "unknown: the data of this contract has another form")]]
-    pool = unwrap(found)
-    members = pool["nominators"] or {}
-    facts = [
-        Fact("Validator", accounts=(f"-1:{pool['config']['validator_address']}",)),
-        Fact("Stake of the validator", pool["validator_amount"]),
-        Fact("Sent to the elector", pool["stake_amount_sent"]),
-        Fact("Members", f"{len(members):,} of {pool['config']['max_nominators_count']}"),
-    ]
-    for account, each in list(members.items())[:MOST_MEMBERS]:
-        text = each["amount"]
-        if each["pending_deposit"] != "0 TON":
-            text += f", {each['pending_deposit']} pending"
-        facts.append(Fact("Member", text, (f"0:{account.upper()}",)))
-    return [facts]
 
 
 _TERMS: tuple[tuple[str, str, Callable[[Question, Address], list[list[Fact]]]], ...] = (
@@ -225,6 +181,8 @@ _TERMS: tuple[tuple[str, str, Callable[[Question, Address], list[list[Fact]]]], 
     ("sale", "Sale", _describe_sale),
     ("auction", "Auction", _describe_sale),
     ("dns", "Domain", _describe_domain),
-    ("tv_pool", "Nominator pool", _describe_pool),
+    ("tv_pool", "Nominator pool", describe_nominators),
+    ("whales_pool", "Staking pool", describe_whales),
+    ("tonstake_pool", "Liquid staking pool", describe_liquid),
 )
 """By a part of the name of an interface: the title, and who asks for the terms."""
