@@ -185,7 +185,7 @@ def create_application(
             *tonlake.api.sql.routes.routes,
             *tonlake.api.stream.routes.routes,
             *tonlake.api.tables.routes.routes,
-            create_router(explain_error),
+            create_router(explain_error, settings.metadata),
             Router("/api/v2", route_handlers=tonlake.api.v2.routes.routes),
             Router("/api/v3", route_handlers=tonlake.api.v3.routes.routes),
             Router("/api/x", route_handlers=tonlake.api.x.prices.routes),

@@ -138,7 +138,11 @@ class MetadataSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether token content that lies outside of the chain is fetched, and from where."""
 
     enabled: Annotated[
-        bool, Meta(description="While serving, fetch token content stored outside of the chain")
+        bool,
+        Meta(
+            description="While serving, fetch token content stored outside of the chain, and"
+            " pictures of tokens for the explorer"
+        ),
     ] = False
     ipfs_gateway: Annotated[
         str,

@@ -9,7 +9,7 @@ import msgspec
 
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.code import draw_code
-from tonlake.api.explorer.contract import show_contract
+from tonlake.api.explorer.contract.tab import show_contract
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
 from tonlake.api.explorer.history import list_history
 from tonlake.api.explorer.holding import WAYS, list_holdings, list_messages
@@ -23,7 +23,7 @@ from tonlake.api.v3.route.wallet import WalletStatesQuery, get_wallet_states
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.api.explorer.contract import Contract
+    from tonlake.api.explorer.contract.tab import Contract
     from tonlake.api.explorer.history import Story
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.answer import WalletState

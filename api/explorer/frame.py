@@ -172,6 +172,7 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
             "theme": read_theme(request),
             "themes": THEMES,
             "here": request.url.path,
+            "with_pictures": request.app.state.settings.metadata.enabled,
             "with_sql": request.app.state.settings.sql.enabled,
         },
     )

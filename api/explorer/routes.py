@@ -17,6 +17,7 @@ from tonlake.api.explorer import (
     ranking,
     search,
     token,
+    token_picture,
     transaction,
 )
 from tonlake.api.explorer.frame import (
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litestar.handlers import HTTPRouteHandler
+
+    from tonlake.ingest.settings import MetadataSettings
 
 
 YEAR_S = 365 * 86400
@@ -84,15 +87,23 @@ async def choose_theme(request: ApiRequest) -> Response[bytes]:
 
 def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
     """Show an error as a page."""
-    shown = Shown("error.html", f"Error {status}", {"text": text}, status)
+    title = "Not found" if status == HTTPStatus.NOT_FOUND else f"Error {status}"
+    shown = Shown("error.html", title, {"text": text}, status)
     answer = render(request, shown, {})
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         answer.headers["Retry-After"] = RETRY_AFTER_S
     return answer
 
 
-def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) -> Router:
-    """Return the pages; ``describe`` returns status and text of an error."""
+def create_router(
+    describe: Callable[[ApiRequest, Exception], tuple[int, str]], metadata: MetadataSettings
+) -> Router:
+    """Return the pages.
+
+    Args:
+        describe: Returns status and text of an error.
+        metadata: Whether pictures of tokens may be fetched, and from where.
+    """
 
     def show(request: ApiRequest, error: Exception) -> Response[Any]:
         return show_error(request, *describe(request, error))
@@ -118,6 +129,7 @@ def create_router(describe: Callable[[ApiRequest, Exception], tuple[int, str]]) 
             page("/jettons", ranking.show_jettons),
             page("/collections", ranking.show_collections),
             choose_theme,
+            token_picture.make_route(token_picture.Pictures(metadata)),
             *map(_make_route, TYPES),
         ],
         exception_handlers={Exception: show},

@@ -1,4 +1,4 @@
-"""One JSON object from an address that a stranger chose: https, within size, time and type.
+"""A JSON object or a picture from an address that a stranger chose: https, within size and time.
 
 Redirects are followed one by one, each as if it had been the address: its scheme, its host and
 the addresses of that host are checked again (tonlake.ingest.metadata.network).
@@ -16,9 +16,10 @@ import msgspec
 
 from tonlake.ingest.errors import ContentInvalid, FetchFailed, FetchRefused
 from tonlake.ingest.metadata.network import CheckedBackend, Guard, parse_networks
+from tonlake.ingest.metadata.picture import PICTURE_BYTES, Picture, read_picture
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tonlake.ingest.settings import MetadataSettings
 
@@ -47,6 +48,27 @@ class Document(NamedTuple):
     url: str
 
 
+class Wanted(NamedTuple):
+    """What an answer may be: its header Accept, its types, its size."""
+
+    accept: str
+    is_taken: Callable[[str], bool]
+    most_bytes: int
+
+
+def _is_object(kind: str) -> bool:
+    return kind in _TYPES or kind.endswith(("/json", "+json"))
+
+
+def _is_picture(kind: str) -> bool:
+    # The bytes decide, not the type: gateways of IPFS often do not know it.
+    return not kind.endswith(("html", "+xml"))
+
+
+OBJECT = Wanted("application/json, text/plain;q=0.5", _is_object, CONTENT_BYTES)
+PICTURE = Wanted("image/webp, image/png, image/jpeg, image/gif", _is_picture, PICTURE_BYTES)
+
+
 class Downloader:
     """Fetches documents; may be used by several threads at once."""
 
@@ -67,11 +89,7 @@ class Downloader:
         self._settings = settings
         self._guard = guard or Guard(parse_networks(settings.networks))
         self._trust = trust or ssl.create_default_context()
-        self._headers: dict[bytes | str, bytes | str] = {
-            "User-Agent": f"tonlake/{version('tonlake')}",
-            "Accept": "application/json, text/plain;q=0.5",
-            "Accept-Encoding": "identity",
-        }
+        self._agent = f"tonlake/{version('tonlake')}"
 
     def fetch(self, uri: str) -> Document:
         """Return the document behind the address that a token names.
@@ -81,12 +99,26 @@ class Downloader:
             ContentInvalid: the answer is no JSON object, too large or of another type.
             FetchFailed: there was no answer; it may be worth another try.
         """
+        body, url = self._load(uri, OBJECT)
+        return Document(_read_object(body), url)
+
+    def fetch_picture(self, uri: str) -> Picture:
+        """Return the picture behind the address that a token names.
+
+        Raises:
+            FetchRefused, FetchFailed: as ``fetch``.
+            ContentInvalid: the answer is no picture that may be shown, or too large.
+        """
+        return read_picture(self._load(uri, PICTURE)[0])
+
+    def _load(self, uri: str, wanted: Wanted) -> tuple[bytes, str]:
+        """Return the body behind an address, and where it was found in the end."""
         url = self._read_address(uri)
         backend = CheckedBackend(self._guard, TIMEOUT_MS / 1000)
         for _ in range(REDIRECTS + 1):
-            found = self._ask(url, backend)
+            found = self._ask(url, backend, wanted)
             if isinstance(found, bytes):
-                return Document(_read_object(found), str(url))
+                return found, str(url)
             url = found
         raise ContentInvalid(f"more than {REDIRECTS} redirects")
 
@@ -99,8 +131,13 @@ class Downloader:
         path = uri[len(_IPFS) :].removeprefix("ipfs/").lstrip("/")
         return _check_url(self._settings.ipfs_gateway + path)
 
-    def _ask(self, url: httpx.URL, backend: CheckedBackend) -> bytes | httpx.URL:
+    def _ask(self, url: httpx.URL, backend: CheckedBackend, wanted: Wanted) -> bytes | httpx.URL:
         """Return the body of the answer, or where it redirects to."""
+        sent: dict[bytes | str, bytes | str] = {
+            "User-Agent": self._agent,
+            "Accept": wanted.accept,
+            "Accept-Encoding": "identity",
+        }
         target = httpcore.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
@@ -109,7 +146,7 @@ class Downloader:
                 httpcore.ConnectionPool(
                     ssl_context=self._trust, network_backend=backend, max_connections=1
                 ) as pool,
-                pool.stream("GET", target, headers=self._headers) as answer,
+                pool.stream("GET", target, headers=sent) as answer,
             ):
                 headers = {
                     name.lower().decode("latin-1"): value.decode("latin-1")
@@ -119,7 +156,7 @@ class Downloader:
                     return _follow(url, headers["location"])
                 if answer.status != _OK:
                     raise FetchFailed(f"{url.host} answered {answer.status}")
-                return self._read_body(answer, headers)
+                return _read_body(answer, headers, wanted)
         except (
             *(httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError),
             httpcore.UnsupportedProtocol,
@@ -127,19 +164,19 @@ class Downloader:
             reason = str(error) or type(error).__name__
             raise FetchFailed(f"{url.host} cannot be asked: {reason}") from error
 
-    def _read_body(self, answer: httpcore.Response, headers: Mapping[str, str]) -> bytes:
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in _TYPES and not kind.endswith(("/json", "+json")):
-            raise ContentInvalid(f"content of type {kind[:100]!r}")
-        if headers.get("content-encoding", "identity").lower() != "identity":
-            raise ContentInvalid("compressed content, which was not asked for")
-        most = CONTENT_BYTES
-        body = bytearray()
-        for part in answer.iter_stream():
-            body += part
-            if len(body) > most:
-                raise ContentInvalid(f"more than {most} bytes")
-        return bytes(body)
+
+def _read_body(answer: httpcore.Response, headers: Mapping[str, str], wanted: Wanted) -> bytes:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not wanted.is_taken(kind):
+        raise ContentInvalid(f"content of type {kind[:100]!r}")
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise ContentInvalid("compressed content, which was not asked for")
+    body = bytearray()
+    for part in answer.iter_stream():
+        body += part
+        if len(body) > wanted.most_bytes:
+            raise ContentInvalid(f"more than {wanted.most_bytes} bytes")
+    return bytes(body)
 
 
 def _check_url(text: str) -> httpx.URL:

@@ -70,6 +70,11 @@ class Names:
         info = self._tokens.get(raw)
         return (info.name or "")[:MOST_NAME_CHARACTERS] if info is not None else ""
 
+    def has_picture(self, raw: str) -> bool:
+        """Return whether a token contract names a picture."""
+        info = self._tokens.get(raw)
+        return info is not None and bool(info.image)
+
     def symbol(self, raw: str | None) -> str:
         """Return the symbol of a jetton by its master; None is TON itself."""
         if raw is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tonlake.api.chain.configuration import decode_members
-from tonlake.api.explorer.fact import Fact
-from tonlake.api.explorer.pool import MOST_MEMBERS, list_members
+from tonlake.api.explorer.contract.fact import Fact
+from tonlake.api.explorer.contract.pool import MOST_MEMBERS, list_members
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.ingest.decode.cell.boc import serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder

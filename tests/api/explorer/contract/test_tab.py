@@ -9,9 +9,9 @@ import pytest
 
 from tests.api.explorer.test_pages import Page
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.explorer.contract import list_methods, read_stack
-from tonlake.api.explorer.fact import Fact
-from tonlake.api.explorer.terms import _write_schedule, _write_term
+from tonlake.api.explorer.contract.fact import Fact
+from tonlake.api.explorer.contract.tab import list_methods, read_stack
+from tonlake.api.explorer.contract.terms import _write_schedule, _write_term
 from tonlake.api.text.address import parse_address
 from tonlake.api.text.stack import decode_stack
 from tonlake.api.v3.route.vesting import VestingInfo

@@ -6,9 +6,9 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tonlake.api.explorer.fact import Fact, call_method
+from tonlake.api.explorer.contract.fact import Fact, call_method
+from tonlake.api.explorer.contract.pool import describe_liquid, describe_nominators, describe_whales
 from tonlake.api.explorer.frame import ask_or_say
-from tonlake.api.explorer.pool import describe_liquid, describe_nominators, describe_whales
 from tonlake.api.explorer.words.form import write_count, write_hex, write_moment, write_units
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import read_contracts

@@ -12,8 +12,8 @@ from tonlake.api.chain.arguments import GetMethodParams
 from tonlake.api.chain.get_method import read_libraries, run_get_method
 from tonlake.api.chain.param import read_params
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.explorer.fact import Fact
-from tonlake.api.explorer.terms import list_terms
+from tonlake.api.explorer.contract.fact import Fact
+from tonlake.api.explorer.contract.terms import list_terms
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.request.params import ConversionError, parse_any_address
 from tonlake.api.text.encoding import encode_bytes

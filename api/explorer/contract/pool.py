@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING
 
 from tonlake.api.chain.configuration import decode_members, decode_pool
-from tonlake.api.explorer.fact import Fact, call_method
+from tonlake.api.explorer.contract.fact import Fact, call_method
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.text.address import parse_address
 from tonlake.api.v3.route import jetton

@@ -1,0 +1,1 @@
+"""The contract tab of an account: terms, members, code as instructions, get-methods."""
