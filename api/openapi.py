@@ -60,7 +60,6 @@ TABLES = "x-table-media-types"
 They are no ``content`` of the answer: generated clients would take the JSON for any of them.
 """
 _TRUE = {"type": "string", "examples": ["true"]}
-_TIMEOUT = {"type": "string", "examples": ["5000"]}
 _SHARED = {
     "snapshot": (
         "query",

@@ -19,11 +19,13 @@ class Params(Query, frozen=True, kw_only=True):
     """Parameters of one method."""
 
     def check(self, _max_limit: int, /) -> None:
-        """Check the rules of the method.
+        """Check the rules of the method: a seqno is positive, and what the method adds.
 
         Raises:
             RequestInvalid: one is broken.
         """
+        seqno = getattr(self, "seqno", None)
+        refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
 
 
 class AccountParams(Params, frozen=True, kw_only=True):
@@ -31,10 +33,6 @@ class AccountParams(Params, frozen=True, kw_only=True):
 
     address: AccountAddress
     seqno: OptionalPositive = None
-
-    def check(self, _max_limit: int, /) -> None:
-        """Seqno is positive."""
-        check_seqno(self.seqno)
 
 
 class GetMethodParams(AccountParams, frozen=True, kw_only=True):
@@ -68,11 +66,6 @@ def refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome 
     """Say which rule is broken, unless it is kept."""
     if not kept:
         raise RequestInvalid(rule)
-
-
-def check_seqno(seqno: int | None) -> None:
-    """Refuse a seqno that is not positive."""
-    refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
 
 
 def check_natural(number: int | None, name: str) -> None:

@@ -53,7 +53,7 @@ class DemoFailed(click.ClickException):
     type=LAKE_FOLDER,
     default=Path(".demo/lake"),
     show_default=True,
-    help="Folder of the lake to make.",
+    help="Folder of the lake to create.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(

@@ -42,7 +42,7 @@ def check_origin(request: ApiRequest, hosts: str) -> None:
         )
     origins = _read_header(request, b"origin")
     if not {_find_authority(origin) for origin in origins} <= {_shorten(host) for host in own}:
-        raise OriginForbidden("SQL is not answered to pages of other web origins")
+        raise OriginForbidden("SQL requests from pages of other web origins are refused")
     mode = _read_header(request, b"sec-fetch-mode")
     by_link = request.method == "GET" and (
         mode == ["navigate"] or not request.scope["query_string"]
@@ -58,7 +58,7 @@ def check_own(request: ApiRequest) -> None:
         OriginForbidden: it is such a request.
     """
     if is_foreign(request):
-        raise OriginForbidden("SQL is not answered to pages of other web origins")
+        raise OriginForbidden("SQL requests from pages of other web origins are refused")
 
 
 def is_foreign(request: ApiRequest) -> bool:

@@ -6,7 +6,6 @@ from tonlake.api.chain.arguments import (
     AccountParams,
     Params,
     check_natural,
-    check_seqno,
     refuse_unless,
 )
 from tonlake.api.chain.param import (
@@ -55,9 +54,9 @@ class ProofParams(Params, frozen=True, kw_only=True):
     seqno: Positive
     from_seqno: OptionalInt32 = None
 
-    def check(self, _max_limit: int, /) -> None:
-        """Seqnos are positive."""
-        check_seqno(self.seqno)
+    def check(self, max_limit: int, /) -> None:
+        """Neither seqno is negative."""
+        super().check(max_limit)
         check_natural(self.from_seqno, "from_seqno")
 
 
@@ -78,9 +77,7 @@ class HistoryParams(Params, frozen=True, kw_only=True):
 
     def check(self, max_limit: int, /) -> None:
         """Limit is in bounds, and lt and hash come together."""
-        if self.limit is not None:
-            refuse_unless(self.limit > 0, "limit should be positive")
-            refuse_unless(self.limit <= max_limit, f"limit should be less or equal {max_limit}")
+        _check_bounds(self.limit, max_limit, "limit")
         _check_pair(self.start_lt, self.hash, "lt and hash", "lt")
 
 
@@ -98,10 +95,6 @@ class MasterParams(Params, frozen=True, kw_only=True):
 
     seqno: Positive
 
-    def check(self, _max_limit: int, /) -> None:
-        """Seqno is positive."""
-        check_seqno(self.seqno)
-
 
 class BlockParams(Params, frozen=True, kw_only=True):
     """A block, by seqno or, with both hashes, by its full identity."""
@@ -111,10 +104,6 @@ class BlockParams(Params, frozen=True, kw_only=True):
     seqno: Positive
     root_hash: OptionalHash = None
     file_hash: OptionalHash = None
-
-    def check(self, _max_limit: int, /) -> None:
-        """Seqno is positive."""
-        check_seqno(self.seqno)
 
 
 class BlockPageParams(BlockParams, frozen=True, kw_only=True):
@@ -127,9 +116,7 @@ class BlockPageParams(BlockParams, frozen=True, kw_only=True):
     def check(self, max_limit: int, /) -> None:
         """Count is in bounds, and after_lt and after_hash come together."""
         super().check(max_limit)
-        if self.count is not None:
-            refuse_unless(self.count > 0, "count should be positive")
-            refuse_unless(self.count <= MAX_COUNT, f"count should be less or equal {MAX_COUNT}")
+        _check_bounds(self.count, MAX_COUNT, "count")
         _check_pair(self.after_lt, self.after_hash, "after_lt and after_hash", "after_lt")
 
 
@@ -142,11 +129,11 @@ class LookupParams(Params, frozen=True, kw_only=True):
     lt: OptionalInt64 = None
     unixtime: OptionalInt64 = None
 
-    def check(self, _max_limit: int, /) -> None:
+    def check(self, max_limit: int, /) -> None:
         """Require exactly one of the three."""
         present = [name for name in ("seqno", "lt", "unixtime") if getattr(self, name) is not None]
         refuse_unless(len(present) == 1, "exactly one of seqno, lt, unixtime should be specified")
-        check_seqno(self.seqno)
+        super().check(max_limit)
         check_natural(self.lt, "lt")
         check_natural(self.unixtime, "unixtime")
 
@@ -155,10 +142,6 @@ class ConfigParams(Params, frozen=True, kw_only=True):
     """All of the configuration after a masterchain block."""
 
     seqno: OptionalPositive = None
-
-    def check(self, _max_limit: int, /) -> None:
-        """Seqno is positive."""
-        check_seqno(self.seqno)
 
 
 class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
@@ -198,6 +181,12 @@ class LocateParams(Params, frozen=True, kw_only=True):
     def check(self, _max_limit: int, /) -> None:
         """The logical time is not negative."""
         check_natural(self.created_lt, "created_lt")
+
+
+def _check_bounds(number: int | None, most: int, name: str) -> None:
+    if number is not None:
+        refuse_unless(number > 0, f"{name} should be positive")
+        refuse_unless(number <= most, f"{name} should be less or equal {most}")
 
 
 def _check_pair(lt: int | None, hash_: bytes | None, names: str, lt_name: str) -> None:

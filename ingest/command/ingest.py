@@ -98,9 +98,9 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--state",
     is_flag=True,
-    help="Then also the accounts that these blocks do not touch, as ingest-state does.",
+    help="Also read the accounts that these blocks do not touch, as ingest-state does.",
 )
-@click.option("--follow", is_flag=True, help="Go on with what a running node writes.")
+@click.option("--follow", is_flag=True, help="Continue with what a running node writes.")
 @click.option(
     "--workers",
     type=click.IntRange(min=1),

@@ -39,7 +39,7 @@ def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
 @lake_option
 @click.option("--most", type=click.IntRange(min=1), help="Most addresses to ask.  [default: all]")
 @click.option(
-    "--again", is_flag=True, help="Ask those as well that were fetched, or failed too often."
+    "--again", is_flag=True, help="Also addresses that were fetched already, or failed too often."
 )
 @json_option
 def fetch_metadata_command(*, lake_dir: Path, most: int | None, again: bool, as_json: bool) -> None:

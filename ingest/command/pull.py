@@ -57,7 +57,7 @@ stopped, and copies what is new. A copy has the commits of its source and takes 
 @lake_option
 @click.option("--days", help="UTC days YYYY-MM-DD..YYYY-MM-DD, either end may be left out.")
 @click.option("--tables", help="Tables, separated by commas; blocks comes with them.")
-@click.option("--follow", is_flag=True, help="Go on with every commit as it comes.")
+@click.option("--follow", is_flag=True, help="Continue with every new commit.")
 @click.option(
     "--check-proofs",
     "known",

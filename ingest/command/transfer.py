@@ -72,7 +72,7 @@ class _DaysType(click.ParamType[Days]):
     "place",
     type=FolderOrURL(click.Path(file_okay=False)),
     required=True,
-    help="Folder to write, made if it is not there.",
+    help="Folder to write; created if it does not exist.",
 )
 @click.option(
     "--days",

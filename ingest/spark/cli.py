@@ -49,7 +49,7 @@ same log as tonlake ingest makes. --to copies what is new to object storage when
     "--to",
     "place",
     type=FolderOrURL(click.Path(file_okay=False)),
-    help="Where the lake is exported to in the end, such as s3://bucket/prefix.",
+    help="Final place of the export, such as s3://bucket/prefix.",
 )
 @click.option("--range", "range_text", default=":", help="Masterchain blocks, such as 1000:2000.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")

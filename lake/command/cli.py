@@ -156,7 +156,7 @@ def write_answer(
 
 @click.command("views", epilog="Example: tonlake views --lake mainnet.lake")
 @lake_option
-@click.option("--root", help="Path of the lake as readers see it, if it is another there.")
+@click.option("--root", help="Path of the lake as readers see it, if it differs.")
 def views_command(*, lake_dir: Path, root: str | None) -> None:
     """Write views.sql and catalog.duckdb of the newest snapshot, for DuckDB and other tools."""
     with failing_cleanly():

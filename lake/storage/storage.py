@@ -128,7 +128,7 @@ class Storage:
             StorageError: object storage does not answer.
         """
         if self.is_local and self.find(path).type in _NO_FILE:
-            raise OSError(f"something else stands where a file should be: {self.name}/{path}")
+            raise OSError(f"not a regular file: {self.name}/{path}")
         with self.naming_faults(), self.filesystem.open_input_file(self._locate(path)) as stream:
             yield stream
 

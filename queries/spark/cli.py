@@ -61,7 +61,7 @@ Bytes are written as hex, lists with commas; a missing list is empty.
     help="Form of the answer; table shows the first rows only.",
 )
 @click.option("--to", help="Folder or URL: Spark writes the answer there as Parquet.")
-@click.option("--snapshot", type=click.IntRange(min=1), help="Number of a commit to ask.")
+@click.option("--snapshot", type=click.IntRange(min=1), help="Number of the commit to query.")
 @master_option
 @conf_option
 def spark_sql_command(  # noqa: PLR0913 - one for each option

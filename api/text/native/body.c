@@ -8,8 +8,9 @@ static const uint8_t MAGIC[] = {0xb5, 0xee, 0x9c, 0x72};
 enum { HAS_INDEX = 0x80, SIZE_MASK = 7, HEAD_BYTES = 6, SIMPLE_CELL = 4, OPCODE_BYTES = 4 };
 enum { SIGNED_SIZE = 2 * (64 + OPCODE_BYTES) }; /* d2 of a signature and an opcode */
 
-/* The first 32 bits of the root; -1 where that takes more than a glance. The same as peek_opcode in
- * ingest/derive/body/glance.py, which explains it. */
+/* The first 32 bits of the root, from the head of its bag of cells; -1 where the cells must be read:
+ * the bag may have an index, another root than the first cell, an exotic root, one of less than 32
+ * bits, or one with room for a signature and a request behind it. TL-B: serialized_boc#b5ee9c72. */
 static long long peek_opcode(const uint8_t *bag, size_t size)
 {
     if (size < HEAD_BYTES || memcmp(bag, MAGIC, sizeof MAGIC) || bag[FLAGS_AT] & HAS_INDEX)

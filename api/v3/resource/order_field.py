@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
-from tonlake.ingest.derive.body.address import STD, Address
 from tonlake.ingest.derive.body.codec import Work
 from tonlake.ingest.derive.body.raw import Raw
 from tonlake.ingest.derive.body.scheme import load_scheme
+from tonlake.ingest.derive.body.simple import STD, Address
 from tonlake.ingest.derive.body.text import load_snake, read_utf8
 from tonlake.ingest.errors import BodyError
 

@@ -40,7 +40,7 @@ def read_description(tree: CellTree, cell: int) -> Phase:
     tag = value >> (bits - 4)
     reader = _DESCR_READERS.get(tag)
     if reader is None:
-        raise DecodeError(f"description of the unknown kind {tag:04b}")
+        raise DecodeError(f"description of unknown kind {tag:04b}")
     return reader(tree, tree.links[cell], value, bits - 4)
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Value: TypeAlias = "bool | str | Raw | Object | list[Value]"
 Object: TypeAlias = "dict[str, Value]"
 
+NOTHING, SOMETHING = "nothing_from_maybe", "something_from_maybe"
+"""``@type`` of ``Maybe``."""
+
 MAX_LEVELS = 48
 """Most levels of cells that are taken apart, nested payloads included."""
 _CELL_TRIALS = 4

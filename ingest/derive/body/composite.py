@@ -1,11 +1,15 @@
-"""Codecs around other codecs: references, Maybe and Either."""
+"""Codecs around other codecs: references, Maybe, Either, lists and dictionaries.
+
+TL-B: hm_edge, HmLabel, HashmapNode.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.body.codec import Codec, Value, Work
+from tonlake.ingest.derive.body.codec import NOTHING, SOMETHING, Codec, Object, Value, Work
 from tonlake.ingest.derive.body.program import Op
+from tonlake.ingest.derive.body.simple import load_bits
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
@@ -14,19 +18,26 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.body.program import Program
 
-NOTHING, SOMETHING = "nothing_from_maybe", "something_from_maybe"
 FIRST, SECOND = "first_from_either", "second_from_either"
 CELL_REFERENCE = "cell_reference"
 
 
-class Reference(Codec):
+class Around(Codec):
+    """A codec around another one."""
+
+    def __init__(self, inner: Codec) -> None:
+        """Take the codec inside."""
+        self.inner = inner
+
+    def arguments(self, program: Program) -> Sequence[int]:
+        """Return the node inside."""
+        return (program.add(self.inner),)
+
+
+class Reference(Around):
     """``^T``: a value that fills a cell of its own."""
 
     op = Op.REFERENCE
-
-    def __init__(self, inner: Codec) -> None:
-        """Make the codec of a reference to one type."""
-        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read the value of the child, which must be used up."""
@@ -38,47 +49,27 @@ class Reference(Codec):
             raise BodyError(f"cell {child.cell} holds more than its type")
         return value
 
-    def arguments(self, program: Program) -> Sequence[int]:
-        """Return the node inside."""
-        return (program.add(self.inner),)
 
-
-class Wrapped(Codec):
+class Wrapped(Around):
     """``^T`` as an argument of a type: shown inside an object ``cell_reference``."""
 
     op = Op.WRAPPED
-
-    def __init__(self, inner: Codec) -> None:
-        """Wrap the codec of the reference."""
-        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read the object."""
         return {CELL_REFERENCE: self.inner.decode(source, work)}
 
-    def arguments(self, program: Program) -> Sequence[int]:
-        """Return the node inside."""
-        return (program.add(self.inner),)
 
-
-class Maybe(Codec):
+class Maybe(Around):
     """``Maybe T``: a bit, and the value after a one."""
 
     op = Op.MAYBE
-
-    def __init__(self, inner: Codec) -> None:
-        """Make the codec of one optional type."""
-        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read the object of nothing or of something."""
         if not source.load_bit():
             return {"@type": NOTHING}
         return {"@type": SOMETHING, "value": self.inner.decode(source, work)}
-
-    def arguments(self, program: Program) -> Sequence[int]:
-        """Return the node inside."""
-        return (program.add(self.inner),)
 
 
 class Either(Codec):
@@ -100,17 +91,13 @@ class Either(Codec):
         return [program.add(side) for side in self._sides.values()]
 
 
-class Chunks(Codec):
+class Chunks(Around):
     """A list in a chain of cells: ``Maybe ^chunk``, where a chunk is ``Maybe ^next`` and items.
 
     Source: the bulk request of the Telegram wallet.
     """
 
     op = Op.CHUNKS
-
-    def __init__(self, inner: Codec) -> None:
-        """Make the codec of a list of one type."""
-        self.inner = inner
 
     def decode(self, source: CellSlice, work: Work) -> Value:
         """Read a list of the items of all chunks."""
@@ -126,6 +113,79 @@ class Chunks(Codec):
                 work.leave()
         return items
 
+
+EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"
+LEAF, FORK = "hashmap_node_leaf", "hashmap_node_fork"
+SHORT, LONG, SAME = "hashmap_label_short", "hashmap_label_long", "hashmap_label_same"
+
+
+class Dictionary(Around):
+    """A codec of dictionaries; ``inner`` is that of the values."""
+
+    def __init__(self, key_bits: int, inner: Codec) -> None:
+        """Take the width of what is left of the key; the children of a fork share it."""
+        super().__init__(inner)
+        self._key_bits = key_bits
+
     def arguments(self, program: Program) -> Sequence[int]:
-        """Return the node inside."""
-        return (program.add(self.inner),)
+        """Return width of the key, and the node of the values."""
+        return (self._key_bits, program.add(self.inner))
+
+
+class Hashmap(Dictionary):
+    """A dictionary with at least one key: an edge with its label, and a leaf or a fork."""
+
+    op = Op.HASHMAP
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object of the edge."""
+        label, length = _load_label(source, self._key_bits)
+        left = self._key_bits - length
+        if not left:
+            node: Object = {"@type": LEAF, "value": self.inner.decode(source, work)}
+        else:
+            child = Reference(Hashmap(left - 1, self.inner))
+            node = {"@type": FORK, "left": child.decode(source, work)}
+            node["right"] = child.decode(source, work)
+        return {"@type": EDGE, "label": label, "node": node}
+
+
+class MaybeHashmap(Dictionary):
+    """``HashmapE n X``: a bit, and the dictionary in a cell of its own after a one."""
+
+    op = Op.MAYBE_HASHMAP
+
+    def __init__(self, key_bits: int, inner: Codec) -> None:
+        """Make the codec of one width of key and one type of value."""
+        super().__init__(key_bits, inner)
+        self._root = Reference(Hashmap(key_bits, inner))
+
+    def decode(self, source: CellSlice, work: Work) -> Value:
+        """Read the object of the empty dictionary or of the root."""
+        if not source.load_bit():
+            return {"@type": EMPTY}
+        return {"@type": ROOT, "root": self._root.decode(source, work)}
+
+
+def _load_label(source: CellSlice, key_bits: int) -> tuple[Object, int]:
+    """Read HmLabel: hml_short$0, hml_long$10 or hml_same$11; return its object and length."""
+    if not source.load_bit():
+        length = 0
+        while source.load_bit():
+            length += 1
+        _check_label(length, key_bits)
+        return {"@type": SHORT, "len": str(length), "s": load_bits(source, length)}, length
+    if not source.load_bit():
+        length = source.load_uint(key_bits.bit_length())
+        _check_label(length, key_bits)
+        return {"@type": LONG, "n": str(length), "s": load_bits(source, length)}, length
+    bit = str(source.load_uint(1))
+    length = source.load_uint(key_bits.bit_length())
+    _check_label(length, key_bits)
+    return {"@type": SAME, "v": bit, "n": str(length)}, length
+
+
+def _check_label(length: int, key_bits: int) -> None:
+    """Refuse a label that is longer than what is left of the key."""
+    if not 0 <= length <= key_bits:
+        raise BodyError(f"dictionary label of {length} bits where {key_bits} are left")

@@ -13,17 +13,15 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.body.address import Address
-from tonlake.ingest.derive.body.bits import Bits
 from tonlake.ingest.derive.body.body import MAX_PAYLOADS, SIGNED, WALLET, show_fields
 from tonlake.ingest.derive.body.codec import Codec, Object, Work
 from tonlake.ingest.derive.body.composite import CELL_REFERENCE, Maybe, Reference, Wrapped
 from tonlake.ingest.derive.body.native import NATIVE
-from tonlake.ingest.derive.body.number import Flag, Signed, Unsigned, VarUnsigned
 from tonlake.ingest.derive.body.program import Program
 from tonlake.ingest.derive.body.record import Union
 from tonlake.ingest.derive.body.scheme import OPCODE_BITS, load_scheme
 from tonlake.ingest.derive.body.signature import Layout, parse_signature
+from tonlake.ingest.derive.body.simple import Address, Bits, Flag, Signed, Unsigned, VarUnsigned
 from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
 from tonlake.ingest.errors import BocError, BodyError
 from tonlake.lake.duck.body_table import BodyField, BodyLayout, BodyTable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tonlake.ingest.derive.body.codec import Codec, Object, Value, Work
-from tonlake.ingest.derive.body.number import Flag, Unsigned
 from tonlake.ingest.derive.body.program import Op, to_word
+from tonlake.ingest.derive.body.simple import Flag, Unsigned
 from tonlake.ingest.errors import BocError, BodyError
 
 if TYPE_CHECKING:

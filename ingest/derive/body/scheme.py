@@ -7,9 +7,15 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.body.address import Address
-from tonlake.ingest.derive.body.bits import Bits
-from tonlake.ingest.derive.body.composite import Chunks, Either, Maybe, Reference, Wrapped
+from tonlake.ingest.derive.body.composite import (
+    Chunks,
+    Either,
+    Hashmap,
+    Maybe,
+    MaybeHashmap,
+    Reference,
+    Wrapped,
+)
 from tonlake.ingest.derive.body.grammar import (
     Conditional,
     Constructor,
@@ -20,10 +26,17 @@ from tonlake.ingest.derive.body.grammar import (
     Type,
     parse_scheme,
 )
-from tonlake.ingest.derive.body.hashmap import Hashmap, MaybeHashmap
-from tonlake.ingest.derive.body.number import Flag, Signed, Unreadable, Unsigned, VarUnsigned
 from tonlake.ingest.derive.body.raw import LinkedRaw, Rest
 from tonlake.ingest.derive.body.record import Choice, Part, Record, Union
+from tonlake.ingest.derive.body.simple import (
+    Address,
+    Bits,
+    Flag,
+    Signed,
+    Unreadable,
+    Unsigned,
+    VarUnsigned,
+)
 from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
 from tonlake.ingest.errors import BodyError
 

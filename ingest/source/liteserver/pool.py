@@ -66,7 +66,7 @@ class ServerPool:
         if refusals and not wrong:
             raise next((one for one in refusals if not one.is_unknown), refusals[0])
         reasons = "; ".join(dict.fromkeys(map(str, failures)))
-        raise ServerFault(f"no lite server is of use: {reasons}", name=name, is_wrong=bool(wrong))
+        raise ServerFault(f"no lite server can be used: {reasons}", name=name, is_wrong=bool(wrong))
 
     async def ask_all(self, name: str, read: Callable[[Connection, Answer], T]) -> list[T]:
         """Return ``read`` of the answers of all servers that give one.
@@ -86,7 +86,7 @@ class ServerPool:
                 raise one
         if len(failures) == len(found):
             reasons = "; ".join(map(str, failures))
-            raise ServerFault(f"no lite server is of use: {reasons}", name=name)
+            raise ServerFault(f"no lite server can be used: {reasons}", name=name)
         return [one for one in found if not isinstance(one, BaseException)]
 
     async def close(self) -> None:

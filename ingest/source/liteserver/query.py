@@ -37,7 +37,7 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
     if link["@type"] != FORWARD:
         raise ProofInvalid(f"a link of the form {link['@type']}")
     if link["signatures"]["@type"] != ORDINARY:
-        raise ProofInvalid(f"signatures of the unknown form {link['signatures']['@type']}")
+        raise ProofInvalid(f"signatures of unknown form {link['signatures']['@type']}")
     try:
         tree = open_proof(link["dest_proof"], target.root_hash)
         info, _rest = read_own_info(tree, read_parts(tree).info)

@@ -102,7 +102,7 @@ def read_asset(body: Body, tag_bits: int) -> str | None:
     if kind == _EXTRA:
         body.skip(32)
         return None
-    raise ActionUnreadable(f"an asset is of no known kind: {kind}")
+    raise ActionUnreadable(f"unknown kind of asset: {kind}")
 
 
 def read_coins(block: Block, receiver: str | None) -> Leg:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
-from tonlake.ingest.derive.body import address, composite, hashmap
-from tonlake.ingest.derive.body.bits import Bits
-from tonlake.ingest.derive.body.number import Flag, Signed, Unsigned, VarUnsigned
+from tonlake.ingest.derive.body import codec as codecs
+from tonlake.ingest.derive.body import composite, simple
 from tonlake.ingest.derive.body.raw import EMPTY_CELL, LinkedRaw, Rest
 from tonlake.ingest.derive.body.record import Record, Union
 from tonlake.ingest.derive.body.scheme import OPCODE_BITS, load_scheme
+from tonlake.ingest.derive.body.simple import Bits, Flag, Signed, Unsigned, VarUnsigned
 from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BYTES_PER_CELL = 127
 LENGTH_BITS = 8
-ADDRESSES = (address.NONE, address.EXTERN, address.STD, address.VAR)
+ADDRESSES = (simple.NONE, simple.EXTERN, simple.STD, simple.VAR)
 
 
 def encode_body(name: str, **fields: Value) -> tuple[CellTree, int]:
@@ -82,8 +82,8 @@ def _(codec: composite.Wrapped, value: Any, target: CellBuilder) -> None:
 
 @encode.register
 def _(codec: composite.Maybe, value: Any, target: CellBuilder) -> None:
-    target.store_bit(value["@type"] == composite.SOMETHING)
-    if value["@type"] == composite.SOMETHING:
+    target.store_bit(value["@type"] == codecs.SOMETHING)
+    if value["@type"] == codecs.SOMETHING:
         encode(codec.inner, value["value"], target)
 
 
@@ -94,30 +94,30 @@ def _(codec: composite.Either, value: Any, target: CellBuilder) -> None:
 
 
 @encode.register
-def _(codec: hashmap.Hashmap, value: Any, target: CellBuilder) -> None:
+def _(codec: composite.Hashmap, value: Any, target: CellBuilder) -> None:
     left = codec._key_bits - store_label(value["label"], codec._key_bits, target)
     if not left:
         encode(codec.inner, value["node"]["value"], target)
         return
-    child = composite.Reference(hashmap.Hashmap(left - 1, codec.inner))
+    child = composite.Reference(composite.Hashmap(left - 1, codec.inner))
     for side in ("left", "right"):
         encode(child, value["node"][side], target)
 
 
 @encode.register
-def _(codec: hashmap.MaybeHashmap, value: Any, target: CellBuilder) -> None:
-    target.store_bit(value["@type"] == hashmap.ROOT)
-    if value["@type"] == hashmap.ROOT:
+def _(codec: composite.MaybeHashmap, value: Any, target: CellBuilder) -> None:
+    target.store_bit(value["@type"] == composite.ROOT)
+    if value["@type"] == composite.ROOT:
         encode(codec._root, value["root"], target)
 
 
 def store_label(label: Any, key_bits: int, target: CellBuilder) -> int:
     """Store HmLabel, and return its length."""
     name = label["@type"]
-    length = int(label["len" if name == hashmap.SHORT else "n"])
-    if name == hashmap.SHORT:
+    length = int(label["len" if name == composite.SHORT else "n"])
+    if name == composite.SHORT:
         target.store_bit(0).store_uint((1 << length) - 1, length).store_bit(0)
-    elif name == hashmap.LONG:
+    elif name == composite.LONG:
         target.store_uint(0b10, 2).store_uint(length, key_bits.bit_length())
     else:
         target.store_uint(0b11, 2).store_uint(int(label["v"]), 1)
@@ -160,16 +160,16 @@ def _(codec: VarUnsigned, value: Any, target: CellBuilder) -> None:
 
 
 @encode.register
-def _(codec: address.Address, value: Any, target: CellBuilder) -> None:
+def _(codec: simple.Address, value: Any, target: CellBuilder) -> None:
     del codec
     name = value["@type"]
     target.store_uint(ADDRESSES.index(name), 2)
-    if name == address.EXTERN:
+    if name == simple.EXTERN:
         store_bits(value["external_address"], store_length(value["len"], target), target)
-    if name in {address.STD, address.VAR}:
+    if name in {simple.STD, simple.VAR}:
         store_anycast(value["anycast"], target)
-        bits = 256 if name == address.STD else store_length(value["addr_len"], target)
-        target.store_int(int(value["workchain_id"]), 8 if name == address.STD else 32)
+        bits = 256 if name == simple.STD else store_length(value["addr_len"], target)
+        target.store_int(int(value["workchain_id"]), 8 if name == simple.STD else 32)
         store_bits(value["address"], bits, target)
 
 
@@ -181,8 +181,8 @@ def store_length(length: str, target: CellBuilder) -> int:
 
 def store_anycast(value: Any, target: CellBuilder) -> None:
     """Store ``Maybe Anycast``."""
-    target.store_bit(value["@type"] == composite.SOMETHING)
-    if value["@type"] == composite.SOMETHING:
+    target.store_bit(value["@type"] == codecs.SOMETHING)
+    if value["@type"] == codecs.SOMETHING:
         depth = int(value["value"]["depth"])
         store_bits(value["value"]["rewrite_pfx"], depth, target.store_uint(depth, 5))
 

@@ -11,15 +11,20 @@ from hypothesis import strategies as st
 from tests.ingest.derive.body.encode import encode
 from tests.ingest.derive.body.values import values
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.body.address import Address
-from tonlake.ingest.derive.body.bits import Bits, show_bits
 from tonlake.ingest.derive.body.codec import MAX_LEVELS, Work
-from tonlake.ingest.derive.body.composite import Either, Maybe, Wrapped
+from tonlake.ingest.derive.body.composite import Either, Hashmap, Maybe, MaybeHashmap, Wrapped
 from tonlake.ingest.derive.body.grammar import parse_scheme
-from tonlake.ingest.derive.body.hashmap import Hashmap, MaybeHashmap
-from tonlake.ingest.derive.body.number import Flag, Signed, Unsigned, VarUnsigned
 from tonlake.ingest.derive.body.raw import Rest
 from tonlake.ingest.derive.body.scheme import Scheme
+from tonlake.ingest.derive.body.simple import (
+    Address,
+    Bits,
+    Flag,
+    Signed,
+    Unsigned,
+    VarUnsigned,
+    show_bits,
+)
 from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
 from tonlake.ingest.errors import BodyError, CellUnderflow
 

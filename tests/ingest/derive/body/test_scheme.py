@@ -16,8 +16,8 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.body.body import MAX_PAYLOADS, decode_body, show_fields
 from tonlake.ingest.derive.body.codec import Work
 from tonlake.ingest.derive.body.grammar import parse_scheme
-from tonlake.ingest.derive.body.number import Unreadable
 from tonlake.ingest.derive.body.scheme import OPCODE_BITS, Scheme, load_scheme
+from tonlake.ingest.derive.body.simple import Unreadable
 from tonlake.ingest.errors import BocError, BodyError
 
 if TYPE_CHECKING:

@@ -10,12 +10,19 @@ from hypothesis import strategies as st
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.body import address, composite, hashmap
-from tonlake.ingest.derive.body.address import Address
-from tonlake.ingest.derive.body.bits import Bits, show_bits
-from tonlake.ingest.derive.body.number import Flag, Signed, Unsigned, VarUnsigned
+from tonlake.ingest.derive.body import codec as codecs
+from tonlake.ingest.derive.body import composite, simple
 from tonlake.ingest.derive.body.raw import EMPTY_CELL, LinkedRaw, Rest
 from tonlake.ingest.derive.body.record import Record, Union
+from tonlake.ingest.derive.body.simple import (
+    Address,
+    Bits,
+    Flag,
+    Signed,
+    Unsigned,
+    VarUnsigned,
+    show_bits,
+)
 from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
 
 if TYPE_CHECKING:
@@ -57,11 +64,11 @@ def _(codec: composite.Wrapped, level: int = 0) -> Values:
 
 @values.register(composite.Maybe)
 def _(codec: composite.Maybe, level: int = 0) -> Values:
-    nothing: Values = st.just({"@type": composite.NOTHING})
+    nothing: Values = st.just({"@type": codecs.NOTHING})
     if level > MAX_LEVELS:
         return nothing
     inner = st.deferred(lambda: values(codec.inner, level + 1))
-    return nothing | inner.map(lambda value: {"@type": composite.SOMETHING, "value": value})
+    return nothing | inner.map(lambda value: {"@type": codecs.SOMETHING, "value": value})
 
 
 @values.register(composite.Either)
@@ -74,15 +81,15 @@ def _(codec: composite.Either, level: int = 0) -> Values:
     )
 
 
-@values.register(hashmap.Hashmap)
-def _(codec: hashmap.Hashmap, level: int = 0) -> Values:
+@values.register(composite.Hashmap)
+def _(codec: composite.Hashmap, level: int = 0) -> Values:
     return edges(codec, level)
 
 
-@values.register(hashmap.MaybeHashmap)
-def _(codec: hashmap.MaybeHashmap, level: int = 0) -> Values:
-    root = values(codec._root, level).map(lambda value: {"@type": hashmap.ROOT, "root": value})
-    return st.just({"@type": hashmap.EMPTY}) | root
+@values.register(composite.MaybeHashmap)
+def _(codec: composite.MaybeHashmap, level: int = 0) -> Values:
+    root = values(codec._root, level).map(lambda value: {"@type": composite.ROOT, "root": value})
+    return st.just({"@type": composite.EMPTY}) | root
 
 
 @values.register(Unsigned)
@@ -171,7 +178,7 @@ def records(record: Record, level: int = 0) -> Values:
     return build()
 
 
-def edges(codec: hashmap.Hashmap, level: int) -> Values:
+def edges(codec: composite.Hashmap, level: int) -> Values:
     """Dictionaries of one to a few keys, with labels of all three forms."""
 
     @st.composite
@@ -183,17 +190,17 @@ def edges(codec: hashmap.Hashmap, level: int) -> Values:
         label = draw(labels(length))
         if length == left:
             leaf = draw(values(codec.inner, level + 1))
-            return edge(label, {"@type": hashmap.LEAF, "value": leaf})
-        child = hashmap.Hashmap(left - length - 1, codec.inner)
+            return edge(label, {"@type": composite.LEAF, "value": leaf})
+        child = composite.Hashmap(left - length - 1, codec.inner)
         sides = {side: draw(edges(child, level + 1)) for side in ("left", "right")}
-        return edge(label, {"@type": hashmap.FORK, **sides})
+        return edge(label, {"@type": composite.FORK, **sides})
 
     return build()
 
 
 def edge(label: Value, node: Value) -> Value:
     """Put an edge together."""
-    return {"@type": hashmap.EDGE, "label": label, "node": node}
+    return {"@type": composite.EDGE, "label": label, "node": node}
 
 
 @cache
@@ -201,11 +208,11 @@ def labels(length: int) -> Values:
     """Labels of one length."""
     n = str(length)
     forms = [
-        bits(length).map(lambda s: {"@type": hashmap.LONG, "n": n, "s": s}),
-        st.sampled_from("01").map(lambda v: {"@type": hashmap.SAME, "v": v, "n": n}),
+        bits(length).map(lambda s: {"@type": composite.LONG, "n": n, "s": s}),
+        st.sampled_from("01").map(lambda v: {"@type": composite.SAME, "v": v, "n": n}),
     ]
     if length <= SHORT_LABEL_BITS:
-        forms.append(bits(length).map(lambda s: {"@type": hashmap.SHORT, "len": n, "s": s}))
+        forms.append(bits(length).map(lambda s: {"@type": composite.SHORT, "len": n, "s": s}))
     return st.one_of(forms)
 
 
@@ -225,17 +232,17 @@ def var_unsigned(count: int) -> Values:
 @cache
 def addresses() -> Values:
     """Addresses of all four constructors."""
-    anycast = st.just({"@type": composite.NOTHING}) | st.integers(1, 30).flatmap(
+    anycast = st.just({"@type": codecs.NOTHING}) | st.integers(1, 30).flatmap(
         lambda depth: bits(depth).map(
             lambda prefix: {
-                "@type": composite.SOMETHING,
+                "@type": codecs.SOMETHING,
                 "value": {"@type": "anycast_info", "depth": str(depth), "rewrite_pfx": prefix},
             }
         )
     )
     std = st.fixed_dictionaries(
         {
-            "@type": st.just(address.STD),
+            "@type": st.just(simple.STD),
             "anycast": anycast,
             "workchain_id": st.integers(-128, 127).map(str),
             "address": bits(256),
@@ -244,7 +251,7 @@ def addresses() -> Values:
     var = st.integers(0, 60).flatmap(
         lambda length: st.fixed_dictionaries(
             {
-                "@type": st.just(address.VAR),
+                "@type": st.just(simple.VAR),
                 "anycast": anycast,
                 "addr_len": st.just(str(length)),
                 "workchain_id": st.integers(-(1 << 31), (1 << 31) - 1).map(str),
@@ -254,10 +261,10 @@ def addresses() -> Values:
     )
     extern = st.integers(0, 60).flatmap(
         lambda length: bits(length).map(
-            lambda text: {"@type": address.EXTERN, "len": str(length), "external_address": text}
+            lambda text: {"@type": simple.EXTERN, "len": str(length), "external_address": text}
         )
     )
-    return st.just({"@type": address.NONE}) | std | var | extern
+    return st.just({"@type": simple.NONE}) | std | var | extern
 
 
 @st.composite

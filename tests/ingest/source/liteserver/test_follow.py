@@ -71,7 +71,7 @@ def test_a_range_by_command(chain: Chain, tmp_path: Path, monkeypatch: pytest.Mo
         assert f"from {last}:{last} to {last}:{last}" in done.stdout
     done = CliRunner().invoke(ingest_command, command, obj=compose_settings)
     assert done.exit_code == 1
-    assert "no lite server is of use" in done.stderr
+    assert "no lite server can be used" in done.stderr
 
 
 @mock.patch.object(follow, "HEAL_S", math.inf)

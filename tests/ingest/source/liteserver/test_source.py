@@ -152,7 +152,7 @@ def test_servers_that_do_not_answer(chain: Chain, bundles: list[McBundle]) -> No
     silent.is_silent = True
     with (
         mock.patch.object(sources, "TIMEOUT_MS", 50),
-        pytest.raises(ServerFault, match="no lite server is of use"),
+        pytest.raises(ServerFault, match="no lite server can be used"),
         opened(silent),
     ):
         pass

@@ -15,7 +15,7 @@ from tests.ingest.source.node.conftest import fingerprint
 from tests.ingest.source.node.nodewriter import open_store
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.followed import FollowedStore
-from tonlake.ingest.source.node.frozen import FrozenStore
+from tonlake.ingest.source.node.rocks import FrozenStore
 from tonlake.ingest.source.node.scratch import Scratch
 
 if TYPE_CHECKING:

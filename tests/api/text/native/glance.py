@@ -1,4 +1,4 @@
-"""The opcode of a body, from the first bytes of its bag of cells, without reading the cells.
+"""What ``peek_opcode`` of api/text/native does: the opcode of a body from the head of its bag.
 
 serialized_boc#b5ee9c72 has_idx:Bool has_crc32c:Bool has_cache_bits:Bool flags:uint2 size:uint3
 off_bytes:uint8 cells roots absent (size bytes each) tot_cells_size (off_bytes) root_list (size) ...
@@ -22,7 +22,7 @@ def peek_opcode(boc: bytes) -> int | None:
     None asks for reading the bag: it may have an index, another root than the first cell, an exotic
     root, one of less than 32 bits, or one with room for a signature and a request behind it.
     """
-    if len(boc) < 6 or boc[:4] != _MAGIC or boc[4] & _HAS_INDEX:  # noqa: PLR2004 - as above
+    if len(boc) < 6 or boc[:4] != _MAGIC or boc[4] & _HAS_INDEX:
         return None
     size = boc[4] & _SIZE
     if int.from_bytes(boc[6 + size : 6 + 2 * size], "big") != 1:

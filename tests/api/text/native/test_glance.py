@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.api.text.native.glance import peek_opcode
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.body.glance import peek_opcode
 
 
 @given(st.integers(0, 300), st.integers(0, (1 << 300) - 1), st.integers(0, 4), st.booleans())
