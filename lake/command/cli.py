@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -23,6 +24,7 @@ from tonlake.lake.duck.answer import (
     write_parquet,
     write_table,
 )
+from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -34,7 +36,6 @@ from tonlake.lake.settings import LakeSections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     import pyarrow as pa
 
@@ -170,7 +171,7 @@ Examples:
 
 \b
   tonlake schema --markdown > tables.md
-  tonlake schema --dbt > models/tonlake_sources.yml
+  tonlake schema --dbt --lake mainnet.lake > models/tonlake_sources.yml
 """
 
 
@@ -189,10 +190,18 @@ Examples:
     flag_value="dbt",
     help="Print a dbt source file for the views of catalog.duckdb.",
 )
-def schema_command(*, output_format: str) -> None:
+@click.option(
+    "--lake",
+    "lake_dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Add the own tables of this lake.",
+)
+def schema_command(*, output_format: str, lake_dir: Path | None) -> None:
     """Print the data dictionary: every table and column."""
     writers = {"json": render_json, "dbt": render_dbt, "markdown": render_markdown}
-    click.echo(writers[output_format]())
+    with failing_cleanly():
+        own = [] if lake_dir is None else list_own_tables(lake_dir)
+    click.echo(writers[output_format](own))
 
 
 def report_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:

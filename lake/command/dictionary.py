@@ -18,11 +18,15 @@ from tonlake.lake.schema.view import REFERENCE_TABLES
 from tonlake.lake.schema.view_catalogue import VIEWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tonlake.lake.log.own import OwnState, OwnTable
+
+    OwnTables = Sequence[tuple[OwnTable, OwnState]]
 
 
-def render_markdown() -> str:
-    """Return the data dictionary as Markdown, a section per table."""
+def render_markdown(own: OwnTables = ()) -> str:
+    """Return the data dictionary as Markdown, a section per table, own tables of a lake last."""
     lines = [
         "# Data dictionary",
         "",
@@ -56,15 +60,30 @@ def render_markdown() -> str:
         lines += ["| column | type | description |", "|---|---|---|"]
         lines += [f"| `{column.name}` | {column.type} | {column.doc} |" for column in view.columns]
         lines.append("")
+    if own:
+        lines += ["# Own tables", ""]
+    for own_table, state in own:
+        lines += [f"## {own_table.name}", "", describe_own(own_table), ""]
+        lines += ["```sql", own_table.sql.strip(), "```", "", "| column | type |", "|---|---|"]
+        lines += [f"| `{column.name}` | {column.type} |" for column in state.columns]
+        lines.append("")
     return "\n".join(lines)
 
 
-def render_json() -> str:
+def describe_own(table: OwnTable) -> str:
+    """Return what an own table is, in a sentence."""
+    return f"Own table: a statement asked of the rows of each {table.per}."
+
+
+def render_json(own: OwnTables = ()) -> str:
     """Return the schema as JSON: version, tables with key, order and columns, and views."""
     document = {
         "schema_version": SCHEMA_VERSION,
         "tables": list(TABLES.values()),
         "views": [*VIEWS.values(), *REFERENCE_TABLES],
+        "own_tables": [
+            {**msgspec.to_builtins(table), "columns": state.columns} for table, state in own
+        ],
     }
     return msgspec.json.format(msgspec.json.encode(document)).decode()
 
@@ -78,7 +97,7 @@ SOURCE = "tonlake"
 _DAY = Column(PARTITION, "date", "UTC day of the masterchain block", nullable=True)
 
 
-def render_dbt() -> str:
+def render_dbt(own: OwnTables = ()) -> str:
     """Return the source file as YAML: each view with its columns, those never NULL tested."""
     lines = [
         "version: 2",
@@ -94,15 +113,22 @@ def render_dbt() -> str:
     for shown in VIEWS.values():
         if not shown.parameters:
             lines += _render_table(shown.name, shown.doc, shown.columns)
+    for own_table, state in own:
+        lines += _render_head(own_table.name, describe_own(own_table))
+        lines += [f"          - name: {column.name}" for column in state.columns]
     return "\n".join(lines)
 
 
 def _render_table(name: str, doc: str, columns: Iterable[Column]) -> Iterator[str]:
-    yield f"      - name: {name}"
-    yield f"        description: {json.dumps(doc)}"
-    yield "        columns:"
+    yield from _render_head(name, doc)
     for column in columns:
         yield f"          - name: {column.name}"
         yield f"            description: {json.dumps(column.doc)}"
         if not column.nullable:
             yield "            data_tests: [not_null]"
+
+
+def _render_head(name: str, doc: str) -> Iterator[str]:
+    yield f"      - name: {name}"
+    yield f"        description: {json.dumps(doc)}"
+    yield "        columns:"

@@ -145,7 +145,7 @@ def connect(
     for script in render_views(root, chosen, choose_views(statement)):
         connection.execute(script)
     if tables is None:
-        add_own_views(connection, snapshot.lake_dir, needs_catalogue(statement))
+        add_own_views(connection, snapshot.lake_dir, settings, needs_catalogue(statement))
     # To list the files themselves takes DuckDB 14 microseconds each.
     folders = [*(f"{root}/{name}/" for name in chosen), own_folder(snapshot.lake_dir)]
     connection.execute("set allowed_directories = $folders", {"folders": folders})

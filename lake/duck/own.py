@@ -13,7 +13,10 @@ from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.root import name_root
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.errors import QueryError
+from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.own import OWN_FOLDER, OwnState, read_definitions, read_own_state
+from tonlake.lake.log.state import DataFile
+from tonlake.lake.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
     from tonlake.lake.log.own import OwnTable
     from tonlake.lake.settings import LakeSettings
 
-    ShowPaths = Callable[[str, list[str]], str]
+    ReadFiles = Callable[[str, list[str]], str]
+    """Returns the SQL of what reads the files of a table, by its name and their paths."""
 
 _WORD = re.compile(r"\w+")
 
@@ -68,9 +72,9 @@ def list_own_tables(
 
 
 def render_own_views(
-    tables: Iterable[tuple[OwnTable, OwnState]], show_paths: ShowPaths
+    tables: Iterable[tuple[OwnTable, OwnState]], read_files: ReadFiles
 ) -> Iterator[str]:
-    """Yield the SQL text of a view for each table; ``show_paths`` returns a list of files."""
+    """Yield the SQL text of a view for each table."""
     for table, state in tables:
         paths = [part.path for part in state.parts.values()]
         columns = ",\n".join(
@@ -79,28 +83,42 @@ def render_own_views(
         )
         yield (
             f"create or replace view {quote_name(table.name)} as\nselect\n{columns}\n"
-            f"from read_parquet({show_paths(table.name, paths)}, hive_partitioning = false);\n"
+            f"from {read_files(table.name, paths)};\n"
         )
 
 
-def show_files(lake_dir: Path) -> ShowPaths:
-    """Return what names files of a lake by where it is now."""
-    root = name_root(lake_dir)
-
-    def show(_name: str, paths: list[str]) -> str:
-        return f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]"
-
-    return show
+def render_reading(paths: str) -> str:
+    """Return the SQL of what reads a list of files, itself SQL."""
+    return f"read_parquet({paths}, hive_partitioning = false)"
 
 
-def add_own_views(connection: DuckDBPyConnection, lake_dir: Path, statement: str | None) -> None:
+def add_own_views(
+    connection: DuckDBPyConnection, lake_dir: Path, settings: LakeSettings, statement: str | None
+) -> None:
     """Make the views of own tables on a connection that may read the lake's folder.
 
     Raises:
-        LakeCorrupt: what says which files they have is damaged.
+        LakeCorrupt: a file is damaged, or what says which files they have.
     """
+    root = name_root(lake_dir)
+
+    def read_files(_name: str, paths: list[str]) -> str:
+        return render_reading(f"[{', '.join(quote(f'{root}/{path}') for path in paths)}]")
+
     tables = list_own_tables(lake_dir, statement)
-    connection.execute(join_scripts(render_own_views(tables, show_files(lake_dir))))
+    if settings.check_digests:
+        for damage in find_damage(lake_dir, list_own_files(tables), trust_earlier=True):
+            raise damage
+    connection.execute(join_scripts(render_own_views(tables, read_files)))
+
+
+def list_own_files(tables: Iterable[tuple[OwnTable, OwnState]]) -> list[DataFile]:
+    """Return the files of own tables as those of the lake's tables are described."""
+    return [
+        DataFile(part.path, table.name, part.rows, part.bytes, part.sha256, SCHEMA_VERSION)
+        for table, state in tables
+        for part in state.parts.values()
+    ]
 
 
 def own_folder(lake_dir: Path) -> str:
@@ -141,7 +159,7 @@ def ask_table(
         f"order by {', '.join(ordered)}\nlimit $limit offset $offset\n"
     )
     with closing(begin_database(settings)) as connection:
-        add_own_views(connection, lake_dir, name)
+        add_own_views(connection, lake_dir, settings, name)
         folders = [own_folder(lake_dir)]
         connection.execute("set allowed_directories = $folders", {"folders": folders})
         lock_database(connection)

@@ -22,7 +22,7 @@ from tonlake.lake.duck.connection import (
 )
 from tonlake.lake.duck.engine import DEFAULTS
 from tonlake.lake.duck.labels import render_labels
-from tonlake.lake.duck.own import list_own_tables, render_own_views
+from tonlake.lake.duck.own import list_own_tables, render_own_views, render_reading
 from tonlake.lake.duck.root import check_root, name_root
 from tonlake.lake.duck.seal import CATALOG_FILE, VIEWS_FILE, seal_script
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
@@ -117,13 +117,17 @@ def render_script(snapshot: Snapshot, root: str, settings: LakeSettings = DEFAUL
     ]
     parts += [_render_derived(name) for name in DERIVED_VIEWS]
     parts += [read_sql(view.name) + _render_view_comments(view) for view in VIEWS.values()]
-    parts += render_own_views(list_own_tables(snapshot.lake_dir), _show_paths)
+    parts += render_own_views(list_own_tables(snapshot.lake_dir), _read_files)
     return join_scripts(parts)
 
 
 def _show_paths(_name: str, paths: list[str]) -> str:
     listed = ",\n".join(f"        {quote(path)}" for path in paths)
     return f"lake_files([\n{listed}\n    ])"
+
+
+def _read_files(name: str, paths: list[str]) -> str:
+    return render_reading(_show_paths(name, paths))
 
 
 def _render_derived(name: str) -> str:

@@ -143,7 +143,7 @@ def read_own_state(lake_dir: Path, name: str) -> OwnState:
     Raises:
         LakeCorrupt: the file that says so is damaged.
     """
-    file = _name_state(name)
+    file = name_state(name)
     if not (lake_dir / file).is_file():
         return OwnState()
     return read_body(lake_dir, file, OwnState)[0]
@@ -156,8 +156,9 @@ def write_own_state(lake_dir: Path, name: str, state: OwnState) -> None:
         LakeFull: no room.
     """
     make_folder(lake_dir / OWN_FOLDER / name)
-    write_file(lake_dir / _name_state(name), encode_entry(state)[0], "file")
+    write_file(lake_dir / name_state(name), encode_entry(state)[0], "file")
 
 
-def _name_state(name: str) -> str:
+def name_state(name: str) -> str:
+    """Return the file that says what a table has."""
     return f"{OWN_FOLDER}/{name}/state.json"

@@ -21,6 +21,7 @@ from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.connection import ALL_VIEWS, connect
 from tonlake.lake.duck.database import list_tables
 from tonlake.lake.errors import LakeError, QueryError, TableInvalid
+from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.disk import begin_grace, hold_lock, make_folder, open_temporary, sync_folder
 from tonlake.lake.log.own import (
     OWN_FOLDER,
@@ -155,7 +156,7 @@ def _fill(
     on_part: Callable[[int, int], None],
 ) -> OwnState:
     """Make the files of a table whose input has changed; the caller holds the lock."""
-    snapshot = open_snapshot(lake_dir, check_digests=settings.check_digests)
+    snapshot = open_snapshot(lake_dir, check_digests=False)  # each file before it is read
     before = read_own_state(lake_dir, table.name)
     _sweep(lake_dir, table.name, before, settings.orphan_grace_s)
     inputs = _cut(snapshot, table)
@@ -205,6 +206,9 @@ def _make_part(
     settings: LakeSettings,
 ) -> tuple[OwnPart, tuple[OwnColumn, ...]]:
     """Ask the statement of some files alone, and write its rows."""
+    if settings.check_digests:
+        for damage in find_damage(snapshot.lake_dir, files, trust_earlier=True):
+            raise damage
     state = msgspec.structs.replace(snapshot.state, files=tuple(files))
     alone = Snapshot(snapshot.lake_dir, state)
     day = read_place(files[0].path).day

@@ -22,8 +22,8 @@ from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
-from tonlake.lake.maintenance.own import refresh_tables
 from tonlake.lake.maintenance.prune import prune_old_days
+from tonlake.lake.maintenance.refresher import Refresher
 from tonlake.lake.process.child import run_child
 from tonlake.lake.process.memory import read_peak_mib
 from tonlake.lake.settings import LakeSettings
@@ -79,9 +79,11 @@ class Maintenance:
         self._commits = settings.maintenance_commits
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._tables = Refresher(lake_dir, settings, on_failure)
 
     def count(self, commits: int) -> None:
         """Take note of new commits, and start work when it is due and none is under way."""
+        self._tables.wake()
         self._commits += commits
         due_after = self._settings.maintenance_commits
         busy = self._thread is not None and self._thread.is_alive()
@@ -98,7 +100,8 @@ class Maintenance:
             self._thread.join()
 
     def close(self) -> None:
-        """Wait for the work that is under way, and end the process."""
+        """Wait for the work that is under way, and end the processes."""
+        self._tables.close()
         self.wait()
         self._end_process()
 
@@ -164,14 +167,9 @@ def _maintain(log: LogReader, settings: LakeSettings) -> str:
     """Maintain a lake, and return what failed."""
     try:
         maintain_lake(log, settings)
-        failed = {
-            name: state.error
-            for name, state in refresh_tables(log.lake_dir, settings).items()
-            if state.error
-        }
     except (LakeError, OSError) as error:
         return str(error)
-    return "; ".join(f"table {name}: {error}" for name, error in failed.items())
+    return ""
 
 
 def maintain_lake(log: LogReader, settings: LakeSettings) -> None:

@@ -1,8 +1,9 @@
 """Every file of a lake against its log, and the log against itself.
 
 Found are: log entries and checkpoints that are missing, damaged, or do not follow each other;
-ranges that overlap; data files that are missing, or have other bytes or rows than committed;
-hand-off files (``views.sql``, ``catalog.duckdb``) with other bytes than were written.
+ranges that overlap; data files, those of own tables too, that are missing, or have other bytes or
+rows than committed; hand-off files (``views.sql``, ``catalog.duckdb``) with other bytes than were
+written.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tonlake.lake.duck.own import list_own_files
 from tonlake.lake.duck.seal import find_changed
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.own import read_definitions, read_own_state
 from tonlake.lake.log.ranges import overlaps
 from tonlake.lake.log.state import (
     LOG_FOLDER,
@@ -65,7 +68,8 @@ def verify_lake(
         LakeNotFound: the folder holds no commit.
     """
     state, damage = _verify_log(lake_dir)
-    files = (*state.files, *state.segments)
+    own = list(_list_own(lake_dir, damage))
+    files = (*state.files, *state.segments, *own)
     done = 0
 
     def count(_file: DataFile) -> None:
@@ -76,7 +80,8 @@ def verify_lake(
     found = find_damage(lake_dir, files, on_file=count)
     damage += [Damage(error.file, error.reason) for error in found]
     broken = {error.file for error in found}
-    damage += _verify_rows(lake_dir, (file for file in state.files if file.path not in broken))
+    counted = (file for file in (*state.files, *own) if file.path not in broken)
+    damage += _verify_rows(lake_dir, counted)
     damage += [Damage(file, reason) for file, reason in find_changed(lake_dir)]
     return VerifyReport(
         commits=state.number,
@@ -137,6 +142,20 @@ def _check_checkpoint(
         file = f"{LOG_FOLDER}/{checkpoint_name(number)}"
         damage.append(Damage(file, "it is not the sum of the entries up to it"))
     return state
+
+
+def _list_own(lake_dir: Path, damage: list[Damage]) -> Iterator[DataFile]:
+    """Yield the files of own tables, and add to ``damage`` what does not say which they are."""
+    try:
+        names = read_definitions(lake_dir)
+    except LakeCorrupt as error:
+        damage.append(Damage(error.file, error.reason))
+        return
+    for table in names.values():
+        try:
+            yield from list_own_files([(table, read_own_state(lake_dir, table.name))])
+        except LakeCorrupt as error:
+            damage.append(Damage(error.file, error.reason))
 
 
 def _verify_rows(lake_dir: Path, files: Iterable[DataFile]) -> list[Damage]:

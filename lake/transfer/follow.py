@@ -20,6 +20,7 @@ from tonlake.lake.log.following import Following, write_following
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.selection import WHOLE
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
+from tonlake.lake.maintenance.refresher import Refresher
 from tonlake.lake.process.child import run_child
 from tonlake.lake.settings import LakeSections
 from tonlake.lake.transfer.pull import open_pull
@@ -60,6 +61,7 @@ class PullFollower:
         self._note = Following(os.getpid(), 0.0)
         self._written_s = self._swept_s = self._checked_s = time.monotonic()
         self._orphans: frozenset[Path] = frozenset()
+        self._tables = Refresher(puller.lake_dir, settings.lake, notify)
 
     def run(self, is_over: Callable[[], bool]) -> None:
         """Copy until ``is_over``; a source that cannot be reached is asked again.
@@ -77,12 +79,14 @@ class PullFollower:
                     if str(error) != problem:
                         self._notify(str(error))
                     problem, pause_s = str(error), PAUSE_S
+                self._tables.wake()
                 self._write(problem)
                 time.sleep(pause_s)
         except LakeError as error:
             problem = str(error)
             raise
         finally:
+            self._tables.close()
             self._write(problem, stopped=problem is None)
 
     def _step(self) -> bool:

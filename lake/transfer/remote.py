@@ -39,6 +39,11 @@ from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, LogState, read_state
 from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.transfer.manifest import check_version, read_manifest
+from tonlake.lake.transfer.remote_own import (
+    describe_own_files,
+    list_remote_tables,
+    render_remote_views,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import FileSystemDataset
 
     from tonlake.lake.duck.database import Views
+    from tonlake.lake.log.own import OwnState, OwnTable
     from tonlake.lake.log.state import DataFile
     from tonlake.lake.schema import Table
     from tonlake.lake.settings import LakeSettings
@@ -161,7 +167,8 @@ def connect_remote(
 
     Arrow reads the files: those of other days than a query asks for are not opened.
     """
-    return _connect(_describe_tables(snapshot, storage), settings, statement)
+    own = list_remote_tables(storage)
+    return _connect(_describe_tables(snapshot, storage, own), own, settings, statement)
 
 
 class RemoteViews:
@@ -173,8 +180,9 @@ class RemoteViews:
 
     def __init__(self, snapshot: Snapshot, storage: Storage, settings: LakeSettings) -> None:
         """Take a snapshot that ``open_remote`` opened; no file of it is opened here."""
-        self._tables = _describe_tables(snapshot, storage)
-        self._connection = _connect(self._tables, settings)
+        own = list_remote_tables(storage)
+        self._tables = _describe_tables(snapshot, storage, own)
+        self._connection = _connect(self._tables, own, settings)
         self._idle: deque[DuckDBPyConnection] = deque()
 
     def lend(self, reader: object) -> DuckDBPyConnection:
@@ -193,7 +201,10 @@ class RemoteViews:
 
 
 def _connect(
-    tables: Mapping[str, FileSystemDataset], settings: LakeSettings, statement: str | None = None
+    tables: Mapping[str, FileSystemDataset],
+    own: list[tuple[OwnTable, OwnState]],
+    settings: LakeSettings,
+    statement: str | None = None,
 ) -> DuckDBPyConnection:
     connection = begin_database(settings)
     connection.execute(read_macros())
@@ -202,18 +213,21 @@ def _connect(
         connection.register(view, files)
     derived = (view for view in choose_views(statement) if view in VIEW_BASES)
     found = [read_sql(view) for view in derived if list_bases(view) <= tables.keys()]
-    connection.execute(join_scripts(found))
+    connection.execute(join_scripts([*found, render_remote_views(own)]))
     lock_database(connection)
     return connection
 
 
-def _describe_tables(snapshot: Snapshot, storage: Storage) -> dict[str, FileSystemDataset]:
-    """Return the files of each view over files."""
-    return {
+def _describe_tables(
+    snapshot: Snapshot, storage: Storage, own: list[tuple[OwnTable, OwnState]]
+) -> dict[str, FileSystemDataset]:
+    """Return the files of each view over files, those of own tables last."""
+    tables = {
         view: describe_files(storage, table, snapshot.files[table.name])
         for view, table in VIEWED_TABLES.items()
         if table.name not in snapshot.damaged
     }
+    return tables | describe_own_files(storage, own)
 
 
 def describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) -> FileSystemDataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,8 +30,9 @@ from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.maintenance import own
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
-from tonlake.lake.maintenance.schedule import Maintenance
+from tonlake.lake.maintenance.refresher import Refresher
 from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import MESSAGE_BODIES
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.transfer.export import export_lake
@@ -38,6 +40,7 @@ from tonlake.lake.transfer.importing import import_piece
 from tonlake.lake.transfer.pull import open_pull
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SETTINGS = LakeSettings(orphan_grace_s=0, row_group_rows=1000)
@@ -57,6 +60,7 @@ TABLES: dict[str, tuple[str, Per]] = {
 }
 NAMES = ("blocks", "transactions", "messages", "message_bodies")
 UNDO_EVERY = 20
+PATIENCE_S = 60.0
 
 
 def commit(lake: Path, at: int, seed: int) -> None:
@@ -176,17 +180,43 @@ def test_one_that_fails_keeps_its_rows_and_stops_nothing(lake: Path) -> None:
     add_table(lake, OwnTable("picky", fine, "day"), SETTINGS)
     adopt_definitions(lake, [OwnTable("broken", picky, "day")])
     failures: list[str] = []
-    kept = Maintenance(lake, SETTINGS, failures.append)
-    commit(lake, 60, 60)
-    kept.count(1)
-    kept.close()
+    kept = Refresher(lake, SETTINGS, failures.append)
+    try:
+        for at in (60, 61):
+            commit(lake, at, at)
+            kept.wake()
+            wait_for(lambda: read_own_state(lake, "kinds").commit == open_snapshot(lake).number)
+        wait_for(lambda: bool(failures))
+    finally:
+        kept.close()
     assert failures == [failure for failure in failures if "table broken" in failure] != []
-    assert read_own_state(lake, "kinds").commit == open_snapshot(lake).number
     state = read_own_state(lake, "broken")
     assert (state.error is not None, state.parts) == (True, {})
     listed = CliRunner().invoke(main, ["status", "--lake", str(lake)])
     assert "Own table broken" in listed.output
     assert "failed since" in listed.output
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+def test_the_process_comes_with_the_first_table_and_goes_with_its_parent(lake: Path) -> None:
+    kept = Refresher(lake, SETTINGS, print)
+    kept.wake()
+    assert not kept.is_running()
+    adopt_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
+    kept.wake()
+    assert kept.is_running()
+    wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
+    remove_table(lake, "kinds")
+    adopt_definitions(lake, [OwnTable("paid", PER_COMMIT, "commit")])
+    wait_for(lambda: read_own_state(lake, "paid").rows > 0)
+    kept.close()
+    assert not kept.is_running()
 
 
 def test_a_statement_that_takes_too_long_is_stopped(
@@ -232,12 +262,25 @@ def test_exports_imports_and_copies_carry_definitions(lake: Path, tmp_path: Path
 
 
 def test_damage_is_named(lake: Path) -> None:
+    state = add_table(lake, OwnTable("paid", PER_COMMIT, "commit"), SETTINGS)
+    assert verify_lake(lake).damage == []
+    part = next(iter(state.parts.values()))
+    sound = (lake / part.path).read_bytes()
+    (lake / part.path).write_bytes(bytes([sound[0] ^ 1]) + sound[1:])
+    assert [each.file for each in verify_lake(lake).damage] == [part.path]
+    with pytest.raises(LakeCorrupt, match=part.path):
+        connect(open_snapshot(lake), SETTINGS, statement="from paid")
+    (lake / part.path).write_bytes(sound)
+    (lake / "_tables" / "paid" / "state.json").write_bytes(b"{}")
+    assert [each.file for each in verify_lake(lake).damage] == ["_tables/paid/state.json"]
+    remove_table(lake, "paid")
     add_table(lake, OwnTable("paid", PER_COMMIT, "commit"), SETTINGS)
-    file = next(each for each in read_state(lake).files if each.table == "messages")
-    (lake / file.path).write_bytes(b"x")
     commit(lake, 60, 60)
+    file = [each for each in read_state(lake).files if each.table == "messages"][-1]
+    (lake / file.path).write_bytes(b"x")
     assert "messages" in str(refresh_tables(lake, SETTINGS)["paid"].error)
     (lake / "_tables" / "definitions.json").write_bytes(b"{}")
+    assert "_tables/definitions.json" in [each.file for each in verify_lake(lake).damage]
     with pytest.raises(LakeCorrupt, match="definitions"):
         read_definitions(lake)
 
@@ -256,6 +299,10 @@ def test_commands(lake: Path, tmp_path: Path) -> None:
     assert "(per commit)" in run("list")[1]
     listed = msgspec.json.decode(run("list", "--json")[1])
     assert [column["name"] for column in listed[0]["columns"]][:2] == ["tx_hash", "msg_index"]
+    shown = CliRunner().invoke(main, ["schema", "--dbt", "--lake", str(lake)]).output
+    assert "- name: paid" in shown.split("- name: transactions", 1)[1]
+    shown = CliRunner().invoke(main, ["schema", "--lake", str(lake)]).output
+    assert "# Own tables\n\n## paid" in shown
     assert run("refresh", "paid")[0] == 0
     code, shown = run("refresh", "other")
     assert (code, "no own table other; there are: paid" in shown) == (1, True)

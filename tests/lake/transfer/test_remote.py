@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+import tonlake
 from tests.lake.rows import commit_rows, file_bytes, flip_value
 from tonlake.api.command.loading import compose_settings
 from tonlake.api.python.command import commands
@@ -27,9 +29,11 @@ from tonlake.lake.errors import (
     SnapshotNotFound,
     StorageError,
 )
+from tonlake.lake.log.own import OwnTable
 from tonlake.lake.log.selection import Selection
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.own import add_table
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.storage.storage import open_storage
 from tonlake.lake.transfer.export import export_lake
@@ -42,7 +46,6 @@ from tonlake.queries.reader import bind_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.s3 import S3Server
 
@@ -194,6 +197,21 @@ def test_a_damaged_object_is_not_committed(s3: S3Server, exported: Path, tmp_pat
     with pytest.raises(LakeNotFound):
         open_snapshot(lake)
     assert not (lake / damaged.path).exists()
+
+
+def test_own_tables_are_read_where_they_are(s3: S3Server, tmp_path: Path) -> None:
+    lake, url = tmp_path / "lake", "s3://lakes/own"
+    commit_rows(lake, 1, 10, tables=TABLES)
+    statement = "select day, count(*) as n, sum(value) as total from messages group by all"
+    add_table(lake, OwnTable("totals", statement, "day"), SETTINGS)
+    for path in filter(Path.is_file, lake.rglob("*")):
+        place = f"{s3.endpoint}/lakes/own/{path.relative_to(lake).as_posix()}"
+        assert httpx.put(place, content=path.read_bytes()).status_code == 200
+    expected = connect(open_snapshot(lake), SETTINGS).sql("from totals order by all").fetchall()
+    assert expected
+    with open_to_ask(url, None, SETTINGS) as (_, connection):
+        assert connection.sql("from totals order by all").fetchall() == expected
+    assert tonlake.open(url).sql("from totals order by all").fetchall() == expected
 
 
 def test_only_files_of_the_asked_days_are_opened(s3: S3Server, exported: Path) -> None:
