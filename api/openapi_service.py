@@ -153,6 +153,7 @@ def _describe_sql() -> Schema:
 
 def _describe_scan() -> Schema:
     _refs, named = msgspec.json.schema_components([Scan], ref_template="{name}")
+    named["Scan"]["properties"]["tables"]["additionalProperties"] = named["TableScan"]
     # Generators of clients know none of the other types.
     answers = _list_answers(SCAN_TYPES[CSV], _STRING)
     usual, *others = SCAN_TYPES.values()

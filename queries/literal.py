@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import TYPE_CHECKING
 
 from tonlake.lake.duck.statement import quote
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from tonlake.queries.loader import Query
 
-_TOKEN = re.compile(r"'(?:[^']|'')*'|--[^\n]*|\$(?P<name>[a-z][a-z0-9_]*)")
+_TOKEN = re.compile(r"'(?:[^']|'')*'|--[^\n]*|\$(?P<name>[A-Za-z]\w*)")
 """What may hold a dollar sign and means none, and a parameter."""
 
 
@@ -29,13 +30,20 @@ def fill_query(query: Query, values: Mapping[str, object]) -> str:
     if lacking:
         raise ParameterMismatch(f"query {query.name} needs {lacking[0]}")
 
-    def fill(match: re.Match[str]) -> str:
-        name = match["name"]
-        if name is None:
-            return match[0]
-        return f"({write_literal(filled[name])})::{query.parameters[name].type}"
+    written = {
+        name: f"({write_literal(value)})::{query.parameters[name].type}"
+        for name, value in filled.items()
+    }
+    return _fill(query.sql, written)
 
-    return _TOKEN.sub(fill, query.sql)
+
+def fill_statement(statement: str, values: Mapping[str, object]) -> str:
+    """Return a statement with a literal for each parameter that has a value."""
+    return _fill(statement, {name: write_literal(value) for name, value in values.items()})
+
+
+def _fill(statement: str, written: Mapping[str, str]) -> str:
+    return _TOKEN.sub(lambda match: written.get(match["name"] or "", match[0]), statement)
 
 
 def write_literal(value: object) -> str:
@@ -46,4 +54,6 @@ def write_literal(value: object) -> str:
         return f"from_hex({quote(value.hex())})"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(write_literal, value))}]"
-    return quote(value) if isinstance(value, str) else str(value).lower()
+    if isinstance(value, str | date):  # a datetime is a date
+        return quote(str(value))
+    return str(value).lower()

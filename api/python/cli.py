@@ -10,9 +10,10 @@ import click
 
 from tonlake.api.errors import ApiError
 from tonlake.api.python.scan import scan_batches
+from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Source
-from tonlake.api.scan.filter import make_plan
 from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Mark, make_frames
+from tonlake.api.scan.opening import make_given
 from tonlake.api.scan.query import convert_scan
 from tonlake.api.settings import Settings
 from tonlake.lake.command.argument import output_option, place_option, read_pairs
@@ -34,6 +35,8 @@ Examples:
     --lake mainnet.lake --format csv
   tonlake scan transactions --where account=EQ... --where exit_code=0,1 --from 2026-11-01 \\
     --lake mainnet.lake -o transactions.parquet --format parquet
+  tonlake scan transfer --signature 'transfer#0f8a7ea5 query_id:uint64 amount:Coins = Body' \\
+    --columns time,source,amount --lake mainnet.lake
   tonlake scan dex_swaps --cursor 4120-17-8f3e... --follow --lake mainnet.lake
 
 A row is printed if it has one of the values of every column named with --where. The cursor behind
@@ -48,6 +51,7 @@ the last row is printed on stderr; in NDJSON and Arrow every batch has one.
     "--where", multiple=True, metavar="COLUMN=VALUE,…", help="Values of a column; may be repeated."
 )
 @click.option("--columns", metavar="NAME,…", help="Columns, by default all of the table.")
+@click.option("--signature", metavar="TEXT|@FILE", help=HELP)
 @click.option("--from", "start", help="First block: seqno, time (ISO 8601), or snapshot:N.")
 @click.option("--to", "stop", help="Last block, likewise; by default the newest.")
 @click.option("--cursor", help="Go on behind a batch.")
@@ -68,6 +72,7 @@ def scan_command(
     place: Path | str,
     where: tuple[str, ...],
     columns: str | None,
+    signature: str | None,
     form: str,
     output: Path | None,
     **options: str | int | bool | None,
@@ -77,10 +82,11 @@ def scan_command(
         raise click.UsageError(f"--follow needs --format {' or '.join(sorted(MARKED))}")
     filters = {name: text.split(",") for name, text in read_pairs(where, "--where").items()}
     with failing_cleanly(), _refusing_requests():
+        options["signature"] = signature and read_signature(signature)
         scan = convert_scan(table, {"where": filters, "columns": _split(columns), **options})
-        schema = make_plan(scan).schema
-        opened = Source(place, read_settings(Settings)).open()
-        frames = make_frames(form, schema)
+        settings = read_settings(Settings)
+        frames = make_frames(form, make_given(scan, settings.lake).schema)
+        opened = Source(place, settings).open()
         with (
             unfinished(output.absolute()) if output else nullcontext() as path,
             path.open("wb") if path else nullcontext(sys.stdout.buffer) as stream,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tonlake.api.python.history import NAME, add_history
+from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Source
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.body.fields import read_tables
-from tonlake.ingest.derive.body.signature import MAX_CHARACTERS
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.command.argument import (
     StatementCommand,
@@ -29,6 +29,9 @@ from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
 from tonlake.lake.transfer.remote import open_to_ask
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 EXAMPLES = """
 Examples:
 
@@ -45,21 +48,6 @@ and others turn values into the forms people know. Bytes are printed as hex.
 """
 
 
-def read_signature(text: str) -> str:
-    """Return a signature; of ``@FILE`` the text of the file.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
-    if not text.startswith("@"):
-        return text
-    try:
-        with Path(text[1:]).open(encoding="utf-8") as stream:
-            return stream.read(MAX_CHARACTERS + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"--signature {text}: {error}") from error
-
-
 @click.command("sql", cls=StatementCommand, epilog=EXAMPLES)
 @click.argument("query", callback=read_statement)
 @place_option
@@ -68,8 +56,7 @@ def read_signature(text: str) -> str:
     "signatures",
     multiple=True,
     metavar="TEXT|@FILE",
-    help="TL-B constructor, Tact ABI or name of a shipped layout: a table of the messages that "
-    "follow it. May be repeated.",
+    help=f"{HELP} May be repeated.",
 )
 @format_option
 @output_option

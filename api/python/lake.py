@@ -31,7 +31,7 @@ from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     import polars as pl
@@ -120,12 +120,19 @@ class Lake:
             raise KeyError(f"no table is called {name!r}; there are: {', '.join(self.tables)}")
         return scan_table(self._opened, TABLES[name])
 
-    def scan(self, table: str, where: Where = None, **options: Any) -> Iterator[ScanBatch]:  # noqa: ANN401 - see below
+    def scan(
+        self,
+        table: str | Mapping[str, Any],
+        where: Where = None,
+        **options: Any,  # noqa: ANN401 - see below
+    ) -> Iterator[ScanBatch]:
         """Yield rows of a table in chain order, in batches; docs/indexer.md describes scans.
 
         ``where`` is a selection, lists of values by column, or several, of which a row fits one.
+        Of several tables it stands within ``table``: ``{"messages": {"where": …, "columns": …}}``.
         Options are ``columns``, ``start`` and ``stop`` (masterchain seqno, time, or
-        ``snapshot:N``), ``cursor`` of a batch to go on behind, ``follow`` and ``limit``. Without
+        ``snapshot:N``), ``cursor`` of a batch to go on behind, ``follow``, ``limit``, and
+        ``signature``, a layout whose table or tables can be scanned as well. Without
         ``stop`` and ``follow`` it ends with the newest block of this snapshot.
 
         Raises:

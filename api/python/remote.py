@@ -15,12 +15,12 @@ from tonlake.api.python.result import Result
 from tonlake.api.python.scan import ScanBatch
 from tonlake.api.request.table_format import ARROW, MEDIA_TYPES
 from tonlake.api.scan.query import convert_scan
-from tonlake.queries.literal import fill_query
+from tonlake.queries.literal import fill_query, fill_statement
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tonlake.api.scan.query import Scan, Where
 
@@ -57,14 +57,19 @@ class RemoteLake:
         """Close the connections."""
         self._client.close()
 
-    def sql(self, statement: str) -> Result:
-        """Answer a read-only statement of DuckDB, for which the service needs [sql] enabled.
+    def sql(
+        self, statement: str, /, *, signature: str | Sequence[str] = (), **parameters: object
+    ) -> Result:
+        """Answer a statement as ``Lake.sql`` does, for which the service needs [sql] enabled.
 
         Raises:
             UpstreamRefusal: the service does not answer it; has its status and its words.
             httpx.HTTPError: it cannot be reached.
         """
-        return self._ask("POST", "/sql", {"query": statement})
+        body: dict[str, object] = {"query": fill_statement(statement, parameters)}
+        if signature:
+            body["signature"] = signature
+        return self._ask("POST", "/sql", body)
 
     def query(self, name: str, /, **parameters: object) -> Result:
         """Answer a named query of this version of tonlake, as ``Lake.query``, with ``sql``.
@@ -80,7 +85,12 @@ class RemoteLake:
         """Return an account by its address in any form; the service reads it."""
         return RemoteAccount(self, name)
 
-    def scan(self, table: str, where: Where = None, **options: Any) -> Iterator[ScanBatch]:  # noqa: ANN401 - see below
+    def scan(
+        self,
+        table: str | Mapping[str, Any],
+        where: Where = None,
+        **options: Any,  # noqa: ANN401 - as Lake.scan
+    ) -> Iterator[ScanBatch]:
         """Yield rows of a table in chain order, as ``Lake.scan`` does.
 
         A connection that breaks is opened again, and the scan goes on behind its last batch.

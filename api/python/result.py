@@ -34,6 +34,11 @@ class Result:
         self._test_only = test_only
 
     @property
+    def test_only(self) -> bool:
+        """Whether friendly addresses carry the flag of test networks."""
+        return self._test_only
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns."""
         return list(self._table.column_names)

@@ -6,6 +6,8 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
 from tonlake.api.python.result import Result
 from tonlake.api.scan.opening import open_scan
 
@@ -35,6 +37,15 @@ class ScanBatch(NamedTuple):
     height: int
     undone: tuple[int, int] | None = None
 
+    def table(self, name: str) -> Result:
+        """Return the rows of one of several tables.
+
+        Raises:
+            KeyError: it is none of the scan's.
+        """
+        structs = self.rows.arrow()[name].combine_chunks().drop_null()
+        return Result(pa.Table.from_struct_array(structs), test_only=self.rows.test_only)
+
 
 def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
     """Yield the batches of a scan; one that follows has no end.
@@ -45,7 +56,8 @@ def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
     newest = _Newest(opened)
     test_only = opened.test_only
     with opened.source.naming_faults():
-        scanner = open_scan(scan, newest.open(), newest.open, newest.open_file)
+        settings = opened.source.settings.lake
+        scanner = open_scan(scan, newest.open(), settings, newest.open, newest.open_file)
         try:
             while not scanner.is_over:
                 batch = scanner.advance()

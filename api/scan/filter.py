@@ -1,4 +1,4 @@
-"""The plan of a scan: its table, columns and filters as the schema has them."""
+"""What a scan reads of a table: its columns and filters as the schema has them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from tonlake.lake.scan.plan import SCANNED, Among, AmongAccounts, Plan, list_joi
 from tonlake.lake.schema.column import ARROW_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from tonlake.api.scan.query import Scan, Value
+    from tonlake.api.scan.query import Selection, Value
     from tonlake.lake.scan.plan import Filter, Join
     from tonlake.lake.schema import Column, Table
-
-MOST_VALUES = 10_000
-"""Values of all filters of a scan."""
 
 MOST_NAMES = 40
 """Names that an error lists where none is like the one that was meant."""
@@ -41,31 +38,28 @@ _ALIASES = {
 """Names of filters that stand for the first of these columns that a table has."""
 
 
-def make_plan(scan: Scan) -> Plan:
-    """Return what a scan reads.
+def make_plan(name: str, where: Sequence[Selection], columns: Sequence[str]) -> Plan:
+    """Return what a scan reads of a table.
 
     Raises:
-        RequestInvalid: a table or column does not exist, or a value is none of its column's.
+        RequestInvalid: the table or a column does not exist, or a value is none of its column's.
     """
-    if scan.table not in SCANNED:
-        raise RequestInvalid(f"table {_suggest(scan.table, SCANNED)}")
-    table = SCANNED[scan.table]
-    if sum(len(values) for each in scan.where for values in each.values()) > MOST_VALUES:
-        raise RequestInvalid(f"more than {MOST_VALUES:,} values in all filters: use several scans")
-    for name in scan.columns:
-        _find_column(table, name)
-    if len(set(scan.columns)) < len(scan.columns):
-        raise RequestInvalid("columns names a column twice")
+    if name not in SCANNED:
+        raise RequestInvalid(f"table {suggest(name, SCANNED)}")
+    table = SCANNED[name]
+    for column in columns:
+        _find_column(table, column)
     selections = tuple(
-        tuple(_read_filter(table, name, values) for name, values in each.items())
-        for each in scan.where
+        tuple(read_filter(table, column, values) for column, values in each.items())
+        for each in where
     )
     # A selection without filters chooses every row.
     chosen = selections if all(selections) else ()
-    return Plan(table, tuple(scan.columns) or table.names, chosen)
+    return Plan(table, tuple(columns) or table.names, chosen)
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return that a name does not exist, and the nearest that do."""
     listed = sorted(known)
     near = get_close_matches(name[:80], listed, 3) or [
         *listed[:MOST_NAMES],
@@ -79,20 +73,24 @@ def _find_column(table: Table, name: str) -> Column:
     prefix, dot, rest = name.partition(".")
     joins = list_joins(table)
     if dot and prefix not in joins:
-        raise RequestInvalid(f"column {_suggest(name, [*table.names, *_list_joined(joins)])}")
+        raise RequestInvalid(f"column {suggest(name, [*table.names, *_list_joined(joins)])}")
     of = joins[prefix].table if dot else table
     for column in of.columns:
         if column.name == (rest if dot else name):
             return column
-    raise RequestInvalid(f"column {_suggest(name, [*table.names, *_list_joined(joins)])}")
+    raise RequestInvalid(f"column {suggest(name, [*table.names, *_list_joined(joins)])}")
 
 
 def _list_joined(joins: dict[str, Join]) -> list[str]:
     return [f"{join.name}.{column}" for join in joins.values() for column in join.table.names]
 
 
-def _read_filter(table: Table, name: str, values: list[Value]) -> Filter:
-    """Return the filter that a name and its values stand for."""
+def read_filter(table: Table, name: str, values: list[Value]) -> Filter:
+    """Return the filter that a name and its values stand for.
+
+    Raises:
+        RequestInvalid: the column does not exist, or a value is none of its column's.
+    """
     known = {*table.names, *_list_joined(list_joins(table))}
     if name not in known:
         name = next((alias for alias in _ALIASES.get(name, ()) if alias in known), name)
@@ -139,7 +137,7 @@ def _read_value(column: Column, value: Value) -> object:
     if isinstance(value, bool):
         raise ConversionError(f"{value!r} is true or false")
     if column.type in _TEXTS:
-        return _read_text(str(value))
+        return read_text(str(value))
     if column.type in _HASHES:
         return _read_hash(value)
     number = value if isinstance(value, int) else int(value, 0)
@@ -150,7 +148,8 @@ def _read_value(column: Column, value: Value) -> object:
     return number - (1 << bits) if 1 << (bits - 1) <= number < 1 << bits else number
 
 
-def _read_text(text: str) -> str:
+def read_text(text: str) -> str:
+    """Return an address raw, and any other text as it is."""
     try:
         return str(parse_address(text))
     except AddressInvalid:

@@ -1,4 +1,4 @@
-"""Where a scan begins and ends, and a scan that is about to begin."""
+"""What a scan gives, where it begins and ends, and a scan that is about to begin."""
 
 from __future__ import annotations
 
@@ -9,24 +9,73 @@ from typing import TYPE_CHECKING
 from tonlake.api.chain.place import MASTERCHAIN_SHARD
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.scan.filter import make_plan
+from tonlake.api.scan.query import TableScan
+from tonlake.api.scan.signature import make_body_rows, read_signature_tables
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.log.state import read_state
 from tonlake.lake.scan.cursor import parse_cursor
+from tonlake.lake.scan.given import JointRows, TableRows
 from tonlake.lake.scan.scanner import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonlake.api.scan.query import Position, Scan
+    from tonlake.lake.duck.body_table import BodyTable
     from tonlake.lake.scan.cursor import Cursor
     from tonlake.lake.scan.file import OpenFile
+    from tonlake.lake.scan.given import Given
+    from tonlake.lake.settings import LakeSettings
     from tonlake.queries.reader import Reader
 
 _SNAPSHOT = "snapshot:"
 
 
+MOST_VALUES = 10_000
+"""Values of all filters of a scan."""
+
+MOST_TABLES = 20
+
+
+def make_given(scan: Scan, settings: LakeSettings) -> Given:
+    """Return the rows that a scan gives.
+
+    Raises:
+        RequestInvalid: a table, column or signature is none, or a value is none of its column's.
+    """
+    if bool(scan.tables) == (scan.table is not None):
+        raise RequestInvalid("a scan has either table or tables")
+    if scan.table is not None:
+        tables = {scan.table: TableScan(scan.where, scan.columns)}
+    elif scan.where or scan.columns:
+        raise RequestInvalid("with tables, where and columns stand within each of them")
+    else:
+        tables = scan.tables
+    chosen = [values for each in tables.values() for one in each.where for values in one.values()]
+    if sum(map(len, chosen)) > MOST_VALUES:
+        raise RequestInvalid(f"more than {MOST_VALUES:,} values in all filters: use several scans")
+    if len(tables) > MOST_TABLES:
+        raise RequestInvalid(f"more than {MOST_TABLES} tables: use several scans")
+    known = read_signature_tables(scan.signature)
+    given = {name: _make_rows(name, each, known, settings) for name, each in tables.items()}
+    return JointRows(given) if scan.tables else given[scan.table or ""]
+
+
+def _make_rows(
+    name: str, table: TableScan, known: dict[str, BodyTable], settings: LakeSettings
+) -> Given:
+    if len(set(table.columns)) < len(table.columns):
+        raise RequestInvalid("columns names a column twice")
+    rows = make_body_rows(name, table, known, settings)
+    return rows or TableRows(make_plan(name, table.where, table.columns))
+
+
 def open_scan(
-    scan: Scan, reader: Reader, open_newest: Callable[[], Reader], open_file: OpenFile
+    scan: Scan,
+    reader: Reader,
+    settings: LakeSettings,
+    open_newest: Callable[[], Reader],
+    open_file: OpenFile,
 ) -> Scanner:
     """Return a scan that is about to begin; ``reader`` finds the blocks of times.
 
@@ -35,7 +84,7 @@ def open_scan(
         CursorRefused: the cursor is not of this lake.
         BlocksLacking: the lake has not the blocks.
     """
-    plan = make_plan(scan)
+    given = make_given(scan, settings)
     if scan.cursor is not None and scan.start is not None:
         raise RequestInvalid("a scan begins at from or behind a cursor, and not at both")
     snapshot = reader.snapshot
@@ -59,7 +108,7 @@ def open_scan(
         raise RequestInvalid(
             f"the scan begins at masterchain block {start}, after its last one, {last}"
         )
-    return Scanner(plan, start, last, open_newest, open_file, limit=scan.limit)
+    return Scanner(given, start, last, open_newest, open_file, limit=scan.limit)
 
 
 def _find_block(position: Position, reader: Reader, *, is_first: bool) -> int:

@@ -22,25 +22,50 @@ Position = int | str
 """A masterchain seqno, a time (ISO 8601, UTC without a zone), or ``snapshot:N``."""
 
 
-class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Rows of a table in chain order; the fields are those of ``POST /api/scan``."""
+Chosen = Annotated[
+    list[Selection],
+    Meta(
+        description="Selections; a row is given if it fits one of them. A selection has lists of"
+        " values by column: for every column the row has one of the values"
+    ),
+]
+Columns = Annotated[
+    list[str],
+    Meta(
+        description="Columns in order, by default all of the table; those of a joined row with its"
+        " name, as transaction.compute_exit_code, trace.trace_id, body.decoded, state.code_hash,"
+        " interface.names"
+    ),
+]
 
-    table: Annotated[str, Meta(description="Table to read")]
-    where: Annotated[
-        list[Selection],
+
+class TableScan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is read of one of several tables."""
+
+    where: Chosen = []
+    columns: Columns = []
+
+
+class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Rows of a table in chain order, or of several; the fields are those of ``POST /api/scan``."""
+
+    table: Annotated[str | None, Meta(description="Table to read")] = None
+    where: Chosen = []
+    columns: Columns = []
+    tables: Annotated[
+        dict[str, TableScan],
         Meta(
-            description="Selections; a row is given if it fits one of them. A selection has lists"
-            " of values by column: for every column the row has one of the values"
+            description="Several tables, in place of table, where and columns: a row has mc_seqno,"
+            " and under the name of its table an object of the table's columns"
         ),
-    ] = []
-    columns: Annotated[
-        list[str],
+    ] = {}
+    signature: Annotated[
+        str | None,
         Meta(
-            description="Columns in order, by default all of the table; those of a joined row with"
-            " its name, as transaction.compute_exit_code, trace.trace_id, body.decoded,"
-            " state.code_hash, interface.names"
+            description="Layout of message bodies that makes tables: TL-B, the JSON of a Tact ABI,"
+            " or the name of a shipped layout"
         ),
-    ] = []
+    ] = None
     start: Annotated[
         Position | None,
         Meta(
@@ -82,24 +107,34 @@ def read_scan(data: bytes) -> Scan:
         raise RequestInvalid(f"the scan cannot be read: {error}") from error
 
 
-def convert_scan(table: str, options: dict[str, Any]) -> Scan:
+def convert_scan(table: str | Mapping[str, Any], options: dict[str, Any]) -> Scan:
     """Return a scan from Python values; a selection may stand alone, and so may a value.
+
+    ``table`` is a name, or has by name ``where`` and ``columns`` of several tables.
 
     Raises:
         RequestInvalid: an option does not exist, or has a value of another type.
     """
-    where = options.pop("where", None) or []
-    listed = [where] if isinstance(where, Mapping) else list(where)
     fields = {
         _RENAMED.get(name, name): value.isoformat() if isinstance(value, datetime) else value
         for name, value in options.items()
         if value is not None
     }
-    fields |= {"table": table, "where": [_list_values(one) for one in listed]}
+    if isinstance(table, str):
+        fields = _list_selections(fields) | {"table": table}
+    else:
+        fields["tables"] = {name: _list_selections(each) for name, each in table.items()}
     try:
         return msgspec.convert(fields, Scan)
     except msgspec.ValidationError as error:
         raise RequestInvalid(f"the scan cannot be read: {error}") from error
+
+
+def _list_selections(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields with selections as a list, of lists of values."""
+    where = fields.get("where") or []
+    listed = [where] if isinstance(where, Mapping) else list(where)
+    return {**fields, "where": [_list_values(one) for one in listed]}
 
 
 def _list_values(selection: Mapping[str, Any]) -> dict[str, list[Any]]:

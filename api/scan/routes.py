@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tonlake.api.scan.lane import ScanLane
     from tonlake.api.scan.query import Scan
     from tonlake.lake.scan.scanner import Scanner
+    from tonlake.lake.settings import LakeSettings
 
 PATH = "/api/scan"
 LOOK_S = 0.1
@@ -53,11 +54,14 @@ async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
     form = choose_form(request.headers.get("accept", ""))
     if scan.follow and form not in MARKED:
         raise RequestInvalid(f"follow needs {' or '.join(SCAN_TYPES[one] for one in MARKED)}")
-    lane: ScanLane = request.app.state.scans
+    state = request.app.state
+    lane: ScanLane = state.scans
     key = request.scope["state"].get(KEY_ID)
     leave = lane.enter(f"key {key}" if key else read_address(request.scope))
     try:
-        run = await lane.call(partial(_Run, lane, request.app.state.holder, scan, form, leave))
+        run = await lane.call(
+            partial(_Run, lane, state.holder, state.settings.lake, scan, form, leave)
+        )
         first = await lane.call(run.scanner.advance)
     except BaseException:
         leave()
@@ -73,6 +77,7 @@ class _Run:
         self,
         lane: ScanLane,
         holder: SnapshotHolder,
+        settings: LakeSettings,
         scan: Scan,
         form: str,
         leave: Callable[[], None],
@@ -84,10 +89,11 @@ class _Run:
         self.scanner: Scanner = open_scan(
             scan,
             reader,
+            settings,
             open_newest=holder.reader,
             open_file=lambda path: nullcontext(str(lake_dir / path)),
         )
-        self._frames: Frames = make_frames(form, self.scanner.plan.schema)
+        self._frames: Frames = make_frames(form, self.scanner.given.schema)
 
     def __del__(self) -> None:
         self._leave()  # a client may go away before anything is written
@@ -123,7 +129,7 @@ class _Run:
                 if batch is not None:
                     return batch
             await asyncio.sleep(LOOK_S)
-        return Batch(self.scanner.plan.schema.empty_table(), self.scanner.cursor)
+        return Batch(self.scanner.given.schema.empty_table(), self.scanner.cursor)
 
 
 def _make_mark(batch: Batch) -> Mark:

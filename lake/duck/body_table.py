@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FieldKind = Literal["bool", "int", "amount", "text", "bytes", "string", "address", "json"]
 
-_MESSAGE_COLUMNS = {
+MESSAGE_COLUMNS = {
     "time": "make_timestamp(now * 1000000)",
     "tx_hash": "tx_hash",
     "tx_lt": "tx_lt",
@@ -171,7 +171,7 @@ def _render_table(table: BodyTable) -> str:
     taken = {field.name.lower() for layout in table.layouts for field in layout.fields}
     beside = [
         f"    {expression} as {quote_name(f'message_{name}' if name in taken else name)}"
-        for name, expression in _MESSAGE_COLUMNS.items()
+        for name, expression in MESSAGE_COLUMNS.items()
     ]
     selects = []
     for at, layout in enumerate(table.layouts):
@@ -193,7 +193,7 @@ def _render_misfits(table: BodyTable) -> str:
     """Return the SQL text of the view over the bodies that do not fit."""
     last = {layout.opcode: at for at, layout in enumerate(table.layouts)}
     columns = ",\n".join(
-        f"    {expression} as {quote_name(name)}" for name, expression in _MESSAGE_COLUMNS.items()
+        f"    {expression} as {quote_name(name)}" for name, expression in MESSAGE_COLUMNS.items()
     )
     selects = [
         f"select\n{columns},\n    body\nfrom messages\n"

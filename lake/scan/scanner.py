@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tonlake.lake.errors import BlocksLacking, LakeCorrupt
 from tonlake.lake.scan.cursor import Cursor, check_cursor, find_undone, make_cursor
 from tonlake.lake.scan.file import OpenFiles
-from tonlake.lake.scan.rows import Part, RowReader, SnapshotFiles
+from tonlake.lake.scan.rows import Part, SnapshotFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.scan.file import OpenFile
-    from tonlake.lake.scan.plan import Plan, Selections
+    from tonlake.lake.scan.given import Given
+    from tonlake.lake.scan.plan import Selections
     from tonlake.lake.schema import Table
 
 BATCH_ROWS = 65_536
@@ -58,11 +59,11 @@ class Newest(Protocol):
 
 
 class Scanner:
-    """Reads what a plan chooses; for one thread at a time."""
+    """Reads rows that are given; for one thread at a time."""
 
     def __init__(
         self,
-        plan: Plan,
+        given: Given,
         start: Cursor | int,
         last: int | None,
         open_newest: Callable[[], Newest],
@@ -73,7 +74,7 @@ class Scanner:
         """Begin at a masterchain block or behind a cursor, and end after block ``last``, if any.
 
         Args:
-            plan: What is chosen.
+            given: The rows, and how they are read.
             start: The first block, or a cursor.
             last: The last block; None: the scan has no end.
             open_newest: Returns a reader of the newest snapshot of the lake.
@@ -83,7 +84,7 @@ class Scanner:
         Raises:
             CursorRefused: the cursor is not of this lake.
         """
-        self.plan, self.last, self._left = plan, last, limit
+        self.given, self.last, self._left = given, last, limit
         self._open_newest, self._files = open_newest, OpenFiles(open_file)
         self._newest = open_newest()
         self._snapshot = snapshot = self._newest.snapshot
@@ -113,7 +114,7 @@ class Scanner:
         undone = self._refresh()
         if undone is not None:
             self.cursor = make_cursor(self._snapshot, undone[0] - 1)
-            return Batch(self.plan.schema.empty_table(), self.cursor, undone)
+            return Batch(self.given.schema.empty_table(), self.cursor, undone)
         try:
             return self._read_batch()
         except LakeCorrupt:
@@ -147,13 +148,13 @@ class Scanner:
             self._parts = None
             if height is None:
                 return None
-        rows = pa.concat_tables(found) if found else self.plan.held_schema.empty_table()
+        rows = pa.concat_tables(found) if found else self.given.held_schema.empty_table()
         if self._left is not None:
             if rows.num_rows >= self._left:
-                rows, height = cut_rows(rows, self.plan.height, self._left)
+                rows, height = cut_rows(rows, self.given.height, self._left)
             self._left = max(0, self._left - rows.num_rows)
         self.cursor = make_cursor(self._snapshot, height)
-        return Batch(rows.select(self.plan.columns), self.cursor)
+        return Batch(rows.select(self.given.columns), self.cursor)
 
     def _list_parts(self) -> Iterator[Part]:
         """Return the parts that follow, as far as the lake has blocks.
@@ -166,8 +167,8 @@ class Scanner:
             if span is None:
                 return iter(())
             files = SnapshotFiles(self._snapshot)
-            reader = RowReader(files, self.plan, self._files, self._newest.select)
-            self._parts = cut_parts(reader.read(span), self.plan.height)
+            parts = self.given.read(files, self._files, self._newest.select, span)
+            self._parts = cut_parts(parts, self.given.height)
         return self._parts
 
     def _find_span(self) -> Range | None:

@@ -91,7 +91,7 @@ def measure(lake_dir: Path, scratch: Path, rounds: int) -> list[Figure]:
     transactions = lake.sql("select count(*) from transactions").fetchall()[0][0]
     area = f"scan, {transactions:,} transactions"
     with running_server(scratch) as address:
-        load_peer(address, lake_dir, scratch)
+        load_peer(address, lake_dir, scratch, ("messages",))
         with psycopg.connect(address, autocommit=True) as peer:
             rare = _repeat(rounds, lambda: scan(lake, {"opcode": opcode}))
             rare_peer = _repeat(rounds, lambda: copy(peer, f"where opcode = {opcode}"))

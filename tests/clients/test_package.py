@@ -34,6 +34,12 @@ for await (const batch of lake.scan({ ...scan, cursor: found.cursor, follow: tru
   for (const row of batch.rows) found.rows.push([row.mc_seqno, row.value].map(String));
   if (batch.height === plan.last) break;
 }
+const tables = { jetton_transfer: {}, blocks: { columns: ["seqno"] } };
+found.several = [0, 0];
+for await (const { rows } of lake.scan({ tables, signature: plan.signature })) {
+  found.several[0] += rows.numRows - rows.getChild("jetton_transfer").nullCount;
+  found.several[1] += rows.numRows - rows.getChild("blocks").nullCount;
+}
 const blocks = await lake.api.GET("/api/v3/blocks", { params: { query: { limit: 3 } } });
 found.blocks = blocks.data.blocks.length;
 // Settled together: a promise rejected while another is awaited ends Node.js.
@@ -56,11 +62,19 @@ def test_package(server: str, demo_lake: Path, tmp_path: Path) -> None:
     run(tools / "tsc", "-p", ".", cwd=tmp_path)
     (tmp_path / "client.js").write_text(SCRIPT)
     lake = tonlake.open(demo_lake)
-    plan = json.dumps({"origin": server, "last": lake.ranges[-1][1]})
+    plan = json.dumps(
+        {"origin": server, "last": lake.ranges[-1][1], "signature": "jetton_transfer"}
+    )
     found = json.loads(run("node", "client.js", cwd=tmp_path, text=plan))
     expected = lake.sql("select mc_seqno, value from messages where direction = 'in' order by all")
     written = [["null" if each is None else str(each) for each in row] for row in expected]
     assert sorted(found["rows"]) == sorted(written)
+    layout = "select count(*) from jetton_transfer"
+    counts = [
+        lake.sql(layout, signature="jetton_transfer"),
+        lake.sql("select count(*) from blocks"),
+    ]
+    assert found["several"] == [count.fetchall()[0][0] for count in counts]
     assert found["blocks"] == 3
     assert found["refused"] == [[True, 422], [True, 403]]
 

@@ -8,8 +8,10 @@ import type { paths } from "./api.js";
 
 type ScanBody = paths["/api/scan"]["post"]["requestBody"]["content"]["application/json"];
 
-/** The fields of `POST /api/scan`; all but `table` may be left out. */
-export type Scan = Pick<ScanBody, "table"> & Partial<ScanBody>;
+/** The fields of `POST /api/scan`: `table`, or `tables`, and others that may be left out. */
+export type Scan = Partial<Omit<ScanBody, "tables">> & {
+  tables?: Record<string, Partial<NonNullable<ScanBody["tables"]>[string]>>;
+};
 
 /** All rows of the masterchain blocks behind the batch before, up to block `height`. */
 export interface Batch {
@@ -62,9 +64,12 @@ export class Lake {
     this.api = createClient<paths>({ baseUrl: url, headers: this.#headers });
   }
 
-  /** Answer a read-only statement of DuckDB; the service needs `[sql] enabled`. */
-  async sql(query: string): Promise<Table> {
-    const answer = await this.#post("/sql", { query });
+  /**
+   * Answer a read-only statement of DuckDB; the service needs `[sql] enabled`. The messages that
+   * follow a signature are a table.
+   */
+  async sql(query: string, signature: string[] = []): Promise<Table> {
+    const answer = await this.#post("/sql", { query, signature });
     return tableFromIPC(new Uint8Array(await answer.arrayBuffer()));
   }
 

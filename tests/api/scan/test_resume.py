@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from tonlake.api.python.scan import ScanBatch
 
 TABLES = ("transactions", "messages", "account_states", "actions", "traces")
+JOINT = {
+    "messages": {"columns": ["mc_seqno", "tx_lt", "value"]},
+    "transfer": {"columns": ["amount"]},
+    "actions": {"columns": ["action_id"]},
+}
+SIGNATURE = "transfer#0f8a7ea5 query_id:uint64 amount:Coins = Body"
+CHOSEN: list[str | dict[str, Any]] = [*TABLES, JOINT]
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 10, "mc_blocks_per_chunk": 10})
 
 
@@ -39,16 +46,16 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_small_batches")
-@pytest.mark.parametrize("table", TABLES)
-def test_every_row_once(many_commits: Path, table: str) -> None:
+@pytest.mark.parametrize("table", CHOSEN, ids=[*TABLES, "joint"])
+def test_every_row_once(many_commits: Path, table: str | dict[str, Any]) -> None:
     """A scan that ends after any of its batches goes on behind it, a hundred times in all."""
-    lake, chance = tonlake.open(many_commits), random.Random(table)  # noqa: S311 - no secret
-    whole = _join(list(lake.scan(table)))
-    for _ in range(100 // len(TABLES)):
+    lake, chance = tonlake.open(many_commits), random.Random(str(table))  # noqa: S311 - no secret
+    whole = _join(list(lake.scan(table, signature=SIGNATURE)))
+    for _ in range(100 // len(CHOSEN)):
         taken: list[ScanBatch] = []
         cursor = None
         while cursor is None or taken[-1].height < lake.ranges[-1][1]:
-            batches = lake.scan(table, cursor=cursor)
+            batches = lake.scan(table, cursor=cursor, signature=SIGNATURE)
             taken += [batch for batch, _ in zip(batches, range(chance.randint(1, 9)), strict=False)]
             cursor = taken[-1].cursor
         assert _join(taken).equals(whole)
@@ -61,7 +68,7 @@ def _join(batches: list[ScanBatch]) -> pa.Table:
 class Reader:
     """Someone who follows a table, is killed now and then, and keeps rows with the cursor."""
 
-    def __init__(self, lake_dir: Path, table: str, chance: random.Random) -> None:
+    def __init__(self, lake_dir: Path, table: str | dict[str, Any], chance: random.Random) -> None:
         self._lake_dir, self._table, self._chance = lake_dir, table, chance
         self._rows: list[dict[str, Any]] = []
         self.cursor: str | None = None
@@ -77,7 +84,7 @@ class Reader:
             if batch is None:
                 lake = tonlake.open(self._lake_dir)
                 options = {"start": 1} if self.cursor is None else {"cursor": self.cursor}
-                self._batches = lake.scan(self._table, follow=True, **options)
+                self._batches = lake.scan(self._table, signature=SIGNATURE, follow=True, **options)
                 continue
             height = "mc_seqno_end" if self._table == "traces" else "mc_seqno"
             if batch.undone is not None:
@@ -90,14 +97,14 @@ class Reader:
 
     def check(self, lake: Lake) -> None:
         """Compare what is kept with the lake as it is."""
-        found = list(lake.scan(self._table, start=1))
+        found = list(lake.scan(self._table, signature=SIGNATURE, start=1))
         assert self._rows == _join(found).to_pylist()
 
 
 @pytest.mark.usefixtures("_small_batches")
 def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path) -> None:
     chance, lake_dir = random.Random(5), tmp_path / "lake"  # noqa: S311 - no secret
-    readers = [Reader(lake_dir, table, chance) for table in TABLES]
+    readers = [Reader(lake_dir, table, chance) for table in CHOSEN]
     last = 0
     with closing(open_node(demo_node)) as source:
         for step in range(9):  # the last one undoes blocks

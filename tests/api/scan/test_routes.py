@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -16,8 +17,8 @@ import pytest
 import tonlake
 from tests.api.growth import serve
 from tonlake.api.errors import UpstreamRefusal
-from tonlake.api.scan.filter import MOST_VALUES
 from tonlake.api.scan.frames import FOOTER, MARK, SCAN_TYPES
+from tonlake.api.scan.opening import MOST_TABLES, MOST_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,28 @@ HOSTILE = (
     '{"table": "messages", "columns": ["mc_seqno", "mc_seqno"]}',
     '{"table": "messages", "columns": ["transaction."]}',
     '{"table": "state_cells"}',
+    "{}",
+    '{"tables": {}}',
+    '{"tables": {"messages": {}}, "table": "messages"}',
+    '{"tables": {"messages": {}}, "columns": ["value"]}',
+    '{"tables": {"messages": {"from": 1}}}',
+    '{"tables": {"messages": {}, "nothing": {}}}',
+    '{"tables": {"messages": {"columns": ["value", "value"]}}}',
+    json.dumps({"tables": {f"t{at}": {} for at in range(MOST_TABLES + 1)}}),
+    '{"table": "a", "signature": ""}',
+    '{"table": "a", "signature": "a#00000001 = "}',
+    '{"table": "a", "signature": "a#00000001 x:a = a"}',
+    '{"table": "a", "signature": "messages#00000001 x:uint8 = A"}',
+    '{"table": "messages", "signature": "messages#00000001 x:uint8 = A"}',
+    '{"table": "b", "signature": "a#00000001 x:uint8 = A"}',
+    '{"table": "a", "signature": "a#00000001 x:uint8 = A", "columns": ["y"]}',
+    '{"table": "a", "signature": "a#00000001 x:uint8 = A", "columns": ["day"]}',
+    '{"table": "a", "signature": "a#00000001 x:uint8 = A", "where": [{"x": ["y"]}]}',
+    '{"table": "a", "signature": "a#00000001 x:uint8 = A", "where": [{"x": [1e30]}]}',
+    '{"table": "a", "signature": "a#00000001 x:uint8 = A", "where": [{"time": ["2026"]}]}',
+    '{"table": "a", "signature": "a#00000001 x:uint8 = A", "where": [{"source": ["x"]}]}',
+    '{"table": "a", "signature": "a#00000001 x:uint8 = A", "where": [{"tx_hash": ["0"]}]}',
+    json.dumps({"table": "a", "signature": "a#00000001 x:" + "^" * 60_000 + "Cell = A"}),
     '{"table": "../blocks"}',
     '{"table": "messages", "from": -1}',
     '{"table": "messages", "from": "yesterday"}',
@@ -98,6 +121,34 @@ def test_every_form_has_the_same_rows(url: str, demo_lake: Path) -> None:
     assert _post(url, SCAN, "application/json").text == found["ndjson"].text
 
 
+TRANSFER = "transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body"
+SEVERAL: dict[str, Any] = {
+    "tables": {
+        "transfer": {"columns": ["amount", "destination"]},
+        "blocks": {"where": [{"workchain": [-1]}], "columns": ["seqno"]},
+    },
+    "signature": TRANSFER,
+}
+
+
+def test_several_tables_and_a_signature_in_every_form(url: str, demo_lake: Path) -> None:
+    tables, signature = SEVERAL["tables"], SEVERAL["signature"]
+    local = list(tonlake.open(demo_lake).scan(tables, signature=signature))
+    rows = pa.concat_tables(batch.rows.arrow() for batch in local)
+    assert rows["transfer"].null_count < rows.num_rows - 50
+    with tonlake.connect(url) as remote:
+        found = list(remote.scan(tables, signature=signature))
+    assert pa.concat_tables(batch.rows.arrow() for batch in found).equals(rows)
+    assert found[0].table("transfer").fetchall() == local[0].table("transfer").fetchall()
+    lines = [json.loads(line) for line in _post(url, SEVERAL, SCAN_TYPES["ndjson"]).iter_lines()]
+    seqnos = [line["blocks"]["seqno"] for line in lines if line.get("blocks")]
+    assert seqnos == [seqno for batch in local for (seqno,) in batch.table("blocks")]
+    file = pq.ParquetFile(io.BytesIO(_post(url, SEVERAL, SCAN_TYPES["parquet"]).content))
+    assert file.read().cast(rows.schema).to_pylist() == rows.to_pylist()
+    csv = pa.csv.read_csv(io.BytesIO(_post(url, SEVERAL, SCAN_TYPES["csv"]).content))
+    assert csv.num_rows == rows.num_rows
+
+
 @pytest.mark.parametrize("body", HOSTILE)
 def test_hostile_bodies(url: str, demo_lake: Path, body: str) -> None:
     answer = _post(url, body)
@@ -146,6 +197,10 @@ def test_a_remote_lake_is_like_a_local_one(url: str, demo_lake: Path) -> None:
     statement = "select mc_seqno, count(*) as n from transactions group by all order by all"
     with tonlake.connect(url) as remote:
         assert remote.sql(statement).fetchall() == local.sql(statement).fetchall()
+        chosen = "select count(*) from transfer where source <> $source and time > $time"
+        since = {"source": "it's", "time": datetime(2001, 1, 1, tzinfo=UTC)}
+        given = [one.sql(chosen, signature=TRANSFER, **since) for one in (remote, local)]
+        assert given[0].fetchall() == given[1].fetchall() != [(0,)]
         for name, values in (
             ("accounts_by_balance", {"limit": 5}),
             ("v3/blocks", {"workchain": -1, "limit": 3}),

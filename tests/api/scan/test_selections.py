@@ -38,6 +38,32 @@ def test_random_scans_equal_sql(demo_lake: Path) -> None:
     assert sum(1 for count in found if count) > 20, "filters leave something to compare"
 
 
+def test_several_tables_give_what_each_gives(demo_lake: Path) -> None:
+    lake, chance = tonlake.open(demo_lake), random.Random(3)  # noqa: S311 - no secret
+    found = 0
+    for _ in range(20):
+        drawn = {asked.table: asked for asked in (draw(chance, lake) for _ in range(4))}
+        span = next(iter(drawn.values())).options
+        between = {"start": span["start"], "stop": span["stop"]}
+        chosen = {
+            name: {key: asked.options[key] for key in ("where", "columns")}
+            for name, asked in drawn.items()
+        }
+        joint = list(lake.scan(chosen, **between))
+        assert joint[-1].height == between["stop"]
+        rows = pa.concat_tables(batch.rows.arrow() for batch in joint)
+        assert rows.num_rows == sum(rows[name].length() - rows[name].null_count for name in chosen)
+        heights = rows["mc_seqno"].to_pylist()
+        assert heights == sorted(heights)
+        for name, options in chosen.items():
+            alone = list(lake.scan(name, **options, **between))
+            expected = [row for batch in alone for row in batch.rows.arrow().to_pylist()]
+            given = [row for batch in joint for row in batch.table(name).arrow().to_pylist()]
+            assert given == expected, (name, options, between)
+            found += len(expected)
+    assert found > 1000
+
+
 KEYS = {
     "transactions": ("account", "hash", "aborted"),
     "messages": (

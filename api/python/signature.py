@@ -1,0 +1,26 @@
+"""Signatures as the command line takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tonlake.ingest.derive.body.signature import MAX_CHARACTERS
+
+HELP = "TL-B, a Tact ABI or the name of a shipped layout: a table of the messages that follow it."
+
+
+def read_signature(text: str) -> str:
+    """Return a signature; of ``@FILE`` the text of the file.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    if not text.startswith("@"):
+        return text
+    try:
+        with Path(text[1:]).open(encoding="utf-8") as stream:
+            return stream.read(MAX_CHARACTERS + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"--signature {text}: {error}") from error

@@ -1,0 +1,151 @@
+"""Rows of a table that a signature defines: messages, and the fields of their bodies."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, add_tables
+from tonlake.lake.duck.connection import read_macros
+from tonlake.lake.duck.engine import begin_database, lock_database
+from tonlake.lake.duck.statement import quote_name
+from tonlake.lake.scan.file import mask_selections
+from tonlake.lake.scan.plan import Among, Plan
+from tonlake.lake.scan.rows import Part, RowReader
+from tonlake.lake.schema import MESSAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tonlake.lake.duck.body_table import BodyTable
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.scan.file import OpenFiles
+    from tonlake.lake.scan.plan import Filter
+    from tonlake.lake.scan.rows import Select, SnapshotFiles
+    from tonlake.lake.settings import LakeSettings
+
+_WORD = re.compile(r"\w+")
+_GIVEN = tuple(name for name in MESSAGE_COLUMNS if name != "day")
+_READ = "messages_read"
+_ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
+"""The order of messages, as those of a signature have one inbound message of a transaction."""
+
+_FILTERED = ("opcode", "direction", "kind", "body")
+"""Columns of messages that the view of a signature reads, whichever are asked for."""
+
+
+class BodyView:
+    """The view of a signature over messages that are given to it; for one thread at a time."""
+
+    def __init__(self, table: BodyTable, settings: LakeSettings, *, misfits: bool = False) -> None:
+        """Make the view, over no messages yet; with ``misfits`` that of bodies that do not fit."""
+        self._connection = begin_database(settings)
+        self._connection.execute(read_macros())
+        self._provide(MESSAGES.arrow.empty_table())
+        self._show_messages("*, null::date as day")
+        add_tables(self._connection, [table])
+        lock_database(self._connection)
+        self._name = quote_name(table.name + MISFITS if misfits else table.name)
+        self.opcodes = sorted({layout.opcode for layout in table.layouts})
+        fields = {field.name.lower() for layout in table.layouts for field in layout.fields}
+        taken = frozenset() if misfits else fields
+        self._named = {name: f"message_{name}" if name in taken else name for name in _GIVEN}
+        found = self._connection.sql(f"from {self._name} limit 0").to_arrow_table()
+        self.schema = pa.schema([field for field in found.schema if field.name != "day"])
+        self.height = self._named["mc_seqno"]
+
+    def find_message_column(self, name: str) -> str | None:
+        """Return which of ``MESSAGE_COLUMNS`` a column is; None: it is a field."""
+        return next((own for own, given in self._named.items() if given == name), None)
+
+    def narrow(self, columns: Sequence[str]) -> None:
+        """Expect messages with these columns alone, which are enough for what will be read."""
+        found = self._connection.sql("from messages")
+        shown = ", ".join(
+            quote_name(name) if name in columns else f"null::{kind} as {quote_name(name)}"
+            for name, kind in zip(found.columns, found.types, strict=True)
+        )
+        self._show_messages(shown)
+
+    def read(self, messages: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """Return columns of the messages that belong to the view, in the order of messages."""
+        self._provide(messages)
+        order = ", ".join(quote_name(self._named[name]) for name in _ORDER)
+        chosen = ", ".join(map(quote_name, columns))
+        text = f"select {chosen} from {self._name} order by {order} nulls first"  # noqa: S608 - quoted
+        return self._connection.sql(text).to_arrow_table()
+
+    def _show_messages(self, columns: str) -> None:
+        text = f"create or replace view messages as select {columns} from {_READ}"  # noqa: S608 - of the schema
+        self._connection.execute(text)
+
+    def _provide(self, messages: pa.Table) -> None:
+        self._connection.register(_READ, messages)
+
+
+def list_message_columns(view_columns: Sequence[str]) -> list[str]:
+    """Return the columns of messages behind those of the view of messages."""
+    texts = [MESSAGE_COLUMNS[name] for name in view_columns]
+    needed = {word for text in texts for word in _WORD.findall(text)}
+    needed |= {*_ORDER, *_FILTERED}
+    return [name for name in MESSAGES.names if name in needed]
+
+
+class BodyFilter(NamedTuple):
+    """A filter by a column of the view; ``early`` is the same by columns of messages, if there is.
+
+    What the early filters leave out is not decoded.
+    """
+
+    own: Among
+    early: Filter | None = None
+
+
+class BodyRows:
+    """Rows of a table that a signature defines: those for which all filters of one list hold."""
+
+    def __init__(
+        self,
+        view: BodyView,
+        columns: tuple[str, ...],
+        selections: Sequence[Sequence[BodyFilter]],
+    ) -> None:
+        """Take columns of the view."""
+        self._view, self.columns, self.height = view, columns, view.height
+        self.schema = pa.schema([view.schema.field(name) for name in columns])
+        needed = dict.fromkeys((*columns, self.height))
+        self.held_schema = pa.schema([view.schema.field(name) for name in needed])
+        self._late = [[one.own for one in each] for each in selections]
+        needed |= dict.fromkeys(one.column for own in self._late for one in own)
+        self._needed = list(needed)
+        known = map(view.find_message_column, needed)
+        own = tuple(list_message_columns([name for name in known if name]))
+        view.narrow(own)
+        self._plan = Plan(MESSAGES, own, _choose_messages(view, selections))
+
+    def read(
+        self, source: SnapshotFiles, files: OpenFiles, select: Select, span: Range
+    ) -> Iterator[Part]:
+        """Yield the rows, as ``Given.read``."""
+        for part in RowReader(source, self._plan, files, select).read(span):
+            yield Part(self._decode(part.rows), part.height)
+
+    def _decode(self, messages: pa.Table) -> pa.Table:
+        if not messages.num_rows:
+            return self.held_schema.empty_table()
+        rows = self._view.read(messages, self._needed)
+        if self._late:
+            rows = rows.filter(mask_selections(rows, self._late))
+        return rows.select(self.held_schema.names).cast(self.held_schema)
+
+
+def _choose_messages(
+    view: BodyView, selections: Sequence[Sequence[BodyFilter]]
+) -> tuple[tuple[Filter, ...], ...]:
+    """Return what is chosen of messages before their bodies are decoded."""
+    opcodes = [code - (1 << 32) if code >> 31 else code for code in view.opcodes]
+    is_named = Among("opcode", pa.array(opcodes, pa.int32()))
+    early = [[one.early for one in each if one.early is not None] for each in selections or [[]]]
+    return tuple((is_named, *each) for each in early)

@@ -1,0 +1,148 @@
+"""What a scan gives: rows of one table, or of several, in chain order.
+
+Rows of several tables are one table: a row has its masterchain block, and as a struct under the
+name of its table what it is there; the structs of the other tables are NULL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.lake.scan.rows import Part, RowReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tonlake.lake.log.ranges import Range
+    from tonlake.lake.scan.file import OpenFiles
+    from tonlake.lake.scan.plan import Plan
+    from tonlake.lake.scan.rows import Select, SnapshotFiles
+
+HEIGHT = "mc_seqno"
+"""The column of rows of several tables that has their masterchain block."""
+
+
+class Given(Protocol):
+    """Rows that a scan gives: columns, and how they are read.
+
+    ``held_schema`` has the column ``height``, the masterchain block of a row, beside those that
+    are given.
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are given, in order."""
+
+    @property
+    def height(self) -> str:
+        """The column with the masterchain block of a row."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the columns that are given."""
+
+    @property
+    def held_schema(self) -> pa.Schema:
+        """The schema of the rows that are read."""
+
+    def read(
+        self, source: SnapshotFiles, files: OpenFiles, select: Select, span: Range
+    ) -> Iterator[Part]:
+        """Yield the rows of masterchain blocks; the height of the last part is the last block.
+
+        Raises:
+            LakeCorrupt: a file is missing or damaged.
+        """
+
+
+class TableRows:
+    """Rows of one table."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Take what is chosen of the table."""
+        self._plan = plan
+        self.columns, self.height = plan.columns, plan.height
+        self.schema, self.held_schema = plan.schema, plan.held_schema
+
+    def read(
+        self, source: SnapshotFiles, files: OpenFiles, select: Select, span: Range
+    ) -> Iterator[Part]:
+        """Yield the rows, as ``Given.read``."""
+        return RowReader(source, self._plan, files, select).read(span)
+
+
+class JointRows:
+    """Rows of several tables; those of one masterchain block stand table by table."""
+
+    def __init__(self, tables: Mapping[str, Given]) -> None:
+        """Take the tables by name, in the order of their columns."""
+        self._tables = tables
+        self.columns, self.height = (HEIGHT, *tables), HEIGHT
+        # In the row of another table a struct is NULL, and so is what it has.
+        self._inner = {
+            name: [field.with_nullable(True) for field in each.schema]  # noqa: FBT003 - pyarrow's signature
+            for name, each in tables.items()
+        }
+        fields = [pa.field(name, pa.struct(inner)) for name, inner in self._inner.items()]
+        self.schema = self.held_schema = pa.schema(
+            [pa.field(HEIGHT, pa.int64(), nullable=False), *fields]
+        )
+
+    def read(
+        self, source: SnapshotFiles, files: OpenFiles, select: Select, span: Range
+    ) -> Iterator[Part]:
+        """Yield the rows, as ``Given.read``, up to the block that all tables have reached."""
+        streams = [
+            _Stream(each, each.read(source, files, select, span), span[0] - 1)
+            for each in self._tables.values()
+        ]
+        reached = span[0] - 1
+        while reached < span[1]:
+            least = min(streams, key=lambda stream: stream.height)
+            if least.height == reached:
+                least.advance()
+                continue
+            reached = least.height
+            yield Part(self._join([stream.cut(reached) for stream in streams]), reached)
+
+    def _join(self, found: list[pa.Table]) -> pa.Table:
+        """Return rows of the tables as one table, in the order of their blocks."""
+        tables = list(zip(self._tables.items(), found, strict=True))
+        heights = pa.concat_arrays(
+            [rows[each.height].combine_chunks().cast(pa.int64()) for (_, each), rows in tables]
+        )
+        order = pc.sort_indices(heights).cast(pa.int64())  # it is stable
+        arrays, first = [heights.take(order)], 0
+        for (name, each), rows in tables:
+            last = first + rows.num_rows
+            is_own = pc.and_(pc.greater_equal(order, first), pc.less(order, last))
+            at = pc.if_else(is_own, pc.subtract(order, first), pa.scalar(None, pa.int64()))
+            columns = [rows[column].combine_chunks() for column in each.columns]
+            arrays.append(pa.StructArray.from_arrays(columns, fields=self._inner[name]).take(at))
+            first = last
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+
+class _Stream:
+    """The rows of one table that were read and not yet given; all up to ``height`` were read."""
+
+    def __init__(self, given: Given, parts: Iterator[Part], height: int) -> None:
+        self.height = height
+        self._given, self._parts = given, parts
+        self._rows = given.held_schema.empty_table()
+
+    def advance(self) -> None:
+        """Read the next part."""
+        part = next(self._parts)
+        if part.rows.num_rows:
+            self._rows = pa.concat_tables([self._rows, part.rows])
+        self.height = part.height
+
+    def cut(self, height: int) -> pa.Table:
+        """Return the rows up to a block, and keep the others."""
+        count = pc.sum(pc.less_equal(self._rows[self._given.height], height)).as_py() or 0
+        rows, self._rows = self._rows.slice(0, count), self._rows.slice(count)
+        return rows

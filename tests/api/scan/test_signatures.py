@@ -1,0 +1,102 @@
+"""Scans of the tables of signatures give what SQL gives of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import tonlake
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.api.python.lake import Lake
+
+# ruff: noqa: S608 - statements of names that are written here
+ORDER = "mc_seqno, tx_lt, tx_workchain, tx_account, created_lt nulls first"
+TRANSFER = "transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body"
+SHADOWED = "transfer#0f8a7ea5 mc_seqno:uint64 tx_lt:Coins = Body"
+SEVERAL = f"{TRANSFER};\ntransfer#d53276db query_id:uint64 = Body; a#1 = A"
+NARROW = "transfer#0f8a7ea5 query_id:uint64 x:^Cell y:^Cell z:^Cell t:^Cell u:^Cell = Body"
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:bodies with the opcode")
+
+
+@pytest.fixture(scope="module")
+def lake(demo_lake: Path) -> Lake:
+    return tonlake.open(demo_lake)
+
+
+def scan(lake: Lake, table: str, where: Any, **options: Any) -> list[tuple[Any, ...]]:
+    return [row for batch in lake.scan(table, where, **options) for row in batch.rows]
+
+
+def test_every_layout_gives_what_sql_gives(lake: Lake) -> None:
+    names = lake.sql(
+        "select distinct decoded_opcode from message_bodies where decoded_opcode is not null"
+    ).fetchall()
+    found = 0
+    for (name,) in names[:6]:
+        own = name.split(",")[0]
+        statement = f"select time, tx_hash, value from {own} order by {ORDER}"
+        expected = lake.sql(statement, signature=own).fetchall()
+        columns = ["time", "tx_hash", "value"]
+        assert scan(lake, own, None, signature=own, columns=columns) == expected
+        found += len(expected)
+    assert found > 100
+
+
+@pytest.mark.parametrize("signature", [TRANSFER, SHADOWED, SEVERAL, NARROW])
+@pytest.mark.parametrize("table", ["transfer", "transfer_misfits"])
+def test_all_columns(lake: Lake, signature: str, table: str) -> None:
+    batches = list(lake.scan(table, signature=signature))
+    columns = batches[0].rows.columns
+    assert "day" not in columns
+    height = "message_mc_seqno" if "message_mc_seqno" in columns else "mc_seqno"
+    statement = f"select {', '.join(columns)} from {table}"
+    expected = lake.sql(statement, signature=signature).fetchall()
+    found = [row for batch in batches for row in batch.rows]
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    heights = [row[columns.index(height)] for row in found]
+    assert heights == sorted(heights)
+    if signature == NARROW:
+        assert bool(found) == (table == "transfer_misfits")
+
+
+def test_filters_by_fields_and_columns(lake: Lake) -> None:
+    rows = scan(
+        lake, "transfer", None, signature=TRANSFER, columns=["destination", "source", "account"]
+    )
+    destination, source, account = rows[0][0], rows[-1][1], rows[1][2]
+    amount, tx_hash = lake.sql(
+        "select amount, tx_hash from transfer", signature=TRANSFER
+    ).fetchall()[0]
+    for where, condition in (
+        ({"destination": destination}, "destination = $destination"),
+        ({"destination": destination.lower()}, "destination = $destination"),
+        ({"source": source}, "source = $source"),
+        ({"account": account}, "account = $account"),
+        ({"amount": int(amount), "kind": "int"}, "amount = $amount and kind = 'int'"),
+        ({"tx_hash": tx_hash.hex()}, "tx_hash = $tx_hash"),
+        ({"bounced": True, "destination": None}, "bounced and destination is null"),
+        (
+            [{"source": source}, {"destination": destination, "source": rows[0][1]}],
+            "(source = $source or (destination = $destination and source = $first))",
+        ),
+    ):
+        values = {
+            "destination": destination,
+            "source": source,
+            "amount": int(amount),
+            "tx_hash": tx_hash,
+            "account": account,
+            "first": rows[0][1],
+        }
+        named = {name: value for name, value in values.items() if f"${name}" in condition}
+        statement = f"select tx_hash, amount from transfer where {condition} order by {ORDER}"
+        expected = lake.sql(statement, signature=TRANSFER, **named).fetchall()
+        columns = ["tx_hash", "amount"]
+        assert scan(lake, "transfer", where, signature=TRANSFER, columns=columns) == expected, where
+        assert expected or "bounced" in condition
