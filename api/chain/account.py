@@ -71,8 +71,16 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
     """
     address = params.address.address
     master = find_master(call, params.seqno)
+    return make_state(call, address, master, _read_state(call, address, master["seqno"]))
+
+
+def make_state(call: Call, address: Address, master: Row, row: Row | None) -> AccountState:
+    """Return the state of an account after a masterchain block; ``row`` is the newest up to it.
+
+    Raises:
+        LiteServerError: the lake cannot know the state there.
+    """
     seqno = master["seqno"]
-    row = _read_state(call, address, seqno)
     # A row from before a hole may be out of date, and a missing one proves nothing.
     known = row is not None and row["mc_seqno"] >= find_range_start(call, seqno)
     bags: Mapping[bytes, bytes] = {}
@@ -106,7 +114,7 @@ def find_utime(call: Call, state: AccountState) -> int:
     # The newest block's are asked for again and again, and are few.
     ask = reader.lasting_rows if seqno == reader.snapshot.last_mc_seqno else reader.rows
     utime: int = state.master["gen_utime"]
-    for row in ask("v2/shard_utimes", mc_seqno=seqno):
+    for row in ask("v2/shard_utimes", mc_seqnos=[seqno]):
         if row["workchain"] == state.address.workchain and row["shard"] in shards:
             utime = row["gen_utime"]
     return utime

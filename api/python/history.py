@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 
-from tonlake.api.chain.account import find_state
-from tonlake.api.chain.arguments import AccountParams
+from tonlake.api.chain.account import make_state
 from tonlake.api.chain.get_method import run_on_state
+from tonlake.api.chain.place import find_master, find_range_start
 from tonlake.api.errors import ApiError, RequestInvalid
-from tonlake.api.text.address import WrittenAddress, parse_address
+from tonlake.api.python.past import PastReader, prepare
+from tonlake.api.text.address import parse_address
 from tonlake.api.text.stack import encode_v3
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import TvmError, TvmMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
 
     from duckdb import DuckDBPyConnection
 
+    from tonlake.api.python.past import Memory
     from tonlake.api.python.source import Opened
     from tonlake.api.request.call import Call
     from tonlake.api.text.address import Address
+    from tonlake.queries.reader import Row
 
 NAME = "get_method_history"
 MOST_POINTS = 1_000_000
@@ -112,10 +116,9 @@ def read_history(
             f"{MOST_POINTS:,}: ask for fewer with every, first and last"
         )
     number = method if isinstance(method, int) else method_id(method)
-    runner = _Runner(opened, number)
+    runner = _Runner(opened, number, [seqno for _time, seqno in moments])
     with ThreadPoolExecutor(opened.source.settings.tvm.workers) as pool:
-        seqnos = [seqno for _time, seqno in moments]
-        ends = list(pool.map(lambda account: runner.run(account, seqnos), accounts))
+        ends = list(pool.map(runner.run, accounts))
     rows = [
         (str(account), time, seqno, *ended)
         for account, of_account in zip(accounts, ends, strict=True)
@@ -127,27 +130,35 @@ def read_history(
 
 
 class _Runner:
-    """Runs one method; for all threads."""
+    """Runs one method at some masterchain blocks; for all threads."""
 
-    def __init__(self, opened: Opened, method: int) -> None:
-        self._opened, self._method = opened, method
+    def __init__(self, opened: Opened, method: int, seqnos: Sequence[int]) -> None:
+        self._opened, self._method, self._seqnos = opened, method, seqnos
         self._known: dict[tuple[Address, bytes | None, bytes | None], _Ended] = {}
+        self._rows: Memory = {}
+        prepare(opened.call(partial(PastReader, known=self._rows)).reader, seqnos)
 
-    def run(self, account: Address, seqnos: Iterable[int]) -> list[_Ended]:
-        """Return how the method ended on an account after each of these blocks."""
-        call: Call = self._opened.call()
-        return [self._run_once(call, account, seqno) for seqno in seqnos]
+    def run(self, account: Address) -> list[_Ended]:
+        """Return how the method ended on an account after each of the blocks."""
+        call = self._opened.call(partial(PastReader, known=self._rows))
+        place = {"workchain": account.workchain, "account": account.account}
+        found = call.reader.rows("v2/account_states_at", **place, mc_seqnos=self._seqnos)
+        rows = {row["at_mc_seqno"]: row for row in found}
+        return [self._run_once(call, account, seqno, rows.get(seqno)) for seqno in self._seqnos]
 
-    def _run_once(self, call: Call, account: Address, seqno: int) -> _Ended:
-        params = AccountParams(address=WrittenAddress(account, friendly=False), seqno=seqno)
+    def _run_once(self, call: Call, account: Address, seqno: int, row: Row | None) -> _Ended:
         try:
-            state = find_state(call, params)
+            if row is not None and row["mc_seqno"] >= find_range_start(call, seqno):
+                ended = self._known.get((account, row["code_hash"], row["data_hash"]))
+                if ended is not None:
+                    return ended
+            state = make_state(call, account, find_master(call, seqno), row)
             key = (account, state.code_hash, state.data_hash)
             if key not in self._known:
-                ended = run_on_state(call, state, (self._method,))
-                values = [encode_v3(value) for value in ended.stack]
+                outcome = run_on_state(call, state, (self._method,))
+                values = [encode_v3(value) for value in outcome.stack]
                 stack = msgspec.json.encode(values).decode() if state.code_hash else None
-                self._known[key] = (ended.exit_code, stack, None)
+                self._known[key] = (outcome.exit_code, stack, None)
             return self._known[key]
         except TvmMissing:
             raise

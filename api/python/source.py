@@ -24,6 +24,7 @@ from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from duckdb import DuckDBPyConnection
@@ -99,13 +100,17 @@ class Opened:
         """Return a reader for one thread, which asks SQL alone."""
         return Reader(self.snapshot, self._views, lasting=self._lasting)
 
-    def call(self) -> Call:
-        """Return what the operations of the API take, for one thread; the index answers first."""
+    def call(self, make_reader: Callable[..., Reader] = Reader) -> Call:
+        """Return what the operations of the API take, for one thread; the index answers first.
+
+        ``make_reader`` takes what ``Reader`` does.
+        """
         with self._lock:
             if not self._indexes:
                 self._indexes.append(self._open_index())
             tvm = self.source.tvm
-        reader = Reader(self.snapshot, self._views, index=self._indexes[0], lasting=self._lasting)
+        index, lasting = self._indexes[0], self._lasting
+        reader = make_reader(self.snapshot, self._views, index=index, lasting=lasting)
         return Call(Arguments(()), self.source.settings, reader, tvm=tvm)
 
     def connect(self, statement: str) -> DuckDBPyConnection:

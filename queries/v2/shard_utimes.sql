@@ -1,11 +1,12 @@
--- The time of every shard as of a masterchain block.
+-- The times of all shards as of masterchain blocks.
 --
--- $mc_seqno  bigint  masterchain block
+-- $mc_seqnos bigint[]  masterchain blocks
 --
--- returns: workchain, shard, gen_utime; no row where the block is not in the lake
+-- returns: mc_seqno, workchain, shard, gen_utime; no row where the block is not in the lake
 select
+    mc_seqno,
     workchain,
     shard,
     gen_utime
 from shard_blocks
-where mc_seqno = $mc_seqno
+where in_list(mc_seqno, $mc_seqnos::bigint[])
