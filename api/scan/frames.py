@@ -41,6 +41,12 @@ FOOTER = b"tonlake.batch"
 """The key of the same in the footer of a Parquet file."""
 
 
+Bytes = bytes | bytearray
+
+MOST_CHUNKS = 16
+"""A batch is written as so many record batches at most: to join its rows copies them."""
+
+
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     """What stands beside the rows of a batch: cursor, height, and first and last undone block."""
 
@@ -52,13 +58,13 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 class Frames(Protocol):
     """Writes the batches of one scan; the rows of each are complete in the bytes returned."""
 
-    def begin(self) -> bytes:
+    def begin(self) -> Bytes:
         """Return what comes before the first batch."""
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+    def write(self, rows: pa.Table, mark: Mark) -> Bytes:
         """Return a batch."""
 
-    def end(self) -> bytes:
+    def end(self) -> Bytes:
         """Return what comes behind the last batch."""
 
 
@@ -67,18 +73,18 @@ class _Sink(io.RawIOBase):
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts: list[bytes] = []
+        self._data = bytearray()
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:  # noqa: ANN401 - a buffer
-        self._parts.append(bytes(data))
-        return len(self._parts[-1])
+        self._data += data
+        return len(data)
 
-    def take(self) -> bytes:
-        parts, self._parts = self._parts, []
-        return b"".join(parts)
+    def take(self) -> bytearray:
+        data, self._data = self._data, bytearray()
+        return data
 
 
 class _ArrowFrames:
@@ -89,22 +95,24 @@ class _ArrowFrames:
         self._schema = schema
         self._writer = pa.ipc.new_stream(self._sink, schema)
 
-    def begin(self) -> bytes:
+    def begin(self) -> bytearray:
         return self._sink.take()
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+    def write(self, rows: pa.Table, mark: Mark) -> bytearray:
         fields = msgspec.to_builtins(mark)
         metadata = {
             name: "-".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             for name, value in fields.items()
         }
-        parts = rows.combine_chunks().to_batches() or [_make_empty(self._schema)]
-        for part in parts[:-1]:  # of more than 2 GiB
+        if rows.num_columns and rows.column(0).num_chunks > MOST_CHUNKS:
+            rows = rows.combine_chunks()
+        parts = rows.to_batches() or [_make_empty(self._schema)]
+        for part in parts[:-1]:
             self._writer.write_batch(part)
         self._writer.write_batch(parts[-1], custom_metadata=metadata)
         return self._sink.take()
 
-    def end(self) -> bytes:
+    def end(self) -> bytearray:
         self._writer.close()
         return self._sink.take()
 
@@ -121,16 +129,16 @@ class _ParquetFrames:
         self._writer = pq.ParquetWriter(self._sink, schema, compression="zstd")
         self._mark: Mark | None = None
 
-    def begin(self) -> bytes:
+    def begin(self) -> bytearray:
         return self._sink.take()
 
-    def write(self, rows: pa.Table, mark: Mark) -> bytes:
+    def write(self, rows: pa.Table, mark: Mark) -> bytearray:
         self._mark = mark
         if rows.num_rows:
             self._writer.write_table(rows)
         return self._sink.take()
 
-    def end(self) -> bytes:
+    def end(self) -> bytearray:
         self._writer.add_key_value_metadata({FOOTER: msgspec.json.encode(self._mark)})
         self._writer.close()
         return self._sink.take()

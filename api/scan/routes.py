@@ -101,7 +101,7 @@ class _Run:
     async def write(self, batch: Batch | None) -> AsyncIterator[bytes]:
         """Yield the pieces of the answer."""
         try:
-            yield self._frames.begin()
+            yield bytes(self._frames.begin())
             while not self._lane.is_closed:
                 if batch is None:
                     if self.scanner.is_over:
@@ -110,12 +110,13 @@ class _Run:
                 data = await self._lane.call(
                     partial(self._frames.write, batch.rows, _make_mark(batch))
                 )
-                for at in range(0, len(data), PIECE_BYTES):
-                    yield data[at : at + PIECE_BYTES]
+                with memoryview(data) as view:
+                    for at in range(0, len(data), PIECE_BYTES):
+                        yield bytes(view[at : at + PIECE_BYTES])
                 batch = await self._lane.call(self.scanner.advance)
             if not self._follow and not self.scanner.is_over:
                 raise ServiceBusy("the service ends")  # the client sees that rows are missing
-            yield self._frames.end()
+            yield bytes(self._frames.end())
         finally:
             self.scanner.close()
             self._leave()

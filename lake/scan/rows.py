@@ -218,16 +218,12 @@ def cut_span(groups: Sequence[Group], span: Range) -> Iterator[Range]:
 
 
 def split_rows(held: list[pa.Table], height: str, last: int) -> tuple[pa.Table, list[pa.Table]]:
-    """Return the rows up to a block in chain order, and those after it as they were."""
+    """Return the rows up to a block in chain order, and those after it."""
     if not held:
         return pa.table({}), []
-    rows = held[0] if len(held) == 1 else pa.concat_tables(held)
-    after = pc.greater(rows[height], last)
-    later: list[pa.Table] = []
-    if pc.any(after).as_py():
-        later = [rows.filter(after)]
-        rows = rows.filter(pc.invert(after))
-    return sort_by_block(rows, height), later
+    rows = sort_by_block(held[0] if len(held) == 1 else pa.concat_tables(held), height)
+    count = pc.sum(pc.less_equal(rows[height], last)).as_py() or 0
+    return rows.slice(0, count), [rows.slice(count)] if count < rows.num_rows else []
 
 
 def sort_by_block(rows: pa.Table, height: str) -> pa.Table:
