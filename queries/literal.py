@@ -37,7 +37,7 @@ def fill_query(query: Query, values: Mapping[str, object]) -> str:
     return _fill(query.sql, written)
 
 
-def fill_statement(statement: str, values: Mapping[str, object]) -> str:
+def put_values(statement: str, values: Mapping[str, object]) -> str:
     """Return a statement with a literal for each parameter that has a value."""
     return _fill(statement, {name: write_literal(value) for name, value in values.items()})
 

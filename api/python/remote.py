@@ -15,7 +15,7 @@ from tonlake.api.python.result import Result
 from tonlake.api.python.scan import ScanBatch
 from tonlake.api.request.table_format import ARROW, MEDIA_TYPES
 from tonlake.api.scan.query import convert_scan
-from tonlake.queries.literal import fill_query, fill_statement
+from tonlake.queries.literal import fill_query, put_values
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
 
@@ -66,7 +66,7 @@ class RemoteLake:
             UpstreamRefusal: the service does not answer it; has its status and its words.
             httpx.HTTPError: it cannot be reached.
         """
-        body: dict[str, object] = {"query": fill_statement(statement, parameters)}
+        body: dict[str, object] = {"query": put_values(statement, parameters)}
         if signature:
             body["signature"] = signature
         return self._ask("POST", "/sql", body)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, add_tables
 from tonlake.lake.duck.connection import read_macros
 from tonlake.lake.duck.engine import begin_database, lock_database
-from tonlake.lake.duck.statement import quote_name
+from tonlake.lake.duck.statement import join_scripts, quote_name
 from tonlake.lake.scan.file import mask_selections
 from tonlake.lake.scan.plan import Among, Plan
 from tonlake.lake.scan.rows import Part, RowReader
@@ -52,7 +52,7 @@ class BodyView:
         fields = {field.name.lower() for layout in table.layouts for field in layout.fields}
         taken = frozenset() if misfits else fields
         self._named = {name: f"message_{name}" if name in taken else name for name in _GIVEN}
-        found = self._connection.sql(f"from {self._name} limit 0").to_arrow_table()
+        found = self._ask(f"from {self._name} limit 0")
         self.schema = pa.schema([field for field in found.schema if field.name != "day"])
         self.height = self._named["mc_seqno"]
 
@@ -75,11 +75,14 @@ class BodyView:
         order = ", ".join(quote_name(self._named[name]) for name in _ORDER)
         chosen = ", ".join(map(quote_name, columns))
         text = f"select {chosen} from {self._name} order by {order} nulls first"  # noqa: S608 - quoted
-        return self._connection.sql(text).to_arrow_table()
+        return self._ask(text)
+
+    def _ask(self, text: str) -> pa.Table:
+        return self._connection.sql(join_scripts([text])).to_arrow_table()
 
     def _show_messages(self, columns: str) -> None:
         text = f"create or replace view messages as select {columns} from {_READ}"  # noqa: S608 - of the schema
-        self._connection.execute(text)
+        self._connection.execute(join_scripts([text]))
 
     def _provide(self, messages: pa.Table) -> None:
         self._connection.register(_READ, messages)
