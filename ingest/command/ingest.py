@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from msgspec import UNSET
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.node import choose_node, node_option
-from tonlake.ingest.command.state import bring_baseline, print_baseline
+from tonlake.ingest.command.recording import replay_recording
+from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.heap import keep_freed_memory
-from tonlake.ingest.derive.recording.replay import replay_traces
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.indexing import Indexing
@@ -30,7 +29,6 @@ from tonlake.ingest.span import SpanError, choose_span
 from tonlake.lake.command.argument import make_lake_option
 from tonlake.lake.command.cli import describe_error, read_settings
 from tonlake.lake.errors import LakeError
-from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 
@@ -38,28 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonlake.ingest.blocks import BlockSource
-
-
-def replay_recording(
-    recording: Path, lake_dir: Path, settings: IngestSections, *, as_json: bool
-) -> None:
-    """Bring a file of recorded traces into the lake, and print a report."""
-    report = replay_traces(recording, lake_dir, settings)
-    if settings.lake.build_index and report.commits:
-        rebuild_index(lake_dir)
-    if as_json:
-        click.echo(msgspec.json.encode(report).decode())
-        return
-    rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items())
-    click.echo(
-        f"{recording.name}: {report.commits} commit(s)" + (f"; rows: {rows}" if rows else "")
-    )
-    if report.skipped:
-        click.echo(
-            f"skipped {len(report.skipped)} spans that the lake has: {report.skipped[0]}"
-            + (" and others" if len(report.skipped) > 1 else ""),
-            err=True,
-        )
 
 
 EXIT_DATA, EXIT_PARTIAL = 1, 3
@@ -138,13 +114,13 @@ def ingest_command(  # noqa: PLR0913 - one for each option
             replay_recording(traces, lake, settings, as_json=as_json)
             return
         if follow and range_text == ":" and not state:
-            _follow(origin, lake, settings, as_json=as_json)
+            _follow(origin, lake, settings, as_json=as_json, reminds=True)
         with closing(origin.open(settings)) as source:
             report = _run(origin, source, lake, range_text, settings, workers)
         print_report(report, as_json=as_json)
         _complete(node, lake, bring=state, workers=workers, as_json=as_json)
         if follow:
-            _follow(origin, lake, settings, as_json=as_json)
+            _follow(origin, lake, settings, as_json=as_json, reminds=False)
     except SpanError as error:
         raise click.UsageError(str(error)) from error
     except BrokenPipeError:
@@ -207,31 +183,39 @@ def _complete(
 ) -> None:
     """Bring the baseline of a lake that begins after block 1, or say that it is missing."""
     state = LogReader(lake).read()
-    if node is None or not state.ranges or state.ranges[0][0] == 1:
+    if node is None or not state.ranges or state.known_ranges[0][0] == 1:
         return
     if bring:
         print_baseline(bring_baseline(node, lake, workers=workers), as_json=as_json)
-    elif state.baseline is UNSET:
-        click.echo(
-            f"the lake begins with masterchain {state.ranges[0][0]}: accounts that its blocks do"
-            f" not touch are unknown; `tonlake ingest-state --node {node} --lake {lake}` adds them",
-            err=True,
-        )
+    else:
+        remind_of_baseline(node, lake, state)
 
 
-def _follow(origin: Origin, lake: Path, settings: IngestSections, *, as_json: bool) -> None:
+def _follow(
+    origin: Origin, lake: Path, settings: IngestSections, *, as_json: bool, reminds: bool
+) -> None:
     """Ingest every new masterchain block until the process is interrupted.
+
+    With ``reminds``, a missing baseline is reported once, after the first blocks.
 
     Raises:
         NetworkMismatch, UndoRefused: a person has to decide.
     """
+
+    def show(report: IngestReport) -> None:
+        nonlocal reminds
+        print_report(report, as_json=as_json)
+        if reminds and origin.node is not None:
+            reminds = False
+            remind_of_baseline(origin.node, lake, LogReader(lake).read())
+
     follower = Follower(
         lambda: origin.open(settings),
         lake,
         settings,
         start_workers=lambda span: start_workers(origin, lake, settings, count_workers(span)),
         notify=lambda text: click.echo(f"follow: {text}", err=True),
-        on_report=lambda report: print_report(report, as_json=as_json),
+        on_report=show,
     )
     problem = None
     try:

@@ -12,7 +12,7 @@ import msgspec
 
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.errors import ChainUnproven, SourceError
-from tonlake.ingest.run.proven import check_lake_proofs
+from tonlake.ingest.run.proven import ProofChecker
 from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.argument import SOURCE, lake_option
@@ -23,6 +23,7 @@ from tonlake.lake.command.cli import (
     read_settings,
     show_progress,
 )
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.selection import Selection, select_tables
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.settings import LakeSections
@@ -79,18 +80,20 @@ def pull_command(
 ) -> None:
     """Copy a lake, or some days and tables of it, from another; every byte is checked."""
     selection = _read_selection(days, tables)
-    if follow and known is not None:
-        raise click.UsageError("--check-proofs looks at a copy that is done: leave out --follow")
     with failing_cleanly():
         settings = read_settings(LakeSections)
+        checker = None if known is None else ProofChecker(lake_dir, known, settings.lake)
+
+        def show_copied(report: PullReport) -> None:
+            _print(lake_dir, report, as_json=as_json)
+            if checker is not None:
+                _check_proofs(lake_dir, checker)
+
         if follow:
+            if checker is not None and LogReader(lake_dir).read().number:
+                _check_proofs(lake_dir, checker)
             follow_source(
-                place,
-                lake_dir,
-                selection,
-                settings,
-                notify=lambda text: click.echo(f"pull: {text}", err=True),
-                on_report=lambda report: _print(lake_dir, report, as_json=as_json),
+                place, lake_dir, selection, settings, notify=_notify, on_report=show_copied
             )
             return
         with (
@@ -101,15 +104,17 @@ def pull_command(
             puller.check_newest()
         if report.commits:
             sweep_orphans(lake_dir, settings.lake.orphan_grace_s)
-        _print(lake_dir, report, as_json=as_json)
-        if known is not None:
-            _check_proofs(lake_dir, known, settings)
+        show_copied(report)
 
 
-def _check_proofs(lake_dir: Path, known: BlockId, settings: LakeSections) -> None:
+def _notify(text: str) -> None:
+    click.echo(f"pull: {text}", err=True)
+
+
+def _check_proofs(lake_dir: Path, checker: ProofChecker) -> None:
     """Print how many blocks of a copy are proven, on stderr; end the command if one is not."""
     try:
-        found = check_lake_proofs(lake_dir, known, settings.lake)
+        found = checker.check()
     except ChainUnproven as error:
         click.echo(f"error: {lake_dir} is copied, but not proven: {error}", err=True)
         sys.exit(EXIT_DATA)

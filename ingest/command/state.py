@@ -16,7 +16,12 @@ from rich.progress import Progress as ProgressBar
 from tonlake.ingest.command.node import NODE_VARIABLE
 from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.errors import IngestError
-from tonlake.ingest.run.baseline import BaselineProgress, BaselineReport, ingest_state
+from tonlake.ingest.run.baseline import (
+    BaselineProgress,
+    BaselineReport,
+    ingest_state,
+    lacks_baseline,
+)
 from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.celldb import NAME as CELLDB
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonlake.ingest.source.node.shardstate import StateStore
+    from tonlake.lake.log.state import LogState
 
 EXAMPLES = """
 Examples:
@@ -180,6 +186,17 @@ def print_baseline(report: BaselineReport, *, as_json: bool) -> None:
         f" {report.state_mc_seqno} ({report.accounts} accounts)"
     )
     click.echo(f"rows: {rows}")
+
+
+def remind_of_baseline(node: Path, lake: Path, state: LogState) -> None:
+    """Say that a lake lacks a baseline, and how to get it."""
+    if lacks_baseline(state):
+        click.echo(
+            f"the lake begins with masterchain {state.known_ranges[0][0]}: accounts that its blocks"
+            f" do not touch are unknown; `tonlake ingest-state --node {node} --lake {lake}` adds"
+            " them",
+            err=True,
+        )
 
 
 commands: list[click.Command] = [ingest_state_command]

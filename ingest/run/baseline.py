@@ -87,9 +87,9 @@ def ingest_state(
     """Bring the baseline of a lake out of the first store that has it, and detect its contracts.
 
     ``at`` is the masterchain block after which the state is read. By default that is the block
-    before the lake's first; else the newest one up to the lake's first hole whose state is there.
-    Where the baseline is there already, what a run that was killed left undone is done; parts of
-    the state that such a run has written are not read again.
+    before the lake's first, which a pruned lake had; else the newest one up to the lake's first
+    hole whose state is there. Where the baseline is there already, what a run that was killed left
+    undone is done; parts of the state that such a run has written are not read again.
 
     Raises:
         SourceError: no such state, it is damaged or of another chain, or the lake needs none.
@@ -132,6 +132,11 @@ def read_states(
         commit_baseline(lake_dir, state, baseline, folder, parts)
 
 
+def lacks_baseline(state: LogState) -> bool:
+    """Whether accounts are unknown that no block touches which a lake has, or had and pruned."""
+    return bool(state.ranges) and state.known_ranges[0][0] > 1 and state.baseline is msgspec.UNSET
+
+
 def choose_states(
     source: BlockSource,
     stores: Sequence[StateStore],
@@ -141,12 +146,10 @@ def choose_states(
 ) -> tuple[StateStore, NamedStates]:
     """Return which states a lake's baseline is read from, and where; see ``ingest_state``."""
     first, last = state.ranges[0]
-    if first <= 1:
-        raise SourceError(f"{lake_dir}: the lake begins with block 1, so it needs no other state")
-    if state.pruned_ranges:
+    if not lacks_baseline(state):
+        was_pruned = f", of which those up to {first - 1} were pruned" if first > 1 else ""
         raise SourceError(
-            f"{lake_dir}: the lake was pruned up to masterchain block {state.last_pruned} and has "
-            "the states after it"
+            f"{lake_dir}: the lake begins with block 1{was_pruned}, so it needs no other state"
         )
     check_origin(source, lake_dir, state, Span(first, last))
     if at is not None and not first - 1 <= at <= last:

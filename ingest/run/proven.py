@@ -26,14 +26,14 @@ from tonlake.ingest.decode.block.validator import (
 from tonlake.ingest.errors import BocError, ChainUnproven, DecodeError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.ranges import cut_ranges
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import BLOCK_PROOFS, BLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    import duckdb
 
     from tonlake.ingest.decode.block.proof import SignatureSet
     from tonlake.ingest.decode.cell.tree import CellTree
@@ -57,48 +57,59 @@ class ProvenReport(msgspec.Struct, frozen=True):
     shard_blocks: int
 
 
-def check_lake_proofs(lake_dir: Path, known: BlockId, settings: LakeSettings) -> ProvenReport:
-    """Check the blocks of the newest snapshot of a lake, from a masterchain block it must have.
+class ProofChecker:
+    """Checks the blocks of a lake from one that is certain, and later on those that came since.
 
     The rows of the table ``blocks`` are checked: ids, state hashes, times and links. Transactions
     follow from the block's bytes, which a lake does not have.
-
-    Raises:
-        ChainUnproven: names the block that no proof leads to, or whose row differs.
-        LakeError: the lake cannot be read.
     """
-    snapshot = open_snapshot(lake_dir)
-    tables = (BLOCKS.name, BLOCK_PROOFS.name)
-    with closing(connect(snapshot, settings, tables=tables)) as connection:
-        checker = _Checker(connection, snapshot, known)
-        return checker.check()
 
-
-class _Checker:
-    """Checks one lake; ids of masterchain blocks are remembered only where they are needed."""
-
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, known: BlockId
-    ) -> None:
-        self._connection, self._known = connection, known
-        self._first, self._last = snapshot.first_mc_seqno, snapshot.last_mc_seqno
-        self._held = snapshot.ranges
+    def __init__(self, lake_dir: Path, known: BlockId, settings: LakeSettings) -> None:
+        """Read nothing yet; the lake must have the masterchain block ``known``."""
+        self._lake_dir, self._known, self._settings = lake_dir, known, settings
         self._statement = (files("tonlake.ingest.run") / "proven.sql").read_text(encoding="utf-8")
+        self._checked = LogState()
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._proven: BlockId | None = None
+        """The newest masterchain block that was proven."""
         self._validators: dict[int, list[Validator]] = {}
         self._proven_keys: set[int] = set()
-        self._shard_blocks = 0
 
     def check(self) -> ProvenReport:
-        known = self._known
-        if not any(first <= known.seqno <= last for first, last in self._held):
-            ranges = ", ".join(f"{first}..{last}" for first, last in self._held)
+        """Check the newest snapshot; blocks again only if others came before them, or some went.
+
+        Raises:
+            ChainUnproven: names the block that no proof leads to, or whose row differs.
+            LakeError: the lake cannot be read.
+        """
+        snapshot = open_snapshot(self._lake_dir)
+        if not _goes_on(self._checked, snapshot.state):
+            self._start_over()
+        tables = (BLOCKS.name, BLOCK_PROOFS.name)
+        with closing(connect(snapshot, self._settings, tables=tables)) as connection:
+            self._connection = connection
+            report = self._check(snapshot)
+        self._checked = snapshot.state
+        return report
+
+    def _check(self, snapshot: Snapshot) -> ProvenReport:
+        known, last = self._known, snapshot.last_mc_seqno
+        if not any(first <= known.seqno <= end for first, end in snapshot.ranges):
+            ranges = ", ".join(f"{first}..{end}" for first, end in snapshot.ranges)
             raise ChainUnproven(
                 f"the lake has no masterchain block {known.seqno} to begin with: name one of"
                 f" {ranges}"
             )
-        count = self._go_back() + self._go_on()
-        self._check_shards()
-        return ProvenReport(self._first, self._last, count, self._shard_blocks)
+        first, count = snapshot.first_mc_seqno, 0
+        if self._proven is None:
+            count = self._go_back()
+        else:
+            first = self._proven.seqno + 1
+        count += self._go_on(self._proven or known, last)
+        shard_blocks = self._check_shards(first, last)
+        return ProvenReport(first, last, count, shard_blocks)
 
     def _go_back(self) -> int:
         """Check the known block and those before it, by the hash of the previous block."""
@@ -118,10 +129,10 @@ class _Checker:
             count += 1
         return count
 
-    def _go_on(self) -> int:
-        """Check the blocks after the known one, by signatures."""
-        before, count = self._known, 0
-        for row in self._list_masters(self._known.seqno + 1, self._last):
+    def _go_on(self, before: BlockId, last: int) -> int:
+        """Check the blocks after one that is proven, by signatures."""
+        count = 0
+        for row in self._list_masters(before.seqno + 1, last):
             block_id, (signed, tree) = _identify(row), _open(row)
             previous = _list_previous(tree, block_id)[0]
             if previous.seqno == before.seqno and previous != before:
@@ -131,6 +142,7 @@ class _Checker:
                 self._proven_keys.add(block_id.seqno)
             before = block_id
             count += 1
+        self._proven = before
         return count
 
     def _check_signed(self, block_id: BlockId, signed: SignatureSet | None, key_seqno: int) -> None:
@@ -151,18 +163,20 @@ class _Checker:
                 f"block {block_id} is signed by the validators whom key block {key_seqno} names, "
                 "and the lake has no proof of that one: begin with a later block"
             )
-        (row,) = self._list_masters(key_seqno, key_seqno)
+        row = next(self._list_masters(key_seqno, key_seqno), None)
+        if row is None:
+            raise ChainUnproven(f"the lake has pruned key block {key_seqno} meanwhile")
         try:
             tree = open_header(row["proof"], row["mc_extra"])
             return read_validators(tree, _identify(row))
         except (BocError, DecodeError, TypeError) as error:
             raise ChainUnproven(f"key block {_identify(row)}: {error}") from error
 
-    def _check_shards(self) -> None:
+    def _check_shards(self, first: int, last: int) -> int:
         """Check shard blocks: each is named by a masterchain block, or by a later one of these."""
         expected: set[BlockId] = set()
-        master = 0
-        for row in self._ask(first=0, last=self._last, shards=True, descending=True):
+        master = count = 0
+        for row in self._ask(first=first, last=last, shards=True, descending=True):
             block_id, (_signed, tree) = _identify(row), _open(row)
             if block_id.workchain == MASTERCHAIN:
                 master = block_id.seqno
@@ -175,7 +189,8 @@ class _Checker:
             if block_id not in expected:
                 raise ChainUnproven(f"block {block_id} is not named by masterchain block {master}")
             expected.update(_list_previous(tree, block_id))
-            self._shard_blocks += 1
+            count += 1
+        return count
 
     def _list_masters(self, first: int, last: int, *, descending: bool = False) -> Iterator[Row]:
         return self._ask(first=first, last=last, shards=False, descending=descending)
@@ -186,6 +201,14 @@ class _Checker:
         names = [column[0] for column in cursor.description or ()]
         while rows := cursor.fetchmany(ROWS_TOGETHER):
             yield from (dict(zip(names, row, strict=True)) for row in rows)
+
+
+def _goes_on(before: LogState, now: LogState) -> bool:
+    """Whether nothing but blocks at the end came, after a state or after its pruning."""
+    if before.undoings != now.undoings:
+        return False
+    last = before.ranges[-1][1] if before.ranges else 0
+    return cut_ranges(now.known_ranges, last) == cut_ranges(before.known_ranges, last)
 
 
 def _identify(row: Row) -> BlockId:

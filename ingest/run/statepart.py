@@ -87,7 +87,7 @@ class StateReader:
         return self._store
 
     def _find_touched(self, workchain: int, branch: Branch) -> set[bytes]:
-        """Return the accounts of a branch that blocks of the lake had touched by then."""
+        """Return the accounts of a branch that blocks after the baseline's had touched by then."""
         until = self._baseline.state_mc_seqno
         if until == self._baseline.mc_seqno:
             return set()
@@ -99,8 +99,14 @@ class StateReader:
         first, last = branch.ends
         rows = self._lake.execute(
             "select distinct account from account_states where workchain = $workchain "
-            "and account between $first and $last and mc_seqno <= $until",
-            {"workchain": workchain, "first": first, "last": last, "until": until},
+            "and account between $first and $last and mc_seqno > $at and mc_seqno <= $until",
+            {
+                "workchain": workchain,
+                "first": first,
+                "last": last,
+                "at": self._baseline.mc_seqno,
+                "until": until,
+            },
         )
         return {account for (account,) in rows.fetchall()}
 

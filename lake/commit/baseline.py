@@ -112,8 +112,11 @@ class PartFolder(NamedTuple):
 
 
 def baseline_place(state: LogState) -> Place:
-    """Return where the baseline of a lake stands: at the block before its first."""
-    first = list_places(state)[0]
+    """Return where the baseline of a lake stands: at the block before its first.
+
+    In a pruned lake that is the last pruned block: all accounts are brought, kept or not.
+    """
+    first = next(place for place in list_places(state) if place.first > state.last_pruned)
     return Place(first.first - 1, first.first - 1, first.day, is_baseline=True)
 
 

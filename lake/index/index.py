@@ -15,6 +15,7 @@ from tonlake.lake.index.builder.place import (
     digest_derived,
     files_within,
     is_readable,
+    lacks_baseline,
     list_within,
     range_of,
 )
@@ -59,7 +60,7 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
     made = [
         segment
         for segment in snapshot.segments
-        if is_readable(segment) and not _lacks_block(snapshot, segment)
+        if is_readable(segment) and not lacks_baseline(snapshot.state, segment)
     ]
     covered = [range_of(segment) for segment in made]
     pieces = subtract_ranges(snapshot.known_ranges, covered)
@@ -88,18 +89,6 @@ def _count_loose(files: Sequence[DataFile]) -> int:
     """
     states = sum(file.rows for file in files if file.table == ACCOUNT_STATES.name)
     return max(count_rows(files), states)
-
-
-def _lacks_block(snapshot: Snapshot, segment: DataFile) -> bool:
-    """Whether the block of the baseline came after the segment, which has its states alone."""
-    if snapshot.baseline is None:
-        return False
-    at, mc_range = snapshot.baseline.mc_seqno, range_of(segment)
-    return (
-        mc_range[0] <= at <= mc_range[1]
-        and any(first <= at <= last for first, last in snapshot.ranges)
-        and segment.traces != digest_derived(list_within(snapshot.state, mc_range), mc_range)
-    )
 
 
 def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:

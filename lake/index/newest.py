@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.lake.index.builder.place import is_readable, range_of
+from tonlake.lake.index.builder.place import is_readable, lacks_baseline, range_of
 from tonlake.lake.index.segment.file import map_segment
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.segment import Segment
@@ -48,7 +48,11 @@ class NewestStates:
 
         The digest of each segment is checked once; one that is damaged covers nothing.
         """
-        listed = [segment for segment in state.segments if NATIVE and is_readable(segment)]
+        listed = [
+            segment
+            for segment in state.segments
+            if NATIVE and is_readable(segment) and not lacks_baseline(state, segment)
+        ]
         new = [segment for segment in listed if segment.path not in self._open]
         damaged = {error.file for error in find_damage(self._lake_dir, new, trust_earlier=True)}
         self._open = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.lake.index.builder.place import range_of
+from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import merge_ranges, subtract_ranges
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ def select_commit(
 ) -> Commit:
     """Return what a partial copy with the blocks ``held`` has of a commit of its source.
 
-    That is the files of its days and tables, and a baseline only if it is whole. An index segment
-    is kept if it is of such days alone, and no table lacks. ``digest`` is that of the source's
-    entry; ``previous`` stays as it is.
+    That is the files of its days and tables, a baseline only if it is whole, and pruned ranges only
+    with their kept rows. An index segment is kept if it is of such days alone, and no table lacks.
+    ``digest`` is that of the source's entry; ``previous`` stays as it is.
     """
     has_blocks = commit.has_blocks and selection.has_day(commit.day)
     has_all = all(selection.has(file.path) for file in commit.added)
@@ -42,8 +43,24 @@ def select_commit(
         source={**commit.source, ORIGIN: digest},
         shards=commit.shards if has_blocks else {},
         segments=segments,
+        pruned=_select_pruned(commit, selection, held),
         baseline=commit.baseline if has_all else msgspec.UNSET,
     )
+
+
+def _select_pruned(
+    commit: Commit, selection: Selection, held: tuple[Range, ...]
+) -> tuple[Range, ...] | msgspec.UnsetType:
+    """Return the pruned ranges of a commit, as far as a partial copy may claim to know them.
+
+    Kept rows stand with the last pruned day. Where that is not selected, the copy has no rows of
+    pruned blocks: either all its days come later, or it has lost all its blocks and shows why.
+    """
+    if commit.pruned is msgspec.UNSET or subtract_ranges(held, commit.pruned) != held:
+        return commit.pruned
+    last = commit.pruned[-1][1]
+    kept = [at for file in commit.added if 0 < (at := read_place(file.path)).last <= last]
+    return commit.pruned if all(selection.has_day(at.day) for at in kept) else msgspec.UNSET
 
 
 def change_ranges(ranges: tuple[Range, ...], commit: Commit) -> tuple[Range, ...]:

@@ -50,6 +50,7 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Scope, Span
+from tonlake.ingest.spread import HERE
 from tonlake.lake.log.state import Baseline, read_state
 
 if TYPE_CHECKING:
@@ -365,8 +366,12 @@ def measure(
     if contracts:
         began_s, began_cpu_s = time.monotonic(), cpu_s()
         within = [Span(FIRST - 1, FIRST - 1)]
-        with watch_memory() as most:
-            rebuild("contracts", lake, settings, Scope(within=within))
+        with (
+            watch_memory() as most,
+            start_workers(Origin(node), lake, settings, workers) as processes,
+        ):
+            scope = Scope(within=within, spread=processes or HERE)
+            rebuild("contracts", lake, settings, scope)
         show("contracts", accounts, began_s, began_cpu_s, most)
 
 

@@ -6,6 +6,8 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from tonlake.lake.index.builder.gather import SOURCES
 from tonlake.lake.index.segment.contracts import INDEXED
 from tonlake.lake.index.segment.places import PLACED
@@ -81,7 +83,25 @@ def list_within(state: LogState, mc_range: Range) -> list[DataFile]:
 
 
 def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
-    """Return the digest of the paths of the files with traces and contracts of a range."""
-    named = (file for file in files if file.table in _DERIVED)
-    paths = sorted(file.path for file in files_within(named, mc_range))
+    """Return the digest of the paths of what may come after the blocks of a range.
+
+    These are the files with traces and contracts, and those of a baseline.
+    """
+    paths = sorted(
+        file.path
+        for file in files_within(files, mc_range)
+        if file.table in _DERIVED or read_place(file.path).is_baseline
+    )
     return hashlib.sha256("\n".join(paths).encode()).hexdigest()
+
+
+def lacks_baseline(state: LogState, segment: DataFile) -> bool:
+    """Whether the baseline came after a segment over its block, of which that has other rows."""
+    if state.baseline is UNSET:
+        return False
+    at, mc_range = state.baseline.mc_seqno, range_of(segment)
+    return (
+        mc_range[0] <= at <= mc_range[1]
+        and any(first <= at <= last for first, last in (*state.pruned_ranges, *state.ranges))
+        and segment.traces != digest_derived(list_within(state, mc_range), mc_range)
+    )

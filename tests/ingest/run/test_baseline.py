@@ -38,6 +38,7 @@ from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_baseline_files
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import ACCOUNT_STATES
 from tonlake.lake.schema.contract import (
@@ -262,6 +263,30 @@ def test_blocks_before_the_baseline_can_be_added(
             if number is not None
         ]
         assert sum(end - start for start, end in ends) == count
+
+
+def test_a_pruned_lake_gets_the_accounts_from_before_it(
+    demo_node: Path, demo_lake: Path, late_lake: Path, tmp_path: Path
+) -> None:
+    """What pruned blocks had touched is known from the baseline, too, with its contracts."""
+    prune_lake(late_lake, 150, PATIENT.lake)
+    pruned = Path(shutil.copytree(late_lake, tmp_path / "pruned"))
+    again = Path(shutil.copytree(late_lake, tmp_path / "again"))
+    assert read_newest(late_lake) != read_newest(demo_lake)
+    report = bring_state(demo_node, late_lake)
+    assert (report.mc_seqno, report.state_mc_seqno) == (149, 149)
+    assert read_newest(late_lake) == read_newest(demo_lake)
+    assert verify_lake(late_lake).damage == []
+    assert read_state(late_lake).known_ranges == ((100, LAST),)
+    bring_state(demo_node, again, at=160)
+    ours, theirs = read_newest(again), read_newest(demo_lake)
+    assert ours | {"absent cells": []} == theirs | {"absent cells": []}
+    with pytest.raises(SourceError, match=r"must be that of 149, .* up to 238"):
+        bring_state(demo_node, Path(shutil.copytree(pruned, tmp_path / "third")), at=120)
+    bring_blocks(demo_node, tmp_path / "whole", 1)
+    prune_lake(tmp_path / "whole", 150, PATIENT.lake)
+    with pytest.raises(SourceError, match="block 1, of which those up to 149 were pruned"):
+        bring_state(demo_node, tmp_path / "whole")
 
 
 def test_a_lake_that_needs_none_and_a_state_that_is_not_there(

@@ -16,12 +16,13 @@ from tests.patience import PATIENT
 from tonlake.api.command.main import main
 from tonlake.ingest.errors import ChainUnproven
 from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.run.proven import ProvenReport, check_lake_proofs
+from tonlake.ingest.run.proven import ProofChecker, ProvenReport
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
+from tonlake.lake.maintenance.undo import undo_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,31 +40,40 @@ def identify(node: Path, mc_seqno: int) -> BlockId:
 
 
 def test_blocks_before_the_known_one(demo_lake: Path, demo_node: Path) -> None:
-    found = check_lake_proofs(demo_lake, identify(demo_node, LAST), PATIENT.lake)
+    found = ProofChecker(demo_lake, identify(demo_node, LAST), PATIENT.lake).check()
     assert (found.first_mc_seqno, found.last_mc_seqno, found.masterchain) == (1, LAST, LAST)
     assert found.shard_blocks > LAST
 
 
 def test_blocks_after_it_take_a_key_block(demo_lake: Path, demo_node: Path) -> None:
     with pytest.raises(ChainUnproven, match=r"101\) is signed by .* key block 0"):
-        check_lake_proofs(demo_lake, identify(demo_node, 100), PATIENT.lake)
+        ProofChecker(demo_lake, identify(demo_node, 100), PATIENT.lake).check()
     known = msgspec.structs.replace(identify(demo_node, LAST), seqno=999)
     with pytest.raises(ChainUnproven, match=r"no masterchain block 999 .* name one of 1\.\.238"):
-        check_lake_proofs(demo_lake, known, PATIENT.lake)
+        ProofChecker(demo_lake, known, PATIENT.lake).check()
     known = msgspec.structs.replace(identify(demo_node, LAST), file_hash=bytes(32))
     with pytest.raises(ChainUnproven, match=r",238\) is another one in the lake"):
-        check_lake_proofs(demo_lake, known, PATIENT.lake)
+        ProofChecker(demo_lake, known, PATIENT.lake).check()
 
 
 def test_signatures_lead_on(shared: Path, tmp_path: Path) -> None:
     node = unpack(shared / "node" / "localnet-db.tar.zst", tmp_path)
     with closing(open_node(node, proofs=True)) as source:
-        ingest(source, tmp_path / "lake", Span(240, 460), PATIENT)
-    found = check_lake_proofs(tmp_path / "lake", identify(node, 247), PATIENT.lake)
-    assert found == ProvenReport(240, 460, 221, found.shard_blocks)
+        ingest(source, tmp_path / "lake", Span(240, 350), PATIENT)
+        checker = ProofChecker(tmp_path / "lake", identify(node, 247), PATIENT.lake)
+        found = checker.check()
+        assert found == ProvenReport(240, 350, 111, found.shard_blocks)
+        ingest(source, tmp_path / "lake", Span(351, 460), PATIENT)
+    later = checker.check()
+    assert later == ProvenReport(351, 460, 110, later.shard_blocks)
+    whole = ProofChecker(tmp_path / "lake", identify(node, 247), PATIENT.lake).check()
+    assert whole == ProvenReport(240, 460, 221, found.shard_blocks + later.shard_blocks)
+    options: dict[str, Any] = {"source": {}, "reopen": lambda _state, _first: ()}
+    undo_after(tmp_path / "lake", 440, PATIENT.lake, most_mc_blocks=100, **options)
+    assert checker.check().masterchain == 201
     alter(tmp_path / "lake", "block_proofs", 300, {"proof": swap})
     with pytest.raises(ChainUnproven, match=r",300\)"):
-        check_lake_proofs(tmp_path / "lake", identify(node, 247), PATIENT.lake)
+        ProofChecker(tmp_path / "lake", identify(node, 247), PATIENT.lake).check()
 
 
 def swap(boc: bytes) -> bytes:
@@ -118,7 +128,7 @@ def test_a_lake_that_lies(
     lake = shutil.copytree(demo_lake, tmp_path / "lake")
     alter(lake, table, 150, {name: change}, workchain)
     with pytest.raises(ChainUnproven, match=r",150\)"):
-        check_lake_proofs(lake, identify(demo_node, LAST), PATIENT.lake)
+        ProofChecker(lake, identify(demo_node, LAST), PATIENT.lake).check()
 
 
 def test_command(demo_lake: Path, demo_node: Path, tmp_path: Path) -> None:
@@ -128,8 +138,12 @@ def test_command(demo_lake: Path, demo_node: Path, tmp_path: Path) -> None:
     found = CliRunner().invoke(main, [*pull, block])
     assert found.exit_code == 0, found.output
     assert "proven: 238 masterchain blocks 1..238" in found.output
-    wrong = CliRunner().invoke(main, [*pull, f"{LAST}:{'00' * 32}:{'00' * 32}"])
-    assert wrong.exit_code == 1
-    assert "(-1,8000000000000000,238) is another one in the lake" in wrong.output
+    other = f"{LAST}:{'00' * 32}:{'00' * 32}"
+    # A follower looks at what is there, and at every commit: it ends where one is not proven.
+    follow = [*pull[:3], str(tmp_path / "new"), "--follow", "--check-proofs"]
+    for wrong in ([*pull, other], [*pull, other, "--follow"], [*follow, other]):
+        found = CliRunner().invoke(main, wrong)
+        assert found.exit_code == 1
+        assert "(-1,8000000000000000,238) is another one in the lake" in found.output
     for text in ("238", str(tmp_path / "none.json"), f"{LAST}:00:00"):
         assert CliRunner().invoke(main, [*pull, text]).exit_code == 2

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.lake.killed import run_killed
-from tests.lake.rows import commit_rows, file_bytes
+from tests.lake.rows import commit_days, commit_rows, file_bytes
 from tonlake.api.command.main import main
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.settings import IngestSections
@@ -244,16 +244,9 @@ def test_some_block_has_to_stay(lake: Path) -> None:
     assert open_snapshot(lake).ranges == ((LAST, LAST),)
 
 
-def make_days(lake: Path) -> None:
-    """Commit random rows of nine days, with a hole, without traces."""
-    names = tuple(TABLES.keys() - {"traces", "open_edges", "transaction_traces", "action_ranges"})
-    for day, first in enumerate((1, 6, 11, 21, 26, 31, 36, 41, 46), 1):
-        commit_rows(lake, first, first + 4, tables=names, day=f"2024-01-{day:02}")
-
-
 def test_days_are_kept_beside_a_writer(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    make_days(lake)
+    commit_days(lake)
     settings = LakeSettings(keep_days=3, build_index=False, compact_commits=0)
     assert maintain_once(LogReader(lake), settings) == 1
     state = read_state(lake)
@@ -271,7 +264,7 @@ def test_days_are_kept_beside_a_writer(tmp_path: Path) -> None:
 
 def test_a_day_is_a_border_between_commits(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    make_days(lake)
+    commit_days(lake)
     assert prune_lake(lake, "2024-01-04", SETTINGS).before == 21
     assert prune_lake(lake, 23, SETTINGS).before == 23
     assert read_state(lake).pruned == ((1, 15), (21, 22))
@@ -369,7 +362,7 @@ def test_an_export_of_all_brings_the_baseline(lake: Path, tmp_path: Path) -> Non
 
 def test_an_export_of_days_leaves_the_baseline(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    make_days(lake)
+    commit_days(lake)
     prune_lake(lake, "2024-01-04", SETTINGS)
     export_lake(lake, tmp_path / "piece", parse_days("2024-01-05..2024-01-06"))
     import_piece(tmp_path / "piece", tmp_path / "copy")

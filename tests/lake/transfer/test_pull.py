@@ -14,7 +14,7 @@ import pytest
 
 from tests.crash.history import History
 from tests.lake.killed import KILLED, run_child, run_killed
-from tests.lake.rows import commit_rows, file_bytes
+from tests.lake.rows import commit_days, commit_rows, file_bytes
 from tests.lake.web import plain_server, serving_folder
 from tonlake.lake.commit import adopt
 from tonlake.lake.duck.connection import connect
@@ -38,6 +38,7 @@ from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection, read_se
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import list_log, read_commit, read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSections, LakeSettings
 from tonlake.lake.storage import web
@@ -147,6 +148,26 @@ def test_days_of_a_lake(read_lake: Path, tmp_path: Path) -> None:
     # A copy of a copy knows what it lacks as well.
     assert pull(copy, tmp_path / "third", Selection(tables=FEW)).ranges == ((16, 20),)
     assert read_selection(tmp_path / "third") == SECOND_DAY.narrow(Selection(tables=FEW))
+
+
+def test_days_of_a_pruned_lake(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    commit_days(lake)
+    early = Selection(None, "2024-01-02")
+    pull(lake, tmp_path / "early", early)
+    prune_lake(lake, "2024-01-04", SETTINGS)
+    pruned = read_state(lake).pruned_ranges
+    # Kept rows stand with the last pruned day: a copy without them knows nothing of these blocks.
+    for first_day, expected in (("2024-01-05", ()), ("2024-01-04", ()), ("2024-01-03", pruned)):
+        copy = tmp_path / first_day
+        pull(lake, copy, Selection(first_day))
+        state = read_state(copy)
+        assert state.pruned_ranges == expected
+        assert state.ranges[-1][1] == 50
+        assert pull(copy, tmp_path / f"again-{first_day}").ranges == state.ranges
+        assert read_state(tmp_path / f"again-{first_day}").pruned_ranges == expected
+    with pytest.raises(PieceRefused, match="no blocks of days"):
+        pull(lake, tmp_path / "early", early)
 
 
 def test_segments_of_days(lake: Path, tmp_path: Path) -> None:
