@@ -104,6 +104,23 @@ class Segments:
                 found.append(Listed(segment, range(end), start, end))
         return found
 
+    def cut_senders(self, lists: list[Listed], sender: AccountId) -> list[Listed]:
+        """Return which transactions of an account may have consumed messages of a sender.
+
+        What was sent from another segment is left out. All of them where traces are not current.
+        """
+        if self.stale_traces:
+            return lists
+        found = []
+        for listed in lists:
+            number = listed.segment.find_account(sender)
+            if number is not None:
+                senders = range(*listed.segment.rows_of(number))
+                consumed = range(listed.start, listed.end)
+                rows = listed.segment.traces.list_consumed(consumed, senders)
+                found.append(Listed(listed.segment, rows, 0, len(rows)))
+        return found
+
     def list_block(self, mc_seqno: int) -> list[Listed]:
         """Return the transactions that a masterchain block commits."""
         return [

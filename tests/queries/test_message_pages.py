@@ -6,14 +6,17 @@ from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from tests.lake.chain import Chain, commit_made
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index
+from tonlake.lake.index.page import ends
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 DRAWS = 400
 COLUMNS = ("msg_hash", "in_tx_hash", "out_tx_hash", "tx_hash", "tx_lt", "created_lt", "opcode")
+
+OF_TRANSACTION = {"tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now", "time"}
+"""Columns of a message's row that follow from its transaction."""
 
 Message = tuple[Any, ...]
 """Source and destination with workchains, opcode, hash of the body, hash, creation."""
@@ -128,3 +134,24 @@ def test_pages_of_several_segments(demo_node: Path, tmp_path: Path) -> None:
     rng = Random(23)  # noqa: S311 - a repeatable test
     compare(tmp_path, rng, DRAWS)
     compare(tmp_path, rng, DRAWS // 2, "v3/transaction_keys_by_message")
+
+
+def test_pages_where_messages_from_outside_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ends, "FEWEST", 1)  # so that a few are many
+    made = Chain(31, accounts=3).make(1, 100)
+    rng = Random(25)  # noqa: S311 - a repeatable test
+    rows = [row for row in made["messages"].to_pylist() if row["kind"] == "ext_in"]
+    earlier: dict[tuple[int, bytes], list[dict[str, Any]]] = {}
+    for row in rows:
+        account = row["tx_workchain"], row["tx_account"]
+        row |= {"source_workchain": None, "source": None}
+        row |= {"destination_workchain": account[0], "destination": account[1]}
+        known = earlier.setdefault(account, [row])
+        like = rng.choice(known) if rng.random() < 0.5 else row
+        row |= {name: like[name] for name in row.keys() - OF_TRANSACTION}
+        known.append(row)
+    made["messages"] = pa.Table.from_pylist(rows, schema=made["messages"].schema)
+    commit_made(tmp_path, 1, 100, made)
+    compare(tmp_path, rng, DRAWS // 4, "v3/transaction_keys_by_message")

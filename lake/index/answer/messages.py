@@ -80,7 +80,7 @@ def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
         NO_LT if last is None else last,
         not (asked["only_externals"] or asked["no_source"]),
         not (asked["exclude_externals"] or asked["no_destination"] or direction == "out")
-        and all(asked[name] is None for name in SPANS),
+        and all(asked[name] is None for name in ("source", *SPANS)),
         asked["descending"],
         asked["offset"] + asked["limit"],
     )
@@ -121,11 +121,16 @@ def _choose(index: Index, asked: Mapping[str, Any]) -> Callable[[Wanted], list[A
     segments = index.segments
     every = segments.segments
     choices: list[tuple[int, Callable[[Wanted], list[Any]]]] = []
-    for end in ("source", "destination"):
-        account = asked[f"{end}_workchain"], asked[end]
+    ends = {end: (asked[f"{end}_workchain"], asked[end]) for end in ("source", "destination")}
+    for end, account in ends.items():
         if None not in account:
             lists = segments.list_account(account)
             answer = partial(list_of_account, every, lists, account, is_source=end == "source")
+            if end == "destination" and None not in ends["source"]:
+                lists = segments.cut_senders(lists, ends["source"])
+                answer = partial(
+                    list_of_account, every, lists, account, is_source=False, sender=ends["source"]
+                )
             choices.append((sum(listed.size for listed in lists), answer))
     for column in ("opcode", "body_hash"):
         if asked[column] is not None:

@@ -87,6 +87,8 @@ class Composer:
         self._write_postings("message", ("key", "row"), hashed=True)
         self._write_postings("opcode", _BY_CREATION, _ONCE)
         self._write_postings("body", _BY_CREATION, _ONCE, hashed=True, apart=True)
+        self._write_postings("opcode_again", _BY_CREATION)
+        self._write_postings("body_again", _BY_CREATION, hashed=True, apart=True)
         self._write_postings("alone_to", _BY_CREATION, _ONCE, hashed=True, apart=True)
         self._write_postings("alone_from", _BY_CREATION, _ONCE, hashed=True, apart=True)
         self._write_postings("alone_lt", _BY_CREATION, _ONCE)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile, LogState
 
-SEGMENT_FORMAT = 12
+SEGMENT_FORMAT = 13
 """Version of the layout of segments; others are rebuilt, not read."""
 
 _DIGEST_LETTERS = 16

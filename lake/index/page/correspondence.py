@@ -40,10 +40,12 @@ def list_of_account(
     wanted: Wanted,
     *,
     is_source: bool,
+    sender: AccountId | None = None,
 ) -> list[Any]:
     """Return the first messages that an account sent, or that were sent to it, either end of each.
 
-    ``lists`` are the transactions of the account.
+    ``lists`` are the transactions of the account; with ``sender``, those are enough that consumed
+    what the sender sent from the same segment.
 
     Raises:
         Declined: too many records have to be read.
@@ -57,6 +59,8 @@ def list_of_account(
         found: dict[bytes, Any] = {}
         for segment in segments:
             found |= _read_alone(segment, account, part, budget, is_source=is_source)
+            if sender is not None:
+                found |= _read_alone(segment, sender, part, budget, is_source=True)
         rows = _Rows(lists, part, is_source=is_source)
         for lines, edge in rows.read(budget):
             found |= part.within(lines)
@@ -106,8 +110,8 @@ class _Rows:
             yield self._read(chunk), self._find_edge(chunk[-1], after)
             chunk = after
 
-    def _order(self, listed: Listed) -> range:
-        rows = range(listed.start, listed.end)
+    def _order(self, listed: Listed) -> Sequence[int]:
+        rows = listed.rows[listed.start : listed.end]
         return rows[::-1] if self._descending else rows
 
     def _read(self, chunk: Sequence[tuple[Segment, int]]) -> list[Any]:

@@ -2,7 +2,8 @@
 
 Messages of a key stand by creation, and their transactions nearly do: the one that made a message
 is as old as the message, and a segment knows the longest that any message in it waited for the
-other one.
+other one. Those from outside, which have no creation, stand by hash: their transactions are chosen
+by logical time.
 """
 
 from __future__ import annotations
@@ -52,12 +53,16 @@ def list_transactions(
         if start == end:
             continue
         border = find_external(segment, postings, start, end)
-        found |= read_ends(read_places(segment, postings, range(border, end), budget))
-        places = range(start, border)
-        for lines, edge in _read_created(segment, postings, places, budget, descending=descending):
-            found |= read_ends(lines)
-            if sum(lt > edge if descending else lt < edge for lt in found.values()) >= most:
-                break
+        again: Postings = getattr(segment, f"{name}_again")
+        for read, listed, places in (
+            (_read_external, again, range(*again.find(key))),
+            (_read_external, postings, range(border, end)),
+            (_read_created, postings, range(start, border)),
+        ):
+            for lines, edge in read(segment, listed, places, budget, descending=descending):
+                found |= read_ends(lines)
+                if sum(lt > edge if descending else lt < edge for lt in found.values()) >= most:
+                    break
     ordered = sorted(found, key=found.__getitem__, reverse=descending)
     end = most
     while 0 < end < len(ordered) and found[ordered[end]] == found[ordered[end - 1]]:
@@ -76,3 +81,15 @@ def _read_created(
         created_lt: int = lines[-1].created_lt
         yield lines, created_lt + segment.wait_lt if descending else created_lt - MOST_SENT
         start, size = start + size, size * 2
+
+
+def _read_external(
+    segment: Segment, postings: Postings, places: range, budget: Budget, *, descending: bool
+) -> Iterator[tuple[list[Any], int]]:
+    """Yield messages from outside likewise: they stand by hash, and are read by transaction."""
+    done, size = 0, FEWEST
+    while done < len(places):
+        nearest = postings.list_nearest(segment.lt, places, done + size, descending=descending)
+        lines = read_places(segment, postings, nearest[done:], budget)
+        yield lines, segment.lt[postings.rows[nearest[-1]]]
+        done, size = len(nearest), size * 2

@@ -91,7 +91,9 @@ class Budget:
             raise Declined
 
 
-def read_places(segment: Segment, postings: Postings, places: range, budget: Budget) -> list[Any]:
+def read_places(
+    segment: Segment, postings: Postings, places: Sequence[int], budget: Budget
+) -> list[Any]:
     """Return the messages at places of postings.
 
     Raises:

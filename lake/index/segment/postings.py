@@ -146,6 +146,19 @@ class Postings:
             return low, high
         return (self._ends[low - 1] if low else 0), self._ends[high - 1]
 
+    def list_nearest(
+        self,
+        times: Any,  # noqa: ANN401 - numbers
+        places: range,
+        most: int,
+        *,
+        descending: bool,
+    ) -> list[int]:
+        """Return the first ``most`` of consecutive places by the times of their rows, in order."""
+        ends = places.start, places.stop
+        found: list[int] = NATIVE.list_nearest(self.rows.data, times.data, *ends, most, descending)
+        return found
+
     def find_others(
         self,
         times: Any,  # noqa: ANN401 - numbers

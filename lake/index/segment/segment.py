@@ -94,6 +94,8 @@ class Segment:
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
         self.opcode, self.failed = Postings(arrays, "opcode"), Postings(arrays, "failed")
+        self.opcode_again = Postings(arrays, "opcode_again")
+        self.body_again = Postings(arrays, "body_again")
         self.alone_to = Postings(arrays, "alone_to")
         self.alone_from = Postings(arrays, "alone_from")
         self.alone_lt = Postings(arrays, "alone_lt")

@@ -50,6 +50,18 @@ class SegmentTraces:
         """Return the hash of the transaction that sent a row's in message, where indexed."""
         return self._hash("parent", row)
 
+    def list_consumed(self, rows: range, senders: range) -> list[int]:
+        """Return those of consecutive rows whose in message rows of an account may have sent.
+
+        Both are ranges of rows. What is sent from another segment is left out; a row whose trace
+        is not known is not.
+        """
+        found: list[int] = self._arrays["parent"].list_between(
+            rows.start, rows.stop, senders.start + 1, senders.stop + 1
+        )
+        unknown = self._arrays["root"].list_between(rows.start, rows.stop, 0, 1)
+        return sorted({*found, *unknown}) if unknown else found
+
     def find_ended(self, trace_id: bytes) -> dict[str, Any] | None:
         """Return the row of a complete trace that ends in the segment, or None."""
         at = self._keys.find(cut_hash(trace_id))

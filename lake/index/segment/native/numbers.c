@@ -179,6 +179,35 @@ static PyObject *numbers_find(PyObject *self, PyObject *key)
     return PyLong_FromLongLong(find_packed(&((Numbers *)self)->packed, number));
 }
 
+/* Take two places, between which the numbers must lie. */
+static bool check_places(const Packed *packed, long long start, long long end)
+{
+    if (start >= 0 && start <= end && end <= packed->count)
+        return true;
+    PyErr_SetString(PyExc_IndexError, "a place is outside of its array");
+    return false;
+}
+
+static PyObject *numbers_list_between(PyObject *self, PyObject *args)
+{
+    const Packed *packed = &((Numbers *)self)->packed;
+    long long start, end, low, high;
+    if (!PyArg_ParseTuple(args, "LLLL:list_between", &start, &end, &low, &high) ||
+        !check_places(packed, start, end))
+        return NULL;
+    PyObject *found = PyList_New(0);
+    for (int64_t at = start; found && at < end; at++) {
+        int64_t number = packed_at(packed, at);
+        if (number < low || number >= high)
+            continue;
+        PyObject *place = PyLong_FromLongLong(at);
+        if (!place || PyList_Append(found, place) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(place);
+    }
+    return found;
+}
+
 static PyObject *numbers_cut_bits(PyObject *self, void *closure)
 {
     (void)closure;
@@ -188,6 +217,9 @@ static PyObject *numbers_cut_bits(PyObject *self, void *closure)
 static PyMethodDef numbers_methods[] = {
     {"find", numbers_find, METH_O,
      "Return the first place of a number among sorted ones, or -1; its low bits are cut off."},
+    {"list_between", numbers_list_between, METH_VARARGS,
+     "Return the places from a first one to before a last one whose numbers are from a least one to "
+     "below a greatest one."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -144,6 +144,9 @@ PyObject *read_end(Source *source, Context *context, int64_t number, PyObject *h
 /* Return (number, row) for each row of another time that postings have of hashes. */
 PyObject *find_others(PyObject *self, PyObject *args);
 
+/* Return the first places of postings by the times of their rows. */
+PyObject *list_nearest(PyObject *self, PyObject *args);
+
 extern PyType_Spec source_spec;
 
 #endif

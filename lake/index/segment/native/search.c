@@ -1,4 +1,5 @@
-/* Keys among the sorted keys of postings, and the rows of messages that stand there. */
+/* Keys among the sorted keys of postings, the rows of messages that stand there, and the first of
+   rows by time. */
 #include "rows.h"
 
 /* Where the rows of each key end, if keys are not repeated; the rows; their logical times. */
@@ -92,6 +93,92 @@ PyObject *find_others(PyObject *self, PyObject *args)
         (!ends.has_ends || open_packed(&views[1], &ends.ends)))
         found = list_others(&ends, hashes, times);
     for (int at = 0; at < 4; at++)
+        PyBuffer_Release(&views[at]);
+    return found;
+}
+
+/* A place of postings, and what it is ordered by; then by itself, so that more of them begin with
+   the same ones. */
+typedef struct {
+    int64_t key, place;
+} Ranked;
+
+static bool is_after(const Ranked *first, const Ranked *second)
+{
+    return first->key != second->key ? first->key > second->key : first->place > second->place;
+}
+
+/* Let a place sink to where nothing below it comes later in the order; the last stands first. */
+static void sink(Ranked *heap, Py_ssize_t count, Py_ssize_t at)
+{
+    Ranked moved = heap[at];
+    for (Py_ssize_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count && is_after(&heap[below + 1], &heap[below]))
+            below++;
+        if (!is_after(&heap[below], &moved))
+            break;
+        heap[at] = heap[below];
+    }
+    heap[at] = moved;
+}
+
+/* Keep the first of some places by the times of their rows, the last of them in front. */
+static bool rank_places(const Packed *rows, const Packed *times, int64_t start, int64_t end,
+                        bool descending, Ranked *heap, Py_ssize_t count)
+{
+    for (int64_t at = start; at < end; at++) {
+        int64_t row, time;
+        if (!read_number_at(rows, at, &row) || !read_number_at(times, row, &time))
+            return false;
+        Ranked ranked = {descending ? -time : time, at};
+        Py_ssize_t filled = (Py_ssize_t)(at - start) + 1;
+        if (filled <= count) {
+            heap[filled - 1] = ranked;
+            for (Py_ssize_t top = count / 2; filled == count && top-- > 0;)
+                sink(heap, count, top);
+        } else if (is_after(&heap[0], &ranked)) {
+            heap[0] = ranked;
+            sink(heap, count, 0);
+        }
+    }
+    return true;
+}
+
+static PyObject *list_ranked(Ranked *heap, Py_ssize_t count)
+{
+    PyObject *found = PyList_New(count);
+    for (Py_ssize_t left = count; found && left > 0; left--) {
+        PyObject *place = PyLong_FromLongLong(heap[0].place);
+        if (!place || PyList_SetItem(found, left - 1, place) < 0)
+            Py_CLEAR(found);
+        heap[0] = heap[left - 1];
+        sink(heap, left - 1, 0);
+    }
+    return found;
+}
+
+PyObject *list_nearest(PyObject *self, PyObject *args)
+{
+    Py_buffer views[2] = {0};
+    Packed rows, times;
+    long long start, end, most;
+    int descending;
+    PyObject *found = NULL;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "y*y*LLLp:list_nearest", &views[0], &views[1], &start, &end, &most,
+                          &descending))
+        return NULL;
+    Py_ssize_t count = (Py_ssize_t)(end - start < most ? end - start : most);
+    Ranked *heap = count > 0 ? PyMem_Calloc((size_t)count, sizeof *heap) : NULL;
+    if (count <= 0)
+        found = PyList_New(0);
+    else if (!heap)
+        PyErr_NoMemory();
+    else if (open_packed(&views[0], &rows) && open_packed(&views[1], &times) &&
+             rank_places(&rows, &times, start, end, descending, heap, count))
+        found = list_ranked(heap, count);
+    PyMem_Free(heap);
+    for (int at = 0; at < 2; at++)
         PyBuffer_Release(&views[at]);
     return found;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from array import array
+from collections import Counter
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,10 @@ class Reference:
         write_postings(writer, "opcode", BY_CREATION, opcodes, ONCE)
         bodies = [(end["body"], *pick(end, ONCE), row, place) for row, place, end in ends]
         write_postings(writer, "body", BY_CREATION, bodies, ONCE, hashed=True, apart=True)
+        again = Counter(row[2:4] for row in bodies if row[1] == NO_LT)
+        for name, rows_, hashed in (("opcode", opcodes, False), ("body", bodies, True)):
+            found = [row for row in rows_ if row[1] == NO_LT and again[row[2:4]] > 1]
+            write_postings(writer, f"{name}_again", BY_CREATION, found, hashed=hashed, apart=hashed)
         self.write_alone(writer)
 
     def write_alone(self, writer: SegmentWriter) -> None:

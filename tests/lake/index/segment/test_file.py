@@ -35,6 +35,21 @@ def test_what_is_packed_is_read(values: list[int], ends: tuple[int, int]) -> Non
             found[at]
 
 
+@given(
+    values=lists, ends=st.tuples(st.integers(0, 200), st.integers(0, 200)), low=words, high=words
+)
+def test_places_of_numbers_are_listed(
+    values: list[int], ends: tuple[int, int], low: int, high: int
+) -> None:
+    numbers, places = open_numbers(memoryview(pack(values))), range(*ends)
+    if ends[0] > ends[1] or ends[1] > len(values):
+        with pytest.raises(IndexError):
+            numbers.list_between(*ends, low, high)
+        return
+    found = numbers.list_between(*ends, low, high)
+    assert found == [at for at in places if low <= values[at] < high]
+
+
 @given(values=st.lists(st.integers(0, 1 << 62), max_size=90), cut_bits=st.integers(0, 40))
 def test_sorted_numbers_are_found(values: list[int], cut_bits: int) -> None:
     cut = sorted(value >> cut_bits for value in values)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.lake.index.reference.postings import count_equal_bits, list_postings
-from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter
+from tonlake.lake.index.segment.file import SegmentFile, SegmentWriter, pack_numbers
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.postings import Postings, write_postings
 
@@ -140,3 +140,28 @@ def written(
     write_postings(writer, "name", columns, unique, hashed=True, apart=apart)
     writer.finish((1, 1), len(columns["key"]))
     return Postings(SegmentFile(stream.getvalue(), "test").arrays, "name")
+
+
+@given(
+    times=st.lists(st.integers(0, 9), min_size=1, max_size=40),
+    draws=st.lists(st.integers(0, 1 << 20), max_size=60),
+    ends=st.tuples(st.integers(0, 60), st.integers(0, 60)),
+    most=st.integers(0, 70),
+    descending=st.booleans(),
+)
+def test_the_nearest_places_come_first(
+    times: list[int], draws: list[int], ends: tuple[int, int], most: int, *, descending: bool
+) -> None:
+    listed = [draw % len(times) for draw in draws]
+    rows, packed = (pack_numbers(array("q", numbers)) for numbers in (listed, times))
+    start, end = (min(at, len(listed)) for at in sorted(ends))
+    found = NATIVE.list_nearest(rows, packed, start, end, most, descending)
+    sign = -1 if descending else 1
+    assert found == sorted(range(start, end), key=lambda at: (sign * times[listed[at]], at))[:most]
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 1), (0, 3)])
+def test_places_outside_of_postings_are_refused(start: int, end: int) -> None:
+    rows, times = pack_numbers(array("q", [0, 1])), pack_numbers(array("q", [5, 6]))
+    with pytest.raises(ValueError, match="outside of its array"):
+        NATIVE.list_nearest(rows, times, start, end, 9, False)  # noqa: FBT003 - positional alone

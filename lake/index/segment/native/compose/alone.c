@@ -1,4 +1,5 @@
-/* Ends of messages whose other end is in no row of the segment. */
+/* Ends of messages whose other end is in no row of the segment, and messages from outside that were
+   consumed more than once. */
 #include "composer.h"
 
 static const End *end_at(const Composer *composer, size_t at)
@@ -52,6 +53,32 @@ bool list_alone(const Composer *composer, const char *name, Columns *columns)
             add_row(columns, 6,
                     (uint64_t[]){key_of(end, name), (uint64_t)end->created, end->hash,
                                  end->check, end->row, end->place});
+        }
+    }
+    free(order);
+    return sorted;
+}
+
+bool list_again(const Composer *composer, const char *name, Columns *columns)
+{
+    bool by_opcode = strcmp(name, "opcode_again") == 0;
+    size_t count = 0, ends = composer->ends.size / sizeof(End);
+    Keyed *order = malloc((ends + 1) * sizeof *order);
+    for (uint32_t at = 0; order && at < ends; at++)
+        if (end_at(composer, at)->created == NO_LT)
+            order[count++] = (Keyed){end_at(composer, at)->hash, at};
+    bool sorted = order && sort_keyed(order, count, compare_checks, composer);
+    for (size_t start = 0, next; sorted && start < count; start = next) {
+        const End *first = end_at(composer, order[start].at);
+        for (next = start + 1; next < count; next++)
+            if (!is_same(first, end_at(composer, order[next].at)))
+                break;
+        for (size_t at = start; next - start > 1 && at < next; at++) {
+            const End *end = end_at(composer, order[at].at);
+            if (!by_opcode || end->opcode != NO_OPCODE)
+                add_row(columns, 6,
+                        (uint64_t[]){by_opcode ? end->opcode : end->body, (uint64_t)end->created,
+                                     end->hash, end->check, end->row, end->place});
         }
     }
     free(order);

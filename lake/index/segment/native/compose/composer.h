@@ -61,6 +61,9 @@ bool order_by_balance(const Composer *composer, Growing *order);
 /* Append to `columns` the ends whose other one is not of the segment, by the key of a name. */
 bool list_alone(const Composer *composer, const char *name, Columns *columns);
 
+/* Append to `columns` the ends of messages from outside that have more than one, by opcode or body. */
+bool list_again(const Composer *composer, const char *name, Columns *columns);
+
 /* Return the columns of postings by their name, as memoryviews. */
 PyObject *collect_columns(const Composer *composer, const char *name);
 

@@ -196,9 +196,10 @@ static int collect_ends(const Composer *composer, const char *name, Columns *col
     return by_hash ? 2 : 6;
 }
 
-static int collect_alone(const Composer *composer, const char *name, Columns *columns)
+static int collect_some(const Composer *composer, const char *name, Columns *columns)
 {
-    if (!list_alone(composer, name, columns))
+    bool is_alone = strncmp(name, "alone_", 6) == 0;
+    if (!(is_alone ? list_alone : list_again)(composer, name, columns))
         columns->words[0].failed = true;
     return 6;
 }
@@ -235,15 +236,16 @@ PyObject *collect_columns(const Composer *composer, const char *name)
     Columns columns = {0};
     bool of_rows = !strcmp(name, "transaction") || !strcmp(name, "block") || !strcmp(name, "trace");
     bool of_ends = !strcmp(name, "message") || !strcmp(name, "opcode") || !strcmp(name, "body");
-    bool is_alone = strncmp(name, "alone_", 6) == 0;
-    if (!of_rows && !of_ends && !is_alone && strcmp(name, "failed") != 0)
+    bool of_some = !strncmp(name, "alone_", 6) || !strcmp(name, "opcode_again") ||
+                   !strcmp(name, "body_again");
+    if (!of_rows && !of_ends && !of_some && strcmp(name, "failed") != 0)
         return PyErr_Format(PyExc_ValueError, "there are no postings %s", name);
     int count;
     Py_BEGIN_ALLOW_THREADS
-    count = of_rows    ? collect_rows(composer, name, &columns)
-            : of_ends  ? collect_ends(composer, name, &columns)
-            : is_alone ? collect_alone(composer, name, &columns)
-                       : collect_failed(composer, &columns);
+    count = of_rows   ? collect_rows(composer, name, &columns)
+            : of_ends ? collect_ends(composer, name, &columns)
+            : of_some ? collect_some(composer, name, &columns)
+                      : collect_failed(composer, &columns);
     Py_END_ALLOW_THREADS
     /* The second of more than two columns is a logical time, which has a sign. */
     PyObject *found = PyTuple_New(count);
