@@ -252,7 +252,7 @@ class Pipeline:
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
         """Remember what the next commits are likely to ask the lake about."""
         self.traces.learn(commit)
-        if self.contracts is not None:  # others seldom ask for a cell
+        if self.contracts is not None and self.workers is None:  # others seldom ask for a cell
             self.cells.learn(tables["state_cells"], commit)
             self.contracts.learn(commit)
         self.newest = list_heads(tables["blocks"])[commit.last_mc_seqno]

@@ -18,9 +18,14 @@ from tonlake.ingest.decode.heap import without_collector
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.kept import KeptAnswers
 from tonlake.ingest.derive.contract.known import KnownLake
-from tonlake.ingest.derive.contract.record import make_history, make_interfaces
+from tonlake.ingest.derive.contract.record import keep_first_codes, make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
-from tonlake.ingest.derive.contract.transfer import list_recipients, make_moves
+from tonlake.ingest.derive.contract.transfer import (
+    keep_accounts,
+    list_recipients,
+    make_moves,
+    select_moves,
+)
 from tonlake.ingest.derive.contract.world import CellCache, Network, World
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.spread import HERE
@@ -73,7 +78,7 @@ class ContractFinder:
         self._log = LogReader(lake_dir)
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
-        self._states: list[AccountState] = []
+        self._states: list[AccountState] | None = None
         self._cache = CellCache.make()
         self._kept = KeptAnswers()
         self._undoings: tuple[Undoing, ...] = ()
@@ -109,27 +114,62 @@ class ContractFinder:
     def _derive(
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
     ) -> dict[str, pa.Table]:
-        """Return the tables of contracts of the base rows of a range that begins at ``first``."""
-        self._states = []
+        """Return the tables of contracts of the base rows of a range that begins at ``first``.
+
+        Each worker takes some of the accounts.
+        """
+        self._states = None
         if ACCOUNT_STATES.name not in rows:
             return {}
+        count = self.spread.count
+        if count == 1:
+            found, self._states = self._derive_part(state, rows, first)
+            return found
+        read = {name: rows[name] for name in _WORLD if name in rows} | select_moves(rows)
+        parts = [
+            _Part(self._lake_dir, self._settings, read, first, number, count)
+            for number in range(count)
+        ]
+        tables = list(self.spread.map(_derive_part, parts))
+        joined = {name: pa.concat_tables([each[name] for each in tables]) for name in tables[0]}
+        return joined | {INTERFACES.name: keep_first_codes(joined[INTERFACES.name])}
+
+    def derive_part(self, part: _Part) -> dict[str, pa.Table]:
+        """Return the tables of some of the accounts of a commit."""
+        return self._derive_part(
+            self._log.read(), part.rows, part.first, number=part.number, parts=part.parts
+        )[0]
+
+    def _derive_part(
+        self,
+        state: LogState,
+        rows: Mapping[str, pa.Table],
+        first: int,
+        number: int = 0,
+        parts: int = 1,
+    ) -> tuple[dict[str, pa.Table], list[AccountState]]:
+        """Return the tables of one of ``parts`` parts of the accounts, and their states."""
         if state.undoings != self._undoings:  # cells may have gone with the blocks
             self._cache, self._undoings = CellCache.make(), state.undoings
         world, detection = self._look(state, rows, first)
-        states = list(world.list_states())
-        found = self._detect(detection, states, rows, first)
+        every = list(world.list_states())
+        start, end = (_find_border(every, len(every) * at // parts) for at in (number, number + 1))
+        states = every[start:end]
+        if parts > 1:
+            rows = keep_accounts(rows, {each.address for each in states})
+        with without_collector():
+            found = make_history(detection.detect(states, first))
         world.load_cells({each.code_hash for each in states})
         found[INTERFACES.name] = make_interfaces(states, world)
-        self._states = states
         gone = {
             place
             for place in list_recipients(rows)
-            if (after := world.find_state(*place)) is None or after.code_hash is None
+            if (left := world.find_state(*place)) is None or left.code_hash is None
         }
         before = make_history(detection.detect_before(gone, first) if gone else ())
         if self._cache.tree.count > _CELLS_KEPT:
             self._cache = CellCache.make()
-        return found | make_moves(rows, found, before)
+        return found | make_moves(rows, found, before), states
 
     def _look(
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
@@ -140,26 +180,6 @@ class ContractFinder:
         session = GetMethodSession(world, network, self._tvm, GAS_LIMIT, kept=self._kept)
         return world, ContractDetection(world, session, _find_global_id(state, rows))
 
-    def _detect(
-        self,
-        detection: ContractDetection,
-        states: Sequence[AccountState],
-        rows: Mapping[str, pa.Table],
-        first: int,
-    ) -> dict[str, pa.Table]:
-        """Return the tables of what is found in states, each worker taking its part of them."""
-        count = self.spread.count
-        if count == 1:
-            with without_collector():
-                return make_history(detection.detect(states, first))
-        shared = {name: rows[name] for name in _WORLD if name in rows}
-        parts = [
-            _Part(self._lake_dir, self._settings, shared, first, number, count)
-            for number in range(count)
-        ]
-        found = list(self.spread.map(_detect_part, parts))
-        return {name: pa.concat_tables([each[name] for each in found]) for name in found[0]}
-
     def rederive(self, state: LogState | None, part: tuple[Place, list[DataFile]]) -> Derivation:
         """Return the contract files of a range with these files, in a lake as it is by default."""
         place, files = part
@@ -167,22 +187,15 @@ class ContractFinder:
         with without_collector():
             return self(state or self._log.read(), rows, place)
 
-    def detect_part(self, part: _Part) -> dict[str, pa.Table]:
-        """Return the tables of what is found in some of the states of a commit."""
-        world, detection = self._look(self._log.read(), part.rows, part.first)
-        states = list(world.list_states())
-        start, end = (len(states) * at // part.parts for at in (part.number, part.number + 1))
-        with without_collector():
-            return make_history(detection.detect(states[start:end], part.first))
-
     def learn(self, commit: Commit) -> None:
         """Remember the states of the rows that were derived from last, which are committed now."""
-        self._lake.learn({each.address: each for each in self._states}, commit)
-        self._states = []
+        if self._states is not None:  # of a commit in parts, the workers ask the lake
+            self._lake.learn({each.address: each for each in self._states}, commit)
+        self._states = None
 
 
 class _Part(NamedTuple):
-    """One of ``parts`` parts of the states of a commit, with the rows that detection reads."""
+    """One of ``parts`` parts of the accounts of a commit, with the rows that are read."""
 
     lake_dir: Path
     settings: IngestSections
@@ -197,8 +210,15 @@ _WORLD = tuple(
 )
 
 
-def _detect_part(part: _Part) -> dict[str, pa.Table]:
-    return open_finder(part.lake_dir, part.settings).detect_part(part)
+def _derive_part(part: _Part) -> dict[str, pa.Table]:
+    return open_finder(part.lake_dir, part.settings).derive_part(part)
+
+
+def _find_border(states: Sequence[AccountState], at: int) -> int:
+    """Return the first place from ``at`` on where states of another account begin."""
+    while 0 < at < len(states) and states[at].address == states[at - 1].address:
+        at += 1
+    return at
 
 
 @lru_cache(1)

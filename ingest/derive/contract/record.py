@@ -62,6 +62,15 @@ def make_interfaces(states: Iterable[AccountState], world: World) -> pa.Table:
     return make_table(INTERFACES, rows)
 
 
+def keep_first_codes(interfaces: pa.Table) -> pa.Table:
+    """Return the first row of each code: several parts of a commit may have one of it."""
+    first: dict[bytes, tuple[int, int]] = {}
+    columns = (interfaces[name].to_pylist() for name in INTERFACES.key)
+    for place, (code_hash, mc_seqno) in enumerate(zip(*columns, strict=True)):
+        first[code_hash] = min(first.get(code_hash, (mc_seqno, place)), (mc_seqno, place))
+    return interfaces.take(sorted(place for _mc_seqno, place in first.values()))
+
+
 def make_table(table: Table, rows: Iterable[Row]) -> pa.Table:
     """Return rows as Arrow; dicts of JSON columns become text, in the order of their keys."""
     names = [column.name for column in table.columns if column.type == "json"]

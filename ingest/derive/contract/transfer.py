@@ -35,7 +35,7 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.contract.record import Row
@@ -46,6 +46,8 @@ _COLUMNS = (
     *("tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now"),
     *("source_workchain", "source", "opcode", "body"),
 )
+_DIRECTION = "direction"
+_OF_TRANSACTION = ("hash", "aborted", "orig_status")
 _OPCODE_BITS, _QUERY_BITS = 32, 64
 _PART = {
     JETTON_WALLETS.name: ("jetton_workchain", "jetton"),
@@ -115,13 +117,36 @@ def list_recipients(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, i
             yield Address(workchain, account), mc_seqno
 
 
+def select_moves(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """Return what ``list_recipients`` and ``make_moves`` read of messages and transactions."""
+    messages = tables.get(MESSAGES.name, MESSAGES.empty)
+    moving = messages.select([*_COLUMNS, _DIRECTION]).filter(_may_move(messages))
+    transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(_OF_TRANSACTION)
+    hashes = moving["tx_hash"].combine_chunks()
+    theirs = transactions.filter(pc.is_in(transactions["hash"], value_set=hashes))
+    return {MESSAGES.name: moving, TRANSACTIONS.name: theirs}
+
+
+def keep_accounts(
+    tables: Mapping[str, pa.Table], accounts: Collection[AccountId]
+) -> dict[str, pa.Table]:
+    """Return tables with the messages alone that some accounts consumed."""
+    messages = tables[MESSAGES.name]
+    consumers = iter_tuples(messages, ("tx_workchain", "tx_account"))
+    mine = pa.array([account in accounts for account in consumers], pa.bool_())
+    return {**tables, MESSAGES.name: messages.filter(mine)}
+
+
 def _list_messages(tables: Mapping[str, pa.Table]) -> pa.Table:
     messages = tables.get(MESSAGES.name, MESSAGES.empty)
-    return messages.select(_COLUMNS).filter(
-        pc.and_(
-            pc.equal(messages["direction"], pa.scalar("in", pa.string())),
-            pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
-        )
+    return messages.select(_COLUMNS).filter(_may_move(messages))
+
+
+def _may_move(messages: pa.Table) -> pa.ChunkedArray:
+    """Return for each message whether it was consumed and has the opcode of a move."""
+    return pc.and_(
+        pc.equal(messages[_DIRECTION], pa.scalar("in", pa.string())),
+        pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
     )
 
 
