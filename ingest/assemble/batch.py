@@ -52,8 +52,9 @@ def _rows_between(piece: Piece, first: int, last: int) -> dict[str, pa.Table]:
     return {name: rows.filter(inside) for name, rows in piece.tables.items()}
 
 
-TRANSACTIONS = 200_000
-"""A commit is cut once it holds this many transactions."""
+TRANSACTIONS = 65_536
+"""Most transactions of a commit, as many as a row group has: memory grows with them, and other
+processes read the next blocks while a commit is derived."""
 
 
 def measure_rows(name: str, rows: pa.Table) -> int:

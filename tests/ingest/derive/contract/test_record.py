@@ -15,11 +15,14 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.record import (
     METHOD_BITS,
     find_method_ids,
+    keep_first_codes,
     load_interfaces,
+    make_table,
     name_interfaces,
     read_method_ids,
 )
 from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,3 +88,14 @@ def test_recorded_labels(shared: Path) -> None:
         assert name_interfaces(code_hash, None) == label["interfaces"], label["account"]
         assert table.by_code[code_hash] == label["interfaces"][0]
     assert named
+
+
+def test_a_code_of_several_parts_stays_where_it_came_first() -> None:
+    rows = [
+        {"code_hash": bytes([code]) * 32, "mc_seqno": at, "methods": [code], "names": None}
+        for code, at in ((1, 5), (2, 9), (1, 3), (3, 4), (2, 9))
+    ]
+    kept = keep_first_codes(make_table(INTERFACES, rows))
+    found = {row["code_hash"][0]: row["mc_seqno"] for row in kept.to_pylist()}
+    assert kept.num_rows == len(found)
+    assert found == {1: 3, 2: 9, 3: 4}
