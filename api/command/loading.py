@@ -19,7 +19,7 @@ import msgspec
 
 from tonlake.api.settings import Settings
 from tonlake.ingest.command.node import NODE_VARIABLE
-from tonlake.lake.command.argument import LAKE_VARIABLE
+from tonlake.lake.command.argument import CONFIG_VARIABLE, LAKE_VARIABLE
 from tonlake.lake.command.cli import failing_cleanly, json_option
 from tonlake.lake.errors import SettingsError
 
@@ -53,7 +53,6 @@ REMOVED = frozenset(_REMOVED.split())
 
 
 PREFIX = "TONLAKE_"
-CONFIG_VARIABLE = "TONLAKE_CONFIG"
 OTHER_VARIABLES = frozenset(
     {CONFIG_VARIABLE, LAKE_VARIABLE, NODE_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIVE"}
 )
@@ -141,7 +140,8 @@ def _read_file(path: Path | None) -> Iterator[tuple[SettingName, object, str]]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise SettingsError(f"cannot read the configuration file {path}: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"cannot read the configuration file {path}: {reason}") from error
     for section, table in document.items():
         if not isinstance(table, dict):
             raise _refuse(section, str(path))

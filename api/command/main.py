@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import os
 import signal
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from tonlake.lake.command.argument import CONFIG_VARIABLE
 
 if TYPE_CHECKING:
     from tonlake.api.settings import Settings
@@ -89,8 +93,13 @@ def _read_settings() -> Settings:
 
 @click.group(cls=LazyGroup, context_settings={"obj": _read_settings})
 @click.version_option(version("tonlake"), prog_name="tonlake")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Turn a TON node's storage into a lake of Parquet files, for SQL and the HTTP API."""
+    # Commands that read no setting would pass over it; the doctor says so itself.
+    named = os.environ.get(CONFIG_VARIABLE)
+    if named and context.invoked_subcommand != "doctor" and not Path(named).exists():
+        raise click.UsageError(f"{CONFIG_VARIABLE} names {named}, which does not exist")
     # The command is loaded: from here on Ctrl-C is for it to handle.
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)

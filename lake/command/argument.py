@@ -25,6 +25,9 @@ _Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
 LAKE_VARIABLE = "TONLAKE_LAKE"
 """The environment variable with the folder of the lake, for commands without ``--lake``."""
 
+CONFIG_VARIABLE = "TONLAKE_CONFIG"
+"""The environment variable with the file of settings."""
+
 
 class LakeFolder(click.Path):
     """A folder that may be, or become, a lake: one whose path DuckDB can take."""

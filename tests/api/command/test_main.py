@@ -28,6 +28,15 @@ def test_an_unknown_command_is_refused() -> None:
     assert (far.exit_code, "No such command 'zzz'." in far.output) == (2, True)
 
 
+def test_a_file_of_settings_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TONLAKE_CONFIG", "/nowhere/tonlake.toml")
+    for command in ("schema", "status", "config"):
+        result = CliRunner().invoke(main, [command])
+        assert result.exit_code == 2
+        assert "TONLAKE_CONFIG names /nowhere/tonlake.toml, which does not exist" in result.output
+    assert "settings: cannot read" in CliRunner().invoke(main, ["doctor"]).output
+
+
 def test_the_list_of_commands_has_whole_sentences() -> None:
     listed = " ".join(CliRunner().invoke(main, ["--help"]).output.split())
     assert "..." not in listed.partition("Commands:")[2]
