@@ -50,8 +50,8 @@ Examples:
   tonlake query v3/blocks --lake s3://bucket/mainnet -p workchain=-1 -p limit=5 --format csv
 
 The queries below everyday/ are for people, the others are those of the API. The part of a name
-behind the last slash is enough where it is the only one. Bytes are written as hex, lists with
-commas; a missing list filters nothing.
+behind the last slash is enough where it is the only one, or below everyday/. Bytes are written as
+hex, lists with commas; a missing list filters nothing.
 """
 
 

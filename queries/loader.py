@@ -103,12 +103,15 @@ def load_queries() -> Mapping[str, Query]:
 def find_query(name: str) -> Query:
     """Return a query by its name; the part behind the last slash is enough if it is the only one.
 
+    An everyday question is meant before others that are called the same.
+
     Raises:
         QueryUnknown: there is none, or there are several; the message names the nearest.
     """
     queries = load_queries()
-    if name in queries:
-        return queries[name]
+    for full in (name, f"everyday/{name}"):
+        if full in queries:
+            return queries[full]
     found = [full for full in queries if full.rpartition("/")[2] == name]
     if len(found) == 1:
         return queries[found[0]]

@@ -23,6 +23,15 @@ _READERS: dict[str, Callable[[str], object]] = {
 }
 """What reads a value of each type; all others are integers."""
 
+_FORMS = {
+    "boolean": "true or false",
+    "blob": "hex digits",
+    "date": "a UTC day such as 2026-11-21",
+    "timestamp": "a time such as 2026-11-21 or 2026-11-21T04:20:00, UTC without a zone",
+    "address": "an address: workchain:64 hex digits, or 48 characters whose checksum is right",
+}
+"""How a value of each type is written; all others are integers."""
+
 
 def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, object]:
     """Return the values of parameters; ``null`` is NULL, bytes are hex, lists have commas.
@@ -78,8 +87,10 @@ def _read(parameter: Parameter, text: str) -> object:
             return _read_one(element, text)
         return [_read_one(element, item.strip()) for item in text.split(",") if item.strip()]
     except (ValueError, KeyError) as error:
+        form = _FORMS.get(element, "an integer")
+        listed = "" if element == parameter.type else ", several with commas between them"
         raise ParameterMismatch(
-            f"parameter {parameter.name}={text}: {parameter.type} is expected"
+            f"parameter {parameter.name}={text[:80]}: expected {form}{listed}"
         ) from error
 
 

@@ -122,17 +122,21 @@ class Reader:
 
         Raises:
             QueryUnknown: no file of this package has the name.
-            ParameterMismatch, QueryTimeout, LakeCorrupt: as ``rows``.
+            ParameterMismatch: as ``rows``, or DuckDB refuses a value.
+            QueryTimeout, LakeCorrupt: as ``rows``.
         """
         query = load_queries().get(name)
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
         bound = bind_parameters(query, parameters)
-        return self._run(
-            query,
-            bound,
-            lambda: self._connection.sql(query.sql, params=bound or None).to_arrow_table(),
-        )
+        try:
+            return self._run(
+                query,
+                bound,
+                lambda: self._connection.sql(query.sql, params=bound or None).to_arrow_table(),
+            )
+        except duckdb.Error as error:
+            raise ParameterMismatch(f"query {name} with these parameters: {error}") from error
 
     def select(
         self, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int

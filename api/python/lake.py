@@ -93,7 +93,8 @@ class Lake:
         """Answer a named query; ``tonlake query --list`` prints them and what they take.
 
         Of a name such as ``v3/jetton_masters`` the last part is enough where no other query has
-        it. Bytes may be given as hex text; a missing list filters nothing.
+        it, and for everyday questions. Bytes may be given as hex text; a missing list filters
+        nothing.
 
         Raises:
             QueryUnknown, ParameterMismatch: there is no such query, or it takes other parameters.

@@ -24,8 +24,8 @@ select
     label,
     count(*) filter (where incoming) as transfers_in,
     count(*) filter (where outgoing) as transfers_out,
-    sum(value_ton) filter (where incoming) as received_ton,
-    sum(value_ton) filter (where outgoing) as sent_ton,
+    if(transfers_in = 0, 0, sum(value_ton) filter (where incoming)) as received_ton,
+    if(transfers_out = 0, 0, sum(value_ton) filter (where outgoing)) as sent_ton,
     max(time) as last_time
 from moved
 group by address, label

@@ -63,6 +63,7 @@ def test_all_queries_are_listed() -> None:
         query = queries[each["name"]]
         assert (each["doc"], each["returns"]) == (query.doc, query.returns)
         assert [one["name"] for one in each["parameters"]] == list(query.parameters)
+    assert run("--list", "prices").stdout.startswith("everyday/prices: ")  # not explorer/prices
     text = run("--list", "accounts_by_balance").stdout
     assert text.startswith("v3/accounts_by_balance: ")
     assert "-p limit (integer)" in text
@@ -75,7 +76,11 @@ def test_all_queries_are_listed() -> None:
         (["v3/block"], "no query is called 'v3/block'; did you mean v3/blocks"),
         (["jetton_wallets"], "several queries are called 'jetton_wallets': pending/jetton_wallets"),
         (["v3/blocks"], "v3/blocks needs limit"),
-        (["v3/blocks", "-p", "limit=many"], "limit=many: integer is expected"),
+        (["v3/blocks", "-p", "limit=many"], "limit=many: expected an integer"),
+        (["whales", "-p", "limit=-1"], "query everyday/whales with these parameters: Binder Error"),
+        (["whales", "-p", "at=then"], "at=then: expected a time such as 2026-11-21"),
+        (["daily_activity", "-p", "first=2026"], "first=2026: expected a UTC day such as"),
+        (["jetton_holders", "-p", "master=EQ"], "master=EQ: expected an address"),
         (["v3/blocks", "-p", "limits=1"], "takes no 'limits'; it takes: workchain"),
     ],
 )
