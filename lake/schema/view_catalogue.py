@@ -140,8 +140,11 @@ V_DAILY = View(
 
 BALANCES_AT = View(
     name="balances_at",
-    doc="Every balance at a time (UTC timestamp): the newest row of v_balances up to then.",
-    bases=("v_balances",),
+    doc=(
+        "Every balance at a time (UTC timestamp), as v_balances has them: that of the newest state "
+        "of each account and jetton wallet up to then."
+    ),
+    bases=("account_states", "jetton_wallets", "v_jettons"),
     columns=V_BALANCES.columns,
     parameters="ts",
 )

@@ -78,7 +78,9 @@ def _name_relation(node: exp.Expression) -> exp.Expression:
     if not isinstance(called, exp.Anonymous) or called.name.lower() != "query_table":
         return node
     name = called.expressions[0]
-    return exp.to_table(name.name) if isinstance(name, exp.Literal) else node
+    if not isinstance(name, exp.Literal):
+        return node
+    return exp.to_table(name.name, alias=node.args.get("alias"))
 
 
 _TYPES = {

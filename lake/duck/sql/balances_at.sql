@@ -1,8 +1,17 @@
 create or replace macro balances_at(ts) as table
+with past_states as not materialized (
+    from account_states
+    where ton_time(utime) <= ts
+),
+past_wallets as not materialized (
+    from jetton_wallets
+    where ton_time(utime) <= ts
+),
+newest_states as not materialized (
+    from states_as_of('past_states', null)
+),
+newest_wallets as not materialized (
+    from as_of('past_wallets', null)
+)
 select *
-from v_balances
-where time <= ts
-qualify row_number() over (
-    partition by workchain, account, asset_workchain, asset_id, jetton_wallet_workchain, jetton_wallet_id
-    order by mc_seqno desc, block_seqno desc
-) = 1;
+from balances_of('newest_states', 'newest_wallets', 'v_jettons');

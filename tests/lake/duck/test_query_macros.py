@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -41,7 +42,7 @@ def _make_history(name: str, first: int, last: int) -> pa.Table:
     rows = make_table(name, first, last).to_pylist()
     for at, row in enumerate(rows):
         row |= {"workchain": 0, "account": bytes([at % 3]) * 32, "mc_seqno": first + at // 3 * 2}
-        row |= {_ORDERS[name]: 1000 * first + at}
+        row |= {_ORDERS[name]: 1000 * first + at, "utime": 1_700_000_000 + row["mc_seqno"]}
     schema = make_table(name, first, last).schema
     return pa.Table.from_pylist(rows, schema=schema)
 
@@ -78,3 +79,13 @@ def test_the_newest_rows(connection: DuckDBPyConnection) -> None:
     found = _ask(connection, some, workchains=[0, 0], accounts=accounts)
     assert found == {row for row in newest if row[1] in accounts}
     assert not _ask(connection, some, workchains=[], accounts=[])
+
+
+def test_a_wallet_has_one_balance_whoever_owned_it(connection: DuckDBPyConnection) -> None:
+    assert len(_ask(connection, "select owner from jetton_wallets")) > 3
+    question = """select jetton_wallet_workchain, jetton_wallet_id, mc_seqno, lt
+        from balances_at($until) where jetton_wallet_id is not null"""
+    for last in (6, 20, 1000):
+        until = datetime.fromtimestamp(1_700_000_000 + last, UTC).replace(tzinfo=None)
+        rows = connection.execute(question, {"until": until}).fetchall()
+        assert sorted(rows) == sorted(_pick(_ask(connection, WALLETS), last))
