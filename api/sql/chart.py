@@ -139,7 +139,7 @@ def draw_chart(columns: Columns, rows: Rows, choice: Choice = DEFAULT) -> Chart:
     if not drawn or not all(is_number(kinds[name]) for name in drawn):
         raise ChartUnfit("a chart needs a column of numbers beside its axis")
     series = _list_series([name for name, _ in columns], rows, axis, drawn, choice.by)
-    if not any(each.points for each in series):
+    if not series:
         raise ChartUnfit(f"{drawn[0]} has no values")
     shown, lost = series[:MOST_SERIES], series[MOST_SERIES:]
     y = drawn[0] if choice.by else ", ".join(each.name for each in shown)
@@ -167,7 +167,10 @@ def _choose_axis(columns: Columns) -> str:
 def _list_series(
     names: list[str], rows: Rows, axis: str, drawn: Sequence[str], by: str
 ) -> list[Series]:
-    """Return the values of each column; with ``by``, of the first for each value of that column."""
+    """Return the values of each column; with ``by``, of the first for each value of that column.
+
+    Those without any value are left out.
+    """
     at = names.index(axis)
     found: dict[str, list[Point]] = {}
     for name in drawn[:1] if by else drawn:
@@ -178,7 +181,7 @@ def _list_series(
             points = found.setdefault(key, [])
             if value is not None:
                 points.append((row[at], value))
-    return [Series(name, points) for name, points in found.items()]
+    return [Series(name, points) for name, points in found.items() if points]
 
 
 def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:

@@ -47,9 +47,9 @@ def _read_example(query: Query) -> Example:
 
 
 def _list_fields(chart: Chart | None) -> dict[str, str | tuple[str, ...]]:
-    """Return the fields of the page that choose this chart."""
+    """Return the fields of the page that choose this chart, or none at all."""
     if chart is None:
-        return {}
+        return {"chart": "none"}
     return {"chart": chart.kind, "x": chart.x, "y": chart.y, "by": chart.by or ""}
 
 

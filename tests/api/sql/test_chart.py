@@ -78,6 +78,13 @@ def test_a_column_makes_series() -> None:
     assert chart.y == "ton"
 
 
+def test_a_series_without_values_is_left_out() -> None:
+    columns = [("hour", "timestamp[us]"), ("symbol", "string"), ("n", "double")]
+    rows: list[list[Any]] = [[f"2026-01-01T0{at}:00:00", "TON", at] for at in range(3)]
+    chart = draw_chart(columns, [*rows, [rows[0][0], None, None]], Choice("line", by="symbol"))
+    assert (len(chart.lines), chart.key) == (1, ())
+
+
 def test_rows_without_a_place_are_left_out() -> None:
     chart = draw_chart([("seqno", "int64"), ("n", "double")], [[1, 0.5], [2, 1.5], [None, 3]])
     assert chart.lines[0].path.count("L") == 1
