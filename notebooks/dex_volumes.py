@@ -15,9 +15,11 @@ def _():
 
     import tonlake
 
+    # Hours from 0 to 24; where days change, the axis names them.
+    clock = {"hours": "%H:%M", "minutes": "%H:%M", "day": "%b %d", "date": "%b %d"}
     folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
     lake = tonlake.open(folder)
-    return alt, folder, lake, mo
+    return alt, clock, folder, lake, mo
 
 
 @app.cell
@@ -39,7 +41,7 @@ def _(folder, lake, mo):
 
 
 @app.cell
-def _(alt, lake, mo):
+def _(alt, clock, lake, mo):
     hours = lake.sql("""
         select coalesce(date_diff('hour', min(time), max(time)), 0) from v_swaps
     """).fetchall()[0][0]
@@ -64,7 +66,9 @@ def _(alt, lake, mo):
         alt.Chart(volumes, title="Volume by exchange")
         .mark_bar()
         .encode(
-            x=alt.X(f"{units[step]}(time):T", title=f"{step} (UTC)"),
+            x=alt.X(f"{units[step]}(time):T", title=f"{step} (UTC)").axis(
+                format=clock, labelSeparation=8
+            ),
             y=alt.Y("volume_ton:Q", title=f"volume (TON) per {step}"),
             color=alt.Color("dex:N", title="exchange"),
             tooltip=["time:T", "dex:N", "volume_ton:Q", "swaps:Q", "without_value:Q"],

@@ -81,7 +81,7 @@ def _(alt, lake, mo):
         .mark_bar()
         .encode(
             x=alt.X("gas_from:O", title="gas used (units, from this to twice this)").axis(
-                format="~s", labelAngle=0, labelOverlap=True
+                format=",", labelAngle=0, labelOverlap=True
             ),
             y=alt.Y("transactions:Q", title="transactions (count)").axis(tickMinStep=1),
             tooltip=["gas_from:O", "transactions:Q"],
@@ -135,7 +135,7 @@ def _(alt, lake, mo):
 def _(alt, lake, mo):
     failures = lake.sql("""
         select
-            coalesce(exit_words || ' (' || exit_code || ')', exit_words, 'aborted') as reason,
+            coalesce(exit_code || ': ' || exit_words, exit_words, 'aborted') as reason,
             coalesce(failed_phase, 'none') as phase,
             count(*) as transactions,
             sum(fee)::double as fees_ton
@@ -150,7 +150,7 @@ def _(alt, lake, mo):
         .mark_bar()
         .encode(
             x=alt.X("transactions:Q", title="failed transactions (count)").axis(tickMinStep=1),
-            y=alt.Y("reason:N", title="reason (code)", sort="-x").axis(labelLimit=260),
+            y=alt.Y("reason:N", title="code and reason", sort="-x").axis(labelLimit=260),
             color=alt.Color("phase:N", title="phase"),
             tooltip=["reason:N", "phase:N", "transactions:Q", "fees_ton:Q"],
         )

@@ -16,9 +16,11 @@ def _():
 
     import tonlake
 
+    # Hours from 0 to 24; where days change, the axis names them.
+    clock = {"hours": "%H:%M", "minutes": "%H:%M", "day": "%b %d", "date": "%b %d"}
     folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
     lake = tonlake.open(folder)
-    return alt, folder, lake, mo, pl
+    return alt, clock, folder, lake, mo, pl
 
 
 @app.cell
@@ -104,7 +106,9 @@ def _(alt, mo, shares):
         alt.Chart(shares, title="Concentration: share of the supply held by the largest holders")
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("rank:Q", title="largest holders (count, logarithmic)").scale(type="log"),
+            x=alt.X("rank:Q", title="largest holders (count, logarithmic)").scale(
+                type="log", nice=False
+            ),
             y=alt.Y("share:Q", title="share of the supply (0 to 1)").scale(domain=[0, 1]),
             tooltip=["rank:Q", "share:Q"],
         )
@@ -117,7 +121,7 @@ def _(alt, mo, shares):
 
 
 @app.cell
-def _(alt, jetton, lake, mo, scale, unit):
+def _(alt, clock, jetton, lake, mo, scale, unit):
     flows = lake.sql(
         """
         select
@@ -152,7 +156,7 @@ def _(alt, jetton, lake, mo, scale, unit):
         alt.Chart(flows, title="Transfers and burns, one point each")
         .mark_circle(size=50, opacity=0.7)
         .encode(
-            x=alt.X("time:T", title="time (UTC)"),
+            x=alt.X("time:T", title="time (UTC)").axis(format=clock),
             y=alt.Y("jettons:Q", title=f"amount ({unit}, symlog scale)")
             .scale(type="symlog")
             .axis(values=[0, *(sign * 10**power for power in range(12) for sign in (1, -1))]),

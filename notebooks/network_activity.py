@@ -15,9 +15,11 @@ def _():
 
     import tonlake
 
+    # Hours from 0 to 24; where days change, the axis names them.
+    clock = {"hours": "%H:%M", "minutes": "%H:%M", "day": "%b %d", "date": "%b %d"}
     folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
     lake = tonlake.open(folder)
-    return alt, folder, lake, mo
+    return alt, clock, folder, lake, mo
 
 
 @app.cell
@@ -55,7 +57,7 @@ def _(lake, mo):
 
 
 @app.cell
-def _(alt, lake, mo, step):
+def _(alt, clock, lake, mo, step):
     activity = lake.sql(
         """
         select
@@ -79,7 +81,9 @@ def _(alt, lake, mo, step):
         alt.Chart(activity, title=f"Transactions per {step}")
         .mark_bar()
         .encode(
-            x=alt.X(f"{units[step]}(time):T", title="time (UTC)"),
+            x=alt.X(f"{units[step]}(time):T", title="time (UTC)").axis(
+                format=clock, labelSeparation=8
+            ),
             y=alt.Y("transactions:Q", title=f"transactions per {step}"),
             color=alt.Color("chain:N", title="chain"),
             tooltip=["time:T", "chain:N", "transactions:Q", "accounts:Q"],
@@ -91,7 +95,7 @@ def _(alt, lake, mo, step):
 
 
 @app.cell
-def _(alt, lake, mo, step):
+def _(alt, clock, lake, mo, step):
     intervals = lake.sql(
         """
         with gaps as (
@@ -120,7 +124,7 @@ def _(alt, lake, mo, step):
         alt.Chart(intervals, title="Time between blocks of one shard")
         .mark_circle(size=50)
         .encode(
-            x=alt.X("time:T", title="time (UTC)"),
+            x=alt.X("time:T", title="time (UTC)").axis(format=clock),
             y=alt.Y("mean_gap_s:Q", title="mean gap (seconds)"),
             color=alt.Color("chain:N", title="chain"),
             tooltip=["time:T", "chain:N", "mean_gap_s:Q", "longest_gap_s:Q"],

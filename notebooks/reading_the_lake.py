@@ -45,6 +45,12 @@ def _(folder, open_snapshot):
 
 
 @app.cell
+def _(mo):
+    mo.md("## DuckDB")
+    return
+
+
+@app.cell
 def _(duckdb, files):
     by_duckdb = duckdb.sql(
         """
@@ -57,6 +63,12 @@ def _(duckdb, files):
     ).pl()
     by_duckdb
     return (by_duckdb,)
+
+
+@app.cell
+def _(mo):
+    mo.md("## Polars")
+    return
 
 
 @app.cell
@@ -76,6 +88,12 @@ def _(files, pl):
 
 
 @app.cell
+def _(mo):
+    mo.md("## pandas")
+    return
+
+
+@app.cell
 def _(files, pl):
     import pandas as pd
 
@@ -88,6 +106,12 @@ def _(files, pl):
     ).sort("end_status")
     by_pandas
     return (by_pandas,)
+
+
+@app.cell
+def _(mo):
+    mo.md("## pyarrow")
+    return
 
 
 @app.cell
@@ -114,7 +138,7 @@ def _(by_duckdb, by_pandas, by_polars, by_pyarrow, mo):
     others = {"Polars": by_polars, "pandas": by_pandas, "pyarrow": by_pyarrow}
     for name, frame_of in others.items():
         assert frame_of.rows() == by_duckdb.rows(), name
-    mo.md("DuckDB, Polars, pandas and pyarrow agree to the nanoton.")
+    mo.md("All four agree to the nanoton.")
     return
 
 

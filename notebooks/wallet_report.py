@@ -16,9 +16,11 @@ def _():
 
     import tonlake
 
+    # Hours from 0 to 24; where days change, the axis names them.
+    clock = {"hours": "%H:%M", "minutes": "%H:%M", "day": "%b %d", "date": "%b %d"}
     folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
     lake = tonlake.open(folder)
-    return alt, folder, lake, mo, pl
+    return alt, clock, folder, lake, mo, pl
 
 
 @app.cell
@@ -60,7 +62,7 @@ def _(address, folder, lake, mo):
 
 
 @app.cell
-def _(account, alt, lake, mo):
+def _(account, alt, clock, lake, mo):
     balances = lake.sql(
         """
         select time, balance::double as balance_ton, mc_seqno
@@ -77,7 +79,7 @@ def _(account, alt, lake, mo):
         alt.Chart(balances, title="Balance after each block that touched the account")
         .mark_line(interpolate="step-after", point=True)
         .encode(
-            x=alt.X("time:T", title="time (UTC)"),
+            x=alt.X("time:T", title="time (UTC)").axis(format=clock),
             y=alt.Y("balance_ton:Q", title="balance (TON)"),
             tooltip=["time:T", "balance_ton:Q", "mc_seqno:Q"],
         )
@@ -138,7 +140,7 @@ def _(account, lake):
 
 
 @app.cell
-def _(alt, mo, moves, pl):
+def _(alt, clock, mo, moves, pl):
     flows = moves.filter(pl.col("value_ton") > 0).with_columns(
         pl.when(pl.col("direction") == "in")
         .then(pl.col("value_ton"))
@@ -149,7 +151,7 @@ def _(alt, mo, moves, pl):
         alt.Chart(flows, title="Coins in (up) and out (down), one point per message")
         .mark_circle(size=50, opacity=0.7)
         .encode(
-            x=alt.X("time:T", title="time (UTC)"),
+            x=alt.X("time:T", title="time (UTC)").axis(format=clock),
             y=alt.Y("ton:Q", title="value (TON, symlog scale)")
             .scale(type="symlog")
             .axis(values=[0, *(sign * 10**power for power in range(12) for sign in (1, -1))]),
