@@ -75,7 +75,8 @@ def _(alt, clock, lake, mo):
         )
         .properties(width="container", height=240)
     )
-    volume_chart if volumes.height else mo.md("**Volume by exchange:** no swaps in this lake.")
+    lack = "no swap has a known value in TON." if volumes.height else "no swaps in this lake."
+    volume_chart if volumes["volume_ton"].sum() else mo.md(f"**Volume by exchange:** {lack}")
     return volume_chart, volumes
 
 
