@@ -18,6 +18,7 @@ def _():
 
     # Hours from 0 to 24; where days change, the axis names them.
     clock = {"hours": "%H:%M", "minutes": "%H:%M", "day": "%b %d", "date": "%b %d"}
+    clock |= {"month": "%b %Y", "quarter": "%b %Y"}
     folder = mo.cli_args().get("lake") or os.environ.get("LAKE", ".demo/lake")
     lake = tonlake.open(folder)
     return alt, clock, folder, lake, mo, pl

@@ -148,8 +148,8 @@ def _(alt, by_duckdb):
         alt.Chart(by_duckdb, title="Transactions by the account's status after the transaction")
         .mark_bar()
         .encode(
-            x=alt.X("transactions:Q", title="transactions (count)"),
-            y=alt.Y("end_status:N", title="status of the account", sort="-x"),
+            x=alt.X("transactions:Q", title="transactions (count)").axis(tickCount=6),
+            y=alt.Y("end_status:N", title="status", sort="-x"),
             tooltip=["end_status:N", "transactions:Q", "fees_nano:Q"],
         )
         .properties(width="container")
