@@ -8,6 +8,7 @@ with its digest, so that its receiver can check that all of it arrived.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from datetime import date
 from typing import TYPE_CHECKING
@@ -144,7 +145,8 @@ def read_manifest(storage: Storage) -> Manifest | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise PieceRefused(f"{MANIFEST} cannot be read ({error})") from error
+        reason = os.strerror(error.errno) if error.errno else error
+        raise PieceRefused(f"{storage.name}/{MANIFEST} cannot be read: {reason}") from error
     try:
         envelope = msgspec.json.decode(data, type=Envelope)
         raw = bytes(envelope.body)

@@ -82,6 +82,14 @@ def test_days_of_a_lake(read_lake: Path, tmp_path: Path) -> None:
         export_lake(read_lake, folder, Days("2025-01-01", None))
 
 
+def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    commit_rows(tmp_path / "lake", 1, 10, tables=("blocks",))
+    (tmp_path / "file").touch()
+    place = tmp_path / "file" / "piece"
+    with pytest.raises(PieceRefused, match=f"^{place}/{MANIFEST} cannot be read: Not a directory$"):
+        export_lake(tmp_path / "lake", place)
+
+
 def test_an_export_goes_on_where_it_was_stopped(lake: Path, tmp_path: Path) -> None:
     folder = tmp_path / "piece"
     export_lake(lake, folder)
