@@ -18,6 +18,7 @@ from tonlake.lake.spark.tables import open_lake, open_session
 from tonlake.queries.errors import QueryError, QueryUnknown
 from tonlake.queries.loader import load_queries
 from tonlake.queries.parameter import read_parameters
+from tonlake.queries.spark.scope import needs_duckdb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +127,7 @@ def _translate(name: str, parameters: dict[str, object]) -> str:
 
 def _print_queries() -> None:
     for name, query in load_queries().items():
-        if query.is_everyday:
+        if needs_duckdb(query):
             continue
         parameters = " ".join(query.parameters)
         click.echo(f"{name}: {query.doc}" + (f"\n    {parameters}" if parameters else ""))

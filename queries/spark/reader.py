@@ -10,6 +10,7 @@ from tonlake.queries.errors import QueryUnknown
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import bind_parameters
 from tonlake.queries.spark.dialect import list_tables, translate_query, translate_view
+from tonlake.queries.spark.scope import needs_duckdb
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,6 +81,6 @@ def translate(name: str, **parameters: object) -> str:
     query = load_queries().get(name)
     if query is None:
         raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
-    if query.is_everyday:
-        raise QueryUnknown(f"{name} reads views that only DuckDB has: ask it with tonlake query")
+    if needs_duckdb(query):
+        raise QueryUnknown(f"{name} needs what only DuckDB has: ask it with tonlake query")
     return translate_query(query, bind_parameters(query, parameters))

@@ -84,9 +84,13 @@ class Questions:
             "rows": 500,
             "offset": 0,
             "shards": self._first(SHARDS).popitem()[1],
+            "low": b"\x80" + bytes(31),
+            "high": b"\x8f" + b"\xff" * 31,
+            "suffix": "",
         }
         self._values["seqno"] = self._values["block_seqno"]
-        self._values["utime"] = self._values["start_utime"]
+        self._values["utime"] = self._values["since"] = self._values["start_utime"]
+        self._values["until"] = self._values["end_utime"] + 1
         pairs = sorted(connection.execute(ACCOUNTS).fetchall())
         self._accounts = [[row[at] for row in pairs] for at in range(2)]
 
@@ -103,7 +107,7 @@ class Questions:
         given: dict[str, object] = {}
         for name, item in query.parameters.items():
             if item.default is REQUIRED:
-                optional = "empty: any" in item.doc
+                optional = "empty: any" in item.doc and item.type.endswith("[]")
                 partner = filters and item.type == "integer[]"
                 excluding = name in {"excluded", "hidden_under"} or name.startswith("excluded_")
                 given[name] = (

@@ -8,11 +8,12 @@ import pytest
 
 from tonlake.lake.duck.connection import DERIVED_VIEWS, read_sql
 from tonlake.queries.loader import load_queries
+from tonlake.queries.spark.scope import needs_duckdb
 
 sqlglot = pytest.importorskip("sqlglot")
 
 MACROS = {"query_table", *re.findall(r"macro (\w+)\(", read_sql("query_macros"))}
-TEXTS = {query.name: query.sql for query in load_queries().values() if not query.is_everyday}
+TEXTS = {query.name: query.sql for query in load_queries().values() if not needs_duckdb(query)}
 VIEWS = {name: read_sql(name) for name in DERIVED_VIEWS}
 
 

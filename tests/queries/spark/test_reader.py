@@ -14,6 +14,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.spark.tables import open_lake
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import Reader
+from tonlake.queries.spark.scope import needs_duckdb
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-NAMES = sorted(name for name, query in load_queries().items() if not query.is_everyday)
+NAMES = sorted(name for name, query in load_queries().items() if not needs_duckdb(query))
 
 
 class Engines(NamedTuple):
