@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     _Columns = Sequence[str] | None
 
 _READ_BYTES = 2 << 20
-"""Bytes of rows that are kept: four dozen commits of a dozen transactions."""
+"""Bytes of rows that are kept by default: four dozen commits of a dozen transactions."""
+
+_FEW_BYTES = 1 << 20
+"""Only a file of no more bytes is kept as a whole."""
 
 Key = tuple[str, ...]
 
@@ -56,11 +59,12 @@ class KeptRows:
     A commit is composed alone, and once more with seven others: then its rows are let go.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = _READ_BYTES) -> None:
         """Begin without any."""
         self._lock = threading.Lock()
         self._rows: OrderedDict[Key, tuple[int, pa.Table]] = OrderedDict()
         self._bytes = 0
+        self._most_bytes = most_bytes
 
     def keep(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file, and keep them for ``take``."""
@@ -70,14 +74,25 @@ class KeptRows:
             size = rows.get_total_buffer_size()  # of a file that packs well many times its own
             self._rows[str(lake_dir), file.path, file.sha256] = size, rows
             self._bytes += size
-            while self._bytes > _READ_BYTES:
+            while self._bytes > self._most_bytes:
                 self._bytes -= self._rows.popitem(last=False)[1][0]
         return rows
 
+    def keep_whole(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
+        """Return columns of a file, and keep all of its rows for ``pop`` if it is small."""
+        if file.bytes > _FEW_BYTES:
+            return read_rows(lake_dir, file, columns)
+        rows = self.keep(lake_dir, file)
+        return rows if columns is None else rows.select(columns)
+
+    def pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:
+        """Return the rows of a file and let them go; None where they are not kept."""
+        with self._lock:
+            return self._pop(lake_dir, file)
+
     def take(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file; kept ones are let go. Of a table, all ask for the same."""
-        with self._lock:
-            rows = self._pop(lake_dir, file)
+        rows = self.pop(lake_dir, file)
         return read_rows(lake_dir, file, columns) if rows is None else rows
 
     def _pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from tonlake.lake.index.kept import KeptRows
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import Commit, LogState
     from tonlake.lake.schema import Table
@@ -77,12 +78,14 @@ def compact_lake(
     depth: Literal["all", "tail"] = "all",
     on_files: Callable[[int, int], None] = lambda _done, _all: None,
     log: LogReader | None = None,
+    kept: KeptRows | None = None,
 ) -> CompactReport:
     """Merge small files until nothing is left to merge; readers and writers go on meanwhile.
 
     With ``depth`` ``tail`` what a follower's commits leave behind is merged, a few rows of many
     commits at a time, so that each row is written a few times in all. ``on_files`` is called with
-    the number of files merged so far and of all. ``log`` is that of the lake, where it is known.
+    the number of files merged so far and of all. ``log`` is that of the lake, where it is known;
+    ``kept`` has rows that were read before.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -93,7 +96,7 @@ def compact_lake(
     while merges := plan_merges(log.find(), settings, depth):
         todo = report.files_before + sum(len(merge.files) for merge in merges)
         for merge in merges:
-            added = _write_merge(lake_dir, merge, settings)
+            added = _write_merge(lake_dir, merge, settings, kept)
             if _commit_merge(lake_dir, log, merge, added) is None:
                 break
             report.commits += 1
@@ -106,13 +109,15 @@ def compact_lake(
     return report
 
 
-def _write_merge(lake_dir: Path, merge: Merge, settings: LakeSettings) -> list[DataFile]:
+def _write_merge(
+    lake_dir: Path, merge: Merge, settings: LakeSettings, kept: KeptRows | None
+) -> list[DataFile]:
     """Write the files of a merge, one a table."""
     added: list[DataFile] = []
     try:
         for name in sorted({file.table for file in merge.files}):
             files = [file for file in merge.files if file.table == name]
-            added.append(_merge_files(lake_dir, merge, files, settings))
+            added.append(_merge_files(lake_dir, merge, files, settings, kept))
     except BaseException:
         remove_unless_live(lake_dir, added)
         raise
@@ -123,12 +128,18 @@ def _write_merge(lake_dir: Path, merge: Merge, settings: LakeSettings) -> list[D
 
 
 def _merge_files(
-    lake_dir: Path, merge: Merge, files: list[DataFile], settings: LakeSettings
+    lake_dir: Path,
+    merge: Merge,
+    files: list[DataFile],
+    settings: LakeSettings,
+    kept: KeptRows | None,
 ) -> DataFile:
     table = TABLES[files[0].table]
     ordered = sorted(files, key=lambda file: read_place(file.path))
     pieces = (
-        rows for file in ordered for rows in stream_rows(lake_dir, file, settings.row_group_rows)
+        rows
+        for file in ordered
+        for rows in _read_pieces(lake_dir, file, settings.row_group_rows, kept)
     )
     folder = make_table_folder(lake_dir, table, merge.place)
     merged = merge_rows(pieces, table, MEMORY_ROWS, folder)
@@ -136,6 +147,13 @@ def _merge_files(
         merged = keep_first(merged, _ONCE[table.name])
     most_rows = sum(file.rows for file in files)
     return write_stream(lake_dir, table, merge.place, merged, most_rows, settings)
+
+
+def _read_pieces(
+    lake_dir: Path, file: DataFile, rows_at_once: int, kept: KeptRows | None
+) -> Iterable[pa.Table]:
+    rows = None if kept is None else kept.pop(lake_dir, file)
+    return stream_rows(lake_dir, file, rows_at_once) if rows is None else (rows,)
 
 
 def make_table_folder(lake_dir: Path, table: Table, place: Place) -> Path:

@@ -20,6 +20,7 @@ import msgspec
 
 from tonlake.lake.errors import LakeError
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.kept import KeptRows
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.prune import prune_old_days
@@ -36,6 +37,9 @@ LASTS_S = 60.0
 
 MOST_MIB = 256
 """A process that has taken more than this ends with its work; the next work starts another."""
+
+KEPT_BYTES = 32 << 20
+"""Rows that the index was made of and that are then merged: small files take long to read."""
 
 NICENESS = 10
 """Lower priority than a follower, whose delay users notice."""
@@ -57,8 +61,11 @@ def maintain_once(log: LogReader, settings: LakeSettings) -> int:
     Raises:
         LakeError: the lake is damaged or full; what was done before stays.
     """
-    made = int(settings.build_index and rebuild_index(log.lake_dir, log=log) is not None)
-    made += compact_lake(log.lake_dir, settings, depth="tail", log=log).commits
+    kept = KeptRows(KEPT_BYTES)
+    made = 0
+    if settings.build_index:
+        made += rebuild_index(log.lake_dir, read=kept.keep_whole, log=log) is not None
+    made += compact_lake(log.lake_dir, settings, depth="tail", log=log, kept=kept).commits
     return made + (prune_old_days(log, settings) is not None)
 
 

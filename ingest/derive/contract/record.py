@@ -165,5 +165,17 @@ def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
     return [] if name.startswith("wallet_") else None
 
 
+_CODES_KEPT = 1_000
+_known: dict[bytes, tuple[int, ...]] = {}
+"""Method ids by the hash of their dictionary: the same few codes come in every block."""
+
+
 def _list_keys(tree: CellTree, root: int) -> list[int]:
-    return [key for key, _value in iter_hashmap(tree, root, METHOD_BITS)]
+    dictionary = tree.hash(root)
+    keys = _known.get(dictionary)
+    if keys is None:
+        if len(_known) >= _CODES_KEPT:
+            _known.clear()
+        keys = tuple(key for key, _value in iter_hashmap(tree, root, METHOD_BITS))
+        _known[dictionary] = keys
+    return list(keys)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.lake.commit.rewrite import commit_maintenance
+from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.compose import compose
-from tonlake.lake.index.builder.gather import Source
+from tonlake.lake.index.builder.gather import Read, Source
 from tonlake.lake.index.builder.place import (
     SEGMENT_FORMAT,
     digest_derived,
@@ -55,6 +56,7 @@ def rebuild_index(
     most_rows: int = MOST_ROWS,
     everything: bool = False,
     run: Run = map,
+    read: Read = read_rows,
     log: LogReader | None = None,
 ) -> Commit | None:
     """Build and commit the segments that are missing, damaged or of another format.
@@ -67,6 +69,7 @@ def rebuild_index(
         most_rows: A segment ends with the commit that brings it to so many transactions.
         everything: Whether all segments are built again.
         run: Builds segments, in this process or others.
+        read: Reads the rows of a file.
         log: That of the lake, read on where the caller knows it already.
 
     Raises:
@@ -78,7 +81,9 @@ def rebuild_index(
         return None
     log = log or LogReader(lake_dir)
     state = log.find()
-    made, kept = make_segments(lake_dir, state, most_rows, everything=everything, run=run)
+    made, kept = make_segments(
+        lake_dir, state, most_rows, everything=everything, run=run, read=read
+    )
     if not made and kept == state.segments:
         return None
     return commit_segments(log, state, made)
@@ -110,6 +115,7 @@ def make_segments(
     *,
     everything: bool = False,
     run: Run = map,
+    read: Read = read_rows,
 ) -> tuple[list[DataFile], tuple[DataFile, ...]]:
     """Write the segments that a state lacks, and return them and those of the state that stay.
 
@@ -121,7 +127,7 @@ def make_segments(
     planned, kept = plan_missing(state, usable, most_rows)
     if not planned:
         return [], kept
-    orders = [order_segment(lake_dir, state, mc_range) for mc_range in planned]
+    orders = [order_segment(lake_dir, state, mc_range, read) for mc_range in planned]
     return list(run(build_segment, orders)), kept
 
 
@@ -142,16 +148,19 @@ def is_current(state: LogState, segment: DataFile) -> bool:
 
 
 class Order(NamedTuple):
-    """A segment to be built, in any process: the lake, the range, and the files of its rows."""
+    """A segment to be built, in any process: the lake, the range, the files and who reads them."""
 
     lake_dir: Path
     mc_range: Range
     files: Sequence[DataFile]
+    read: Read = read_rows
 
 
-def order_segment(lake_dir: Path, state: LogState, mc_range: Range) -> Order:
+def order_segment(
+    lake_dir: Path, state: LogState, mc_range: Range, read: Read = read_rows
+) -> Order:
     """Return what building the segment of a range takes."""
-    return Order(lake_dir, mc_range, list_within(state, mc_range))
+    return Order(lake_dir, mc_range, list_within(state, mc_range), read)
 
 
 def build_segment(order: Order) -> DataFile:
@@ -161,10 +170,10 @@ def build_segment(order: Order) -> DataFile:
         LakeCorrupt: a data file is damaged.
         LakeFull: no room.
     """
-    lake_dir, mc_range, files = order
+    lake_dir, mc_range, files, read = order
     folder = lake_dir / SEGMENT_FOLDER
     make_folder(folder)
-    source = Source(lake_dir, files, mc_range)
+    source = Source(lake_dir, files, mc_range, read)
     with open_temporary(folder, "segment") as (stream, temporary):
         rows = compose(stream, source, source.read_parts(BLOCK_ROWS, folder))
         sha256 = seal_file(stream, "segment")

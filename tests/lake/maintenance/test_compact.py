@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tonlake.lake.index.kept import KeptRows
     from tonlake.lake.maintenance.plan import Merge
 
 DAY = "2024-01-01"
@@ -256,8 +257,10 @@ def test_what_changed_meanwhile_is_planned_again(
         partial(commit_small, many, 15, 15),
     ]
 
-    def merge(lake: Path, planned: Merge, settings: LakeSettings) -> list[Any]:
-        added = original(lake, planned, settings)
+    def merge(
+        lake: Path, planned: Merge, settings: LakeSettings, kept: KeptRows | None
+    ) -> list[Any]:
+        added = original(lake, planned, settings, kept)
         if settings is OPTIONS and others:
             monkeypatch.setattr(compact, "_write_merge", original)
             others.pop(0)()
