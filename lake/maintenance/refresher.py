@@ -60,6 +60,11 @@ class Refresher:
         self._reader: threading.Thread | None = None
         self._next_s = 0.0
 
+    @property
+    def process_id(self) -> int:
+        """The id of the process; 0 if there is none."""
+        return 0 if self._process is None else self._process.pid
+
     def is_running(self) -> bool:
         """Whether the process is at work."""
         return self._process is not None and self._process.poll() is None
@@ -67,12 +72,19 @@ class Refresher:
     def wake(self) -> None:
         """Start the process if it does not run and there is work for it."""
         if self._process is not None and self._process.poll() is not None:
+            if self._process.returncode:
+                code = self._process.returncode
+                self._on_failure(f"the process that refreshes own tables ended with code {code}")
             self._end()
             self._next_s = time.monotonic() + PAUSE_S
         if self._process is not None or time.monotonic() < self._next_s:
             return
         if (self._lake_dir / DEFINITIONS_FILE).is_file():
-            self._start()
+            try:
+                self._start()
+            except OSError as error:
+                self._on_failure(f"own tables are not refreshed: {error}")
+                self._next_s = time.monotonic() + PAUSE_S
 
     def close(self) -> None:
         """End the process; a table that is being refreshed stays as it was."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.errors import CursorRefused
+from tonlake.lake.errors import BlocksLacking, CursorRefused
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.scan import scanner
 from tonlake.lake.settings import LakeSettings
@@ -136,6 +138,20 @@ def _undo(lake_dir: Path, last_kept: int) -> None:
         reopen=lambda state, first: reopen_traces(lake_dir, state, first),
     )
     assert commit is not None
+
+
+def test_a_cursor_before_what_was_pruned(many_commits: Path, tmp_path: Path) -> None:
+    place = shutil.copytree(many_commits, tmp_path / "lake")
+    before = next(tonlake.open(place).scan("blocks", limit=1))
+    prune_lake(place, 30, LakeSettings())
+    lake = tonlake.open(place)
+    first, last = lake.ranges[0]
+    assert first > before.height + 1
+    text = f"block {before.height + 1} is not in the lake, which has {first}..{last}: begin"
+    for follow in (False, True):
+        with pytest.raises(BlocksLacking, match=text):
+            next(lake.scan("blocks", cursor=before.cursor, follow=follow))
+    assert next(lake.scan("blocks")).height == last
 
 
 def test_a_cursor_of_another_lake(many_commits: Path, demo_lake: Path) -> None:

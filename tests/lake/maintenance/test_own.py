@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -27,7 +29,7 @@ from tonlake.lake.log.own import (
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState, read_state
-from tonlake.lake.maintenance import own
+from tonlake.lake.maintenance import own, refresher
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
 from tonlake.lake.maintenance.refresher import Refresher
@@ -217,6 +219,27 @@ def test_the_process_comes_with_the_first_table_and_goes_with_its_parent(lake: P
     wait_for(lambda: read_own_state(lake, "paid").rows > 0)
     kept.close()
     assert not kept.is_running()
+
+
+def test_a_process_that_is_killed_is_reported_and_started_again(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresher, "PAUSE_S", 0.1)
+    adopt_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
+    failures: list[str] = []
+    kept = Refresher(lake, SETTINGS, failures.append)
+    try:
+        kept.wake()
+        os.kill(kept.process_id, signal.SIGKILL)
+        wait_for(lambda: not kept.is_running())
+        kept.wake()
+        assert failures == ["the process that refreshes own tables ended with code -9"]
+        time.sleep(0.2)
+        kept.wake()
+        wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
+    finally:
+        kept.close()
+    assert len(failures) == 1
 
 
 def test_a_statement_that_takes_too_long_is_stopped(
