@@ -115,8 +115,8 @@ def serving(server: str, source: Path, folder: Path, nginx: str) -> Iterator[tup
         configuration.write_text(NGINX.format(folder=folder, port=port, root=source))
         command = [nginx, "-c", str(configuration), "-p", str(folder)]
     elif server == "tonlake":
-        command = [sys.executable, "-m", "tonlake.api.command.main", "serve"]
-        command += ["--lake", str(source), "--port", str(port)]
+        start = "from tonlake.api.command.start import start; start()"
+        command = [sys.executable, "-c", start, "serve", "--lake", str(source), "--port", str(port)]
         environment["TONLAKE_ACCESS_PUBLISH"] = "1"
         url += "/lake"
     else:

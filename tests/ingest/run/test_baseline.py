@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.crash.test_worker_kills import iter_tree
 from tests.ingest.statefiles import Split, write_states
 from tests.patience import PATIENT
 from tonlake.ingest.decode import wholestate
@@ -525,9 +528,10 @@ def test_a_run_goes_on_where_one_was_stopped(
 KILLED = """
 import sys
 from pathlib import Path
-from tests.ingest.run.test_baseline import bring_state, cut_small
-cut_small(setattr)
-bring_state(Path(sys.argv[1]), Path(sys.argv[2]))
+from tests.ingest.run import test_baseline
+test_baseline.cut_small(setattr)
+if __name__ == "__main__":
+    test_baseline.bring_state(Path(sys.argv[1]), Path(sys.argv[2]), workers=int(sys.argv[3]))
 """
 
 
@@ -536,18 +540,26 @@ bring_state(Path(sys.argv[1]), Path(sys.argv[2]))
 def test_after_a_kill_the_same_command_gives_the_same_bytes(
     demo_node: Path, late_lake: Path, tmp_path: Path, kills: int
 ) -> None:
+    """Any process may be killed: that of the command, or a worker while it reads or detects."""
     luck = random.Random(SEED)  # noqa: S311 - a seed, no secret
-    whole = Path(shutil.copytree(late_lake, tmp_path / "whole"))
-    began = time.monotonic()
     run = [sys.executable, "-c", KILLED, str(demo_node)]
-    subprocess.run([*run, str(whole)], check=True, cwd=ROOT)
-    took_s = time.monotonic() - began
+    took_s = {}
+    for workers in (1, 2):
+        whole = Path(shutil.copytree(late_lake, tmp_path / f"whole-{workers}"))
+        began = time.monotonic()
+        subprocess.run([*run, str(whole), str(workers)], check=True, cwd=ROOT)
+        took_s[workers] = time.monotonic() - began
     expected = digest_files(whole)
+    assert expected == digest_files(tmp_path / "whole-1")
     for number in range(kills):
         lake = Path(shutil.copytree(late_lake, tmp_path / f"killed-{number}"))
-        process = subprocess.Popen([*run, str(lake)], cwd=ROOT)
-        time.sleep(luck.uniform(0.3, 1) * took_s)
-        process.kill()
+        workers = 1 + number % 2
+        process = subprocess.Popen(
+            [*run, str(lake), str(workers)], cwd=ROOT, stderr=subprocess.DEVNULL
+        )
+        time.sleep(luck.uniform(0.3, 1) * took_s[workers])
+        with suppress(ProcessLookupError):
+            os.kill(luck.choice([*iter_tree(process.pid)]), signal.SIGKILL)
         process.wait()
         assert verify_lake(lake).damage == []
         bring_state(demo_node, lake)
