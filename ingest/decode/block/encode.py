@@ -89,7 +89,7 @@ def encode_description(columns: Sequence[Any]) -> list[bytes]:
     return [pack_head(len(below), *bits), *below]
 
 
-def encode_info(columns: Sequence[Any], external: Bits | None = None) -> Bits | None:
+def encode_info(columns: Sequence[Any], external: Bits | None) -> Bits | None:
     """Return CommonMsgInfo, or None where it does not follow from the columns.
 
     ``columns`` are those of a message from ``kind`` to ``import_fee``; ``external`` is the

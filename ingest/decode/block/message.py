@@ -17,8 +17,8 @@ from tonlake.ingest.decode.block.currency import (
     read_grams,
     sign_int32,
 )
+from tonlake.ingest.decode.block.encode import encode_info
 from tonlake.ingest.decode.block.recipe import Layout
-from tonlake.ingest.decode.block.size import size_info
 from tonlake.ingest.decode.cell.build import append_cell, pack_head
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 
@@ -89,7 +89,7 @@ class MessageDecoder:
         if not body_in_ref or (left, ref) == (1, len(children) - 1):
             init_in_ref = 0 if init_hash is None else value >> (after_info - 2) & 1
             external = _find_external(info, value, bits - 2)
-            if size_info(info, external) == bits - after_info:
+            if encode_info(info, external) == (value >> after_info, bits - after_info):
                 self.layouts[cell] = Layout(init_in_ref, body_in_ref, external)
         hash_norm = _normalize(body, value, bits) if info[0] == "ext_in" else None
         return (

@@ -22,12 +22,10 @@ from tonlake.ingest.decode.block.encode import (
     encode_root,
     join_bits,
 )
-from tonlake.ingest.decode.block.phase import read_action, read_run
-from tonlake.ingest.decode.block.size import size_action, size_description, size_root, size_run
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft, pack_head
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
-from tonlake.ingest.decode.cell.tree import CellTree, count_bits
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.native import rebuild_bag
 from tonlake.ingest.errors import BocError, DecodeError
@@ -41,7 +39,6 @@ _INIT_IN_REF, _BODY_IN_REF, _EXTERNAL_ADDRESS = 1, 2, 4
 OUT_KEY_BITS = 15
 _EXOTIC_BIT = 8
 _FORK_REFS = 2
-_ROOT_REFS = 3
 _HASH_UPDATE_TAG = b"\x72"
 _DAMAGE = (BocError, ValueError, TypeError, KeyError, OverflowError, AttributeError)
 """What values that no row has end in."""
@@ -65,7 +62,6 @@ _ROOT = (
 )
 _DESCRIPTION = _slice_names(TRANSACTIONS.names, "descr", "split_info_sibling_addr")
 _CREDIT_EXTRA = _DESCRIPTION.index("credit_extra_currencies")
-_SKIPPED, _ACTION = map(_DESCRIPTION.index, ("compute_skipped", "action_success"))
 _INFO = _slice_names(MESSAGES.names, "kind", "import_fee")
 
 
@@ -111,32 +107,20 @@ def read_recipe(recipe: bytes, count: int) -> list[Layout]:
     return layouts
 
 
-def is_root_usual(tree: CellTree, cell: int, fees: int) -> bool:
-    """Check whether the root cell of a transaction is the one that its columns give."""
-    return tree.cells[cell][0] == _ROOT_REFS and tree.bit_length(cell) == size_root(fees)
+def is_root_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> bool:
+    """Check whether the root cell of a transaction is the one that its columns give.
+
+    ``columns`` are those of ``encode_root``.
+    """
+    return tree.cells[cell] == encode_root(columns)
 
 
 def is_description_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> bool:
     """Check whether a description and the phases below it are the cells that their columns give."""
     if columns[0] not in NAMED or columns[_CREDIT_EXTRA] is not None:
         return False
-    cells = tree.cells
-    below = [cells[child] for child in tree.links[cell]]
-    has_run, has_action = not columns[_SKIPPED], columns[_ACTION] is not None
-    if cells[cell][0] != has_run + has_action or tree.bit_length(cell) != size_description(columns):
-        return False
-    is_usual = not has_run or _is_run_usual(below[0])
-    return is_usual and (not has_action or _is_action_usual(below[-1]))
-
-
-@lru_cache(maxsize=1024)
-def _is_run_usual(cell: bytes) -> bool:
-    return not cell[0] and count_bits(cell) == size_run(read_run(cell))
-
-
-@lru_cache(maxsize=1024)
-def _is_action_usual(cell: bytes) -> bool:
-    return not cell[0] and count_bits(cell) == size_action(read_action(cell))
+    cells = [tree.cells[each] for each in (cell, *tree.links[cell])]
+    return cells == encode_description(columns)
 
 
 def list_usual_messages(tree: CellTree, cell: int, out_count: int) -> list[int] | None:

@@ -25,8 +25,6 @@ from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tonlake.ingest.decode.block.phase import Phase
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.decode.rows import Row
@@ -110,6 +108,7 @@ class TransactionDecoder:
         left -= 19
         counts = value >> left
         out_count = counts >> 4 & 0x7FFF
+        statuses = _STATUSES[counts >> 2 & 3], _STATUSES[counts & 3]
         total_fees, left = read_grams(value, left)
         left -= 1
         currencies = read_extra_currencies(tree, children[1]) if value >> left & 1 else None
@@ -126,8 +125,9 @@ class TransactionDecoder:
             messages.append((*context, "out", index, *decode(message)))
         description, is_descr_usual = self._describe(descr_cell)
         recipe = None
-        if is_usual and is_descr_usual and currencies is None:
-            recipe = self._write_recipe(cell, total_fees, found)
+        root = (account, lt, prev_hash, prev_lt, now, *statuses, out_count, total_fees)
+        if is_usual and is_descr_usual and currencies is None and is_root_usual(tree, cell, root):
+            recipe = write_recipe([self._messages.layouts.get(message) for message in found])
         row = (
             place.workchain,
             account,
@@ -140,8 +140,7 @@ class TransactionDecoder:
             now * _MICROSECONDS,
             prev_hash,
             prev_lt,
-            _STATUSES[counts >> 2 & 3],
-            _STATUSES[counts & 3],
+            *statuses,
             out_count,
             tree.hash(found[0]) if has_in else None,
             total_fees,
@@ -165,12 +164,6 @@ class TransactionDecoder:
             known = columns, is_description_usual(self._tree, cell, columns)
             self._descriptions[cell] = known
         return known
-
-    def _write_recipe(self, cell: int, fees: int, messages: Sequence[int]) -> bytes | None:
-        """Return the recipe of a transaction of which all but root and messages are usual."""
-        if not is_root_usual(self._tree, cell, fees):
-            return None
-        return write_recipe(list(map(self._messages.layouts.get, messages)))
 
 
 def decode_transaction(
