@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 import msgspec
 
 from tonlake.api.openapi_form import complete_arrays, name_operation
-from tonlake.api.openapi_service import describe_service
+from tonlake.api.openapi_service import TAGS, describe_service
 from tonlake.api.parameter import describe_parameter, describe_property
 from tonlake.api.request.params import converters_of
 from tonlake.api.request.table_format import MEDIA_TYPES
@@ -136,6 +136,7 @@ def describe_api(routes: Mapping[str, Iterable[HTTPRouteHandler]]) -> Schema:
             "description": "The TON Center API, versions 2 and 3, over a lake of Parquet files.",
         },
         "servers": [{"url": "/"}],
+        "tags": TAGS,
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": {"Error": _ERROR_3, "ErrorV2": _ERROR_2, **types.describe()},

@@ -24,6 +24,17 @@ Schema = dict[str, Any]
 _JSON, _TEXT = "application/json", "text/plain"
 _ERROR = {"$ref": "#/components/schemas/Error"}
 _STRING = {"type": "string"}
+TAGS = [
+    {"name": "v3", "description": "TON Center API v3: indexed chain, tokens, traces, actions"},
+    {"name": "v2", "description": "TON Center API v2: blocks, accounts, get-methods, sending"},
+    {"name": "streams", "description": "Events of new blocks: server-sent events, WebSocket"},
+    {"name": "scan", "description": "Rows of a table in chain order, for indexers"},
+    {"name": "sql", "description": "SQL over the lake, if the setting [sql] enabled is set"},
+    {"name": "x", "description": "Beyond TON Center's API: prices"},
+    {"name": "service", "description": "Health and monitoring"},
+]
+"""Groups of operations, in the order in which a reference shows them."""
+
 _STREAM = (
     "Events of each commit that pass the filters, until the client goes away. Each event is a line"
     " `data:` with a JSON object, after a line `id:`; the header `Last-Event-ID` continues behind"

@@ -222,3 +222,14 @@ def test_the_reference_follows_the_theme_and_leads_back(
     assert '<a href="/">tonlake</a>' in page
     assert 'data-theme="auto"' in client.get("/docs").text
     assert "prefers-color-scheme: dark" in client.get("/docs/docs.css").text
+
+
+def test_every_group_is_described(described: dict[str, Any]) -> None:
+    used = {
+        tag
+        for item in described["paths"].values()
+        for verb, operation in item.items()
+        if verb in {"get", "post"}
+        for tag in operation["tags"]
+    }
+    assert used == {tag["name"] for tag in described["tags"] if tag["description"]}

@@ -152,6 +152,7 @@ def split_fees(transaction: Transaction) -> dict[str, int]:
         "Storage": _read(about.storage_ph, "storage_fees_collected"),
         "Gas": _read(about.compute_ph, "gas_fees"),
         "Actions": _read(about.action, "total_action_fees"),
+        "Bounce": _read(about.bounce, "msg_fees"),
     }
     # The account alone pays for a message from outside; no field has that part alone.
     rest = "Message import" if message is not None and not message.source else "Other"
