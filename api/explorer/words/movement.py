@@ -39,6 +39,7 @@ MOVES: dict[str, tuple[Move, ...]] = {
     "ton_transfer": _SENT,
     "call_contract": _SENT,
     "contract_deploy": _SENT,
+    "extra_currency_transfer": _SENT,
     "jetton_transfer": (Move("sender", "receiver", "amount", "asset"),),
     "jetton_mint": (Move(None, "receiver", "amount", "asset"),),
     "jetton_burn": (Move("owner", None, "amount", "asset"),),

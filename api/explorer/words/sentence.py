@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import AddressInvalid
-from tonlake.api.explorer.words.form import MOST_DIGITS, NANO_DIGITS, shorten, write_units
+from tonlake.api.explorer.words.form import (
+    MOST_DIGITS,
+    NANO_DIGITS,
+    shorten,
+    write_count,
+    write_units,
+)
 from tonlake.api.text.address import parse_address
 from tonlake.api.v3.page.book import describe_addresses
 
@@ -205,13 +211,9 @@ def _fill(segment: Segment, details: Details, names: Names) -> list[Part] | None
 
 
 def _show(value: object, form: str, details: Details, names: Names) -> Part:
-    if form == "TON":
-        return Part("value", names.amount(_number(value)))
-    if form.startswith("of "):
-        asset = _find(details, form.removeprefix("of "))
-        return Part("value", names.amount(_number(value), _text(asset)))
-    if form == "symbol":
-        return Part("value", names.symbol(_text(value)))
+    amount = _show_amount(value, form, details, names)
+    if amount is not None:
+        return Part("value", amount)
     text = _text(value)
     if form == "order" and text is not None:
         text = "the next order" if text == _NEXT_ORDER else f"order {text}"
@@ -220,6 +222,19 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
     if not form:
         return Part("account" if _ACCOUNT.fullmatch(text) else "text", text)
     return Part("quote" if form == "quoted" else "text", text[:MOST_TEXT_CHARACTERS])
+
+
+def _show_amount(value: object, form: str, details: Details, names: Names) -> str | None:
+    """Return an amount with its unit, or a unit; None for other forms."""
+    if form == "TON":
+        return names.amount(_number(value))
+    if form.startswith("of "):
+        asset = _find(details, form.removeprefix("of "))
+        return names.amount(_number(value), _text(asset))
+    if form == "currencies" and isinstance(value, dict):
+        amounts = value.items()
+        return ", ".join(f"{write_count(each)} of extra currency {key}" for key, each in amounts)
+    return names.symbol(_text(value)) if form == "symbol" else None
 
 
 def _number(value: object) -> int | None:

@@ -60,7 +60,8 @@ def test_sentences_speak_of_fields_that_there_are(kind: str) -> None:
         named.add(name.split(".")[0])
         if form.startswith("of "):
             named.add(form.removeprefix("of ").split(".")[0])
-    known = {field.name for field in load_fields().get(kind, ())}
+    listed = "ton_transfer" if kind == "extra_currency_transfer" else kind
+    known = {field.name for field in load_fields().get(listed, ())}
     assert named <= known | {"asset"}, named - known
 
 
@@ -76,6 +77,12 @@ def test_what_must_have_a_value_is_said_to_be_unknown() -> None:
         == "an unknown account sent 5 AU to an unknown account"
     )
     assert "None TON" in _words("ton_transfer", source=ANN)
+
+
+def test_extra_currencies_are_named_by_their_number() -> None:
+    sent = {"source": ANN, "destination": BOB, "value_extra_currencies": {"239": "4740", "7": "1"}}
+    words = "Ann sent 4,740 of extra currency 239, 1 of extra currency 7 to Bob"
+    assert _words("extra_currency_transfer", **sent, value=None) == words
 
 
 def test_values_of_objects() -> None:
