@@ -139,6 +139,10 @@ class _Sender:
         if start is None:
             await self._send(message)
             return
+        if not self._condition and self._is_small(message):
+            await self._send(start)
+            await self._send(message)
+            return
         headers = {name.lower(): value for name, value in start["headers"]}
         if self._is_known(start["status"], headers):
             start = start | {
@@ -150,6 +154,12 @@ class _Sender:
             start, message = await self._pack(self._choice.coding, start, headers, message)
         await self._send(start)
         await self._send(message)
+
+    def _is_small(self, message: Any) -> bool:  # noqa: ANN401 - any message
+        """Return whether a body needs no look at its head: it goes out as it is."""
+        return (
+            0 < len(message.get("body", b"")) <= LEAST_BYTES and not self._choice.refuses_identity
+        )
 
     def _is_known(self, status: int, headers: dict[bytes, bytes]) -> bool:
         """Return whether the client has the answer already."""
