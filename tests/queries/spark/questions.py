@@ -60,6 +60,7 @@ MESSAGE = """
     order by direction = 'in' desc, created_lt limit 1
 """
 ACTION = "select action_id from actions order by len(tx_hashes) desc, action_id limit 1"
+FETCHED = "select workchain, account, mc_seqno from fetched_accounts order by all limit 1"
 CONFIGURED = "select mc_seqno from config_params order by all limit 1"
 SHARDS = "select list(distinct shard) from blocks"
 BOUNDS = """
@@ -128,7 +129,14 @@ class Questions:
         return given | self._aligned(query)
 
     def _aligned(self, query: Query) -> dict[str, object]:
-        """Return the lists that belong together, row by row."""
+        """Return the lists that belong together, row by row, or the values of one row."""
+        if query.name == "v2/fetched_account":
+            found = self._connection.execute(FETCHED).fetchall()
+            return {
+                name: value
+                for row in found
+                for name, value in zip(("workchain", "account", "mc_seqno"), row, strict=True)
+            }
         rows: list[tuple[Any, ...]] = []
         names: tuple[str, ...] = ()
         if query.name == "v3/account_states_by_hash":
