@@ -51,7 +51,7 @@ from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import TvmError
 from tonlake.lake.errors import LakeError, LakeNotFound, SnapshotNotFound
 from tonlake.lake.maintenance.recheck import Recheck
-from tonlake.queries.errors import QueryTimeout
+from tonlake.queries.errors import QueryTimeout, QueryTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -269,8 +269,7 @@ def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:
 def explain_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
     """Return status and text of an error; an unexpected one is logged."""
     status, text = describe_error(request, error)
-    expected = HTTPException | ApiError | LakeError | QueryTimeout | TvmError
-    if status >= 500 and not isinstance(error, expected):  # noqa: PLR2004
+    if status >= 500 and not isinstance(error, HTTPException | _EXPLAINED):  # noqa: PLR2004
         LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return status, text
 
@@ -282,10 +281,13 @@ def describe_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
             return status, text.format(method=request.method, path=request.url.path)
     if isinstance(error, HTTPException):
         return error.status_code, error.detail
-    if isinstance(error, ApiError | LakeError | QueryTimeout | TvmError):
+    if isinstance(error, _EXPLAINED):
         return status_of(error), str(error)
     return 500, "internal server error"
 
+
+_EXPLAINED = ApiError | LakeError | QueryTimeout | QueryTooLarge | TvmError
+"""Errors that say for themselves what is wrong."""
 
 _FIXED_TEXTS: tuple[tuple[type[Exception], int, str], ...] = (
     (NotFoundException, 404, "unknown path: {path}"),

@@ -42,7 +42,7 @@ from tonlake.lake.errors import (
     ScanError,
     SnapshotNotFound,
 )
-from tonlake.queries.errors import QueryTimeout
+from tonlake.queries.errors import QueryTimeout, QueryTooLarge
 
 
 class ApiError(Exception):
@@ -202,6 +202,7 @@ STATUS: dict[type[Exception], int] = {
     BlocksLacking: 404,
     LakeError: 500,
     QueryTimeout: 503,
+    QueryTooLarge: 503,
     TvmError: 500,
     TvmMissing: 503,
     TvmBusy: 503,

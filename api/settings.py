@@ -33,6 +33,10 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query_timeout_ms: Annotated[
         int, Meta(description="Milliseconds a query may take; 0 sets no limit", ge=0)
     ] = 3000
+    query_rows: Annotated[
+        int,
+        Meta(description="Rows that a page may read where no index finds it; 0: no limit", ge=0),
+    ] = 20_000_000
     response_bytes: Annotated[int, Meta(description="Largest response body", ge=1)] = 64 << 20
     cache_mib: Annotated[
         int,

@@ -5,6 +5,7 @@ QueryError
 ├── QueryUnknown       there is no query of that name
 ├── ParameterMismatch  a query was asked with other parameters than it declares
 ├── QueryNeeded        an answer takes a query, and who asks cannot wait for one
+├── QueryTooLarge      a page would have to read more rows than the limit
 └── QueryTimeout       the answer took longer than the limit and was interrupted
 """
 
@@ -29,6 +30,10 @@ class ParameterMismatch(QueryError):
 
 class QueryNeeded(QueryError):
     """An answer takes a query, or as long as one, and who asks cannot wait for that."""
+
+
+class QueryTooLarge(QueryError):
+    """A page would have to read more rows than the limit; names what narrows it."""
 
 
 class QueryTimeout(QueryError):

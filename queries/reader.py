@@ -15,8 +15,15 @@ from tonlake.lake.duck.database import list_tables
 from tonlake.lake.duck.watch import WATCH
 from tonlake.lake.errors import QueryError as QueryRefused
 from tonlake.lake.index.answer import ANSWERS, find_answer, find_selected
+from tonlake.lake.index.rowgroup.work import count_work
 from tonlake.queries.composed import find_composed
-from tonlake.queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryUnknown
+from tonlake.queries.errors import (
+    ParameterMismatch,
+    QueryNeeded,
+    QueryTimeout,
+    QueryTooLarge,
+    QueryUnknown,
+)
 from tonlake.queries.loader import REQUIRED, Query, load_queries
 from tonlake.queries.parameter import advise_narrowing
 
@@ -54,13 +61,14 @@ class Reader:
         index: Index | None = None,
         lasting: dict[str, Any] | None = None,
         timeout_ms: int = 0,
+        most_rows: int = 0,
         observe: Callable[[str, float, str], None] | None = None,
         may_query: bool = True,
     ) -> None:
         """Take a snapshot, a database of its own or its views, and its index.
 
         Without ``may_query`` no SQL is run: what the index does not answer is refused.
-        The limit of a query is ``timeout_ms``, 0 for none.
+        The limits of a query are ``timeout_ms`` and, of a page, ``most_rows``; 0 for none.
         ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
         ``observe`` takes the name of every query, the seconds it took, and what answered it:
         ``index`` or ``sql``.
@@ -71,7 +79,7 @@ class Reader:
         """What answered the queries so far: ``index``, ``sql``, or both."""
         self._index = index
         self._database = database
-        self._timeout_ms = timeout_ms
+        self._timeout_ms, self._most_rows = timeout_ms, most_rows
         self._observe = observe
         self.may_query = may_query
 
@@ -96,6 +104,7 @@ class Reader:
             QueryUnknown, ParameterMismatch: the question is put wrongly.
             QueryNeeded: this reader may not query.
             QueryTimeout: it took longer than the limit.
+            QueryTooLarge: it would have to read more rows than the limit.
             LakeCorrupt: it needs a file that is damaged.
         """
         composed = find_composed(name)
@@ -123,7 +132,7 @@ class Reader:
         Raises:
             QueryUnknown: no file of this package has the name.
             ParameterMismatch: as ``rows``, or DuckDB refuses a value.
-            QueryTimeout, LakeCorrupt: as ``rows``.
+            QueryTimeout, QueryTooLarge, LakeCorrupt: as ``rows``.
         """
         query = load_queries().get(name)
         if query is None:
@@ -168,6 +177,7 @@ class Reader:
         return found
 
     def _run(self, query: Query, bound: Mapping[str, object], fetch: Callable[[], T]) -> T:
+        self._check_work(query.name, bound)
         started_s = time.perf_counter()
         try:
             with self._deadline(query.name, bound):
@@ -181,6 +191,13 @@ class Reader:
             return fetched
         finally:
             self._note(query.name, started_s, SQL)
+
+    def _check_work(self, name: str, bound: Mapping[str, object]) -> None:
+        most = self._most_rows
+        rows = count_work(self.snapshot, name, bound, most) if most else 0
+        if rows:
+            advice = advise_narrowing(bound)
+            raise QueryTooLarge(f"query {name} would read {rows} rows, more than {most}{advice}")
 
     def _check_files(self, statement: str, *, failed: bool) -> None:
         for table in list_tables(statement):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -97,15 +98,19 @@ def list_messages(lake_dir: Path) -> tuple[Reader, Reader, list[Message]]:
     return indexed, Reader(snapshot, connection), messages
 
 
-def compare(lake_dir: Path, rng: Random, draws: int, name: str = "v3/messages") -> None:
+def compare(lake_dir: Path, rng: Random, draws: int, name: str = "v3/messages") -> list[float]:
+    """Compare pages through the door with those of SQL, and return the CPU milliseconds of each."""
     indexed, plain, messages = list_messages(lake_dir)
     columns, make = (COLUMNS, draw) if name == "v3/messages" else (("hash", "lt"), draw_ends)
     answered = filled = 0
+    cpu_ms = []
     for _ in range(draws):
         parameters = make(rng, messages)
         wanted = plain.rows(name, **parameters)
         indexed.answered_by.clear()
+        began_s = time.process_time()
         found = indexed.rows(name, **parameters)
+        cpu_ms.append((time.process_time() - began_s) * 1000)
         shown = [[[row[column] for column in columns] for row in rows] for rows in (found, wanted)]
         assert shown[0] == shown[1], parameters
         if indexed.answered_by == {"index"}:
@@ -113,6 +118,7 @@ def compare(lake_dir: Path, rng: Random, draws: int, name: str = "v3/messages") 
             filled += bool(found)
     assert answered > draws * 2 / 3
     assert filled > draws / (3 if name == "v3/messages" else 4)
+    return cpu_ms
 
 
 def test_pages_of_messages(demo_lake: Path) -> None:

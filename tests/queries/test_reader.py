@@ -11,9 +11,16 @@ import tonlake.queries.reader
 from tests.lake.rows import commit_rows, flip_value
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.index.rowgroup.work import PAGES
 from tonlake.lake.log.snapshot import FileWatch, open_snapshot
+from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-from tonlake.queries.errors import ParameterMismatch, QueryTimeout, QueryUnknown
+from tonlake.queries.errors import (
+    ParameterMismatch,
+    QueryTimeout,
+    QueryTooLarge,
+    QueryUnknown,
+)
 from tonlake.queries.loader import REQUIRED, load_queries, parse_query
 from tonlake.queries.reader import Reader
 
@@ -149,3 +156,37 @@ def test_a_value_that_changes_under_an_open_snapshot_is_not_returned(tmp_path: P
     flip_value(tmp_path / file.path, root_hash)
     with pytest.raises(LakeCorrupt, match=file.path):
         reader.rows("v3/blocks", limit=1)
+
+
+def test_a_page_that_would_read_too_much_is_refused(demo_lake: Path) -> None:
+    snapshot = open_snapshot(demo_lake)
+    views = connect(snapshot).cursor()
+    lists: dict[str, Any] = {"hashes": [], "excluded_workchains": [], "excluded_accounts": []}
+    ((first, last, count),) = views.execute(
+        "select min(lt), max(lt), count(*) from transactions"
+    ).fetchall()
+    reader = Reader(snapshot, views, most_rows=count - 1)
+    with pytest.raises(QueryTooLarge, match=f"{count} rows, more than.*start_lt and end_lt"):
+        reader.rows("v3/transaction_keys", **lists, limit=1)
+    with pytest.raises(QueryTooLarge, match=r"narrow it by .*mc_seqno"):
+        reader.table("v3/transaction_keys", **lists, start_lt=first, limit=1)
+    assert reader.rows("v3/transaction_keys", **lists, start_lt=last + 1, limit=1) == []
+    assert reader.rows("v3/transaction_keys", **lists, mc_seqno=10**6, limit=1) == []
+    hashes = {"hashes": [bytes(32)]}
+    assert reader.rows("v3/transaction_keys", **(lists | hashes), limit=1) == []
+    assert Reader(snapshot, views).rows("v3/transaction_keys", **lists, limit=1)
+
+
+def test_a_page_of_few_rows_needs_no_narrowing(demo_lake: Path) -> None:
+    snapshot = open_snapshot(demo_lake)
+    rows = sum(file.rows for file in snapshot.files["messages"])
+    reader = Reader(snapshot, connect(snapshot).cursor(), most_rows=rows)
+    assert reader.rows("v3/messages", msg_hashes=[], limit=1)
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_the_limit_of_rows_is_of_columns_and_parameters_that_exist(name: str) -> None:
+    work, query = PAGES[name], load_queries()[name]
+    columns = {work.utime, work.lt, *work.exact.values()}
+    assert columns <= set(TABLES[work.table].names)
+    assert {*work.exact, *work.hashes, "limit"} <= query.parameters.keys()

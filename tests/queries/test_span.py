@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -104,9 +105,18 @@ def draw_addresses(rng: Random, name: str, moves: list[dict[str, Any]]) -> dict[
     return found
 
 
-@pytest.mark.parametrize("name", sorted(KEYS))
-def test_pages_of_spans(demo_lake: Path, name: str) -> None:
-    snapshot = open_snapshot(demo_lake)
+class Compared(NamedTuple):
+    """What the pages of one kind of list gave: those the index answered, and that have rows."""
+
+    answered: int
+    filled: int
+    cpu_ms: list[float]
+    """Of each page, asked through the door."""
+
+
+def compare_pages(lake_dir: Path, name: str, draws: int) -> Compared:
+    """Ask for pages through the door and of SQL alone, and compare them."""
+    snapshot = open_snapshot(lake_dir)
     connection = connect(snapshot)
     moments = connection.execute("select now, lt, mc_seqno from transactions").fetchall()
     accounts = connection.execute("select workchain, account from transactions").fetchall()
@@ -115,7 +125,8 @@ def test_pages_of_spans(demo_lake: Path, name: str) -> None:
     plain = Reader(snapshot, connection)
     rng = Random(name)  # noqa: S311 - a repeatable test
     answered = filled = 0
-    for _ in range(DRAWS):
+    cpu_ms = []
+    for _ in range(draws):
         parameters = draw(rng, name, moments)
         if name in OF_ACCOUNT:
             parameters |= dict(zip(("workchain", "account"), rng.choice(accounts), strict=True))
@@ -123,11 +134,19 @@ def test_pages_of_spans(demo_lake: Path, name: str) -> None:
             parameters |= draw_addresses(rng, name, moves)
         wanted = plain.rows(name, **parameters)
         indexed.answered_by.clear()
+        began_s = time.process_time()
         found = indexed.rows(name, **parameters)
+        cpu_ms.append((time.process_time() - began_s) * 1000)
         shown = [[[row[key] for key in KEYS[name]] for row in rows] for rows in (found, wanted)]
         assert shown[0] == shown[1], parameters
         if indexed.answered_by == {"index"}:
             answered += 1
             filled += bool(found)
-    assert answered > DRAWS / 2
-    assert filled > DRAWS / (8 if name in MOVES else 5)
+    return Compared(answered, filled, cpu_ms)
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_pages_of_spans(demo_lake: Path, name: str) -> None:
+    compared = compare_pages(demo_lake, name, DRAWS)
+    assert compared.answered > DRAWS / 2
+    assert compared.filled > DRAWS / (8 if name in MOVES else 5)

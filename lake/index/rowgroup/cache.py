@@ -15,13 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.rowgroup.footer import Footer
 from tonlake.lake.index.rowgroup.predicate import FEW_ROWS, AnyOf, FewRows, bracket, may_hold
 from tonlake.lake.log.place import read_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tonlake.lake.index.rowgroup.predicate import Bounds, Extent
+    from tonlake.lake.index.rowgroup.footer import Size
+    from tonlake.lake.index.rowgroup.predicate import Bounds
     from tonlake.lake.log.snapshot import Snapshot
 
 KEPT_BYTES = 96 << 20
@@ -55,9 +57,6 @@ Group = tuple[str, int]
 
 Decoded: TypeAlias = "pa.Table | FewRows"
 
-_Size = tuple[int, int]
-"""Rows of a row group, and their bytes."""
-
 
 class RowGroups:
     """Row groups by file and number, those used last, within a bound of bytes."""
@@ -66,7 +65,7 @@ class RowGroups:
         """Keep no more than ``most_bytes`` of decoded columns."""
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._footers: OrderedDict[str, _Footer] = OrderedDict()
+        self._footers: OrderedDict[str, Footer] = OrderedDict()
         self._groups: OrderedDict[Group, Decoded] = OrderedDict()
         self._requested: OrderedDict[Group, None] = OrderedDict()
         self._bytes = 0
@@ -91,18 +90,23 @@ class RowGroups:
         found = [group for group in groups if group is not None]
         return found if len(found) == len(groups) else None
 
-    def _open(self, path: str) -> _Footer:
+    def count(self, path: str, bounds: Mapping[str, Bounds]) -> int:
+        """Return the rows of the row groups of a file that may have rows within bounds."""
+        footer = self._open(path)
+        return sum(footer.sizes[number][0] for number in footer.find(bounds))
+
+    def _open(self, path: str) -> Footer:
         with self._lock:
             footer = self._footers.get(path)
         if footer is None:
-            footer = _Footer(path)
+            footer = Footer(path)
             with self._lock:
                 self._footers[path] = footer
                 while len(self._footers) > KEPT_FOOTERS:
                     self._footers.popitem(last=False)
         return footer
 
-    def _decode(self, path: str, number: int, size: _Size) -> Decoded | None:
+    def _decode(self, path: str, number: int, size: Size) -> Decoded | None:
         key = path, number
         with self._lock:
             if key in self._groups:
@@ -155,49 +159,6 @@ def _count_bytes(group: Decoded) -> int:
     return size
 
 
-class _Footer:
-    """The footer of a file, as far as it was read: sizes and extents of its row groups.
-
-    All of it takes 60 to 80 kB of memory, and a lake that follows a node has thousands of
-    files: so it is read once more when another column is asked for.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._extents: dict[str, list[Extent | None]] = {}
-        self.sizes: list[_Size] = []
-
-    def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
-        """Return the numbers of the row groups that may have rows within bounds.
-
-        Raises:
-            KeyError: the file lacks a column.
-        """
-        self._read([name for name in bounds if name not in self._extents])
-        numbers = list(range(len(self.sizes)))
-        for name, bound in bounds.items():
-            extents = self._extents[name]
-            numbers = [number for number in numbers if may_hold(extents[number], bound)]
-        return numbers
-
-    def _read(self, names: Sequence[str]) -> None:
-        """Read sizes, and the extents of columns."""
-        if self.sizes and not names:
-            return
-        footer = pq.read_metadata(self._path)
-        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-        # Not asked of ``footer.schema``, which holds what holds it: both would stay for minutes.
-        numbers = range(footer.num_columns if groups else 0)
-        places = {groups[0].column(at).path_in_schema: at for at in numbers}
-        for name in names:
-            columns = (group.column(places[name]).statistics for group in groups)
-            self._extents[name] = [
-                (found.min, found.max) if found is not None and found.has_min_max else None
-                for found in columns
-            ]
-        self.sizes = [(group.num_rows, group.total_byte_size) for group in groups]
-
-
 _KEPT = RowGroups(KEPT_BYTES)
 """The row groups of this process."""
 
@@ -239,6 +200,20 @@ def gather(
     snapshot.watch.check(table)
     if not is_whole:
         raise Declined
+    return rows
+
+
+def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> int:
+    """Return the rows of the row groups of a table that may have rows within bounds.
+
+    Those of a file that cannot be read, or that lacks a column, are all counted.
+    """
+    rows, by_path = 0, {file.path: file.rows for file in snapshot.files[table]}
+    for path in _list_paths(snapshot, table, bounds, only_open=False):
+        try:
+            rows += _KEPT.count(f"{snapshot.lake_dir}/{path}", bounds)
+        except (OSError, KeyError, pa.ArrowInvalid):
+            rows += by_path[path]  # the query names the fault, or knows the older form
     return rows
 
 
