@@ -42,6 +42,10 @@ from __future__ import annotations
 class IngestError(Exception):
     """Root of every error of this package."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle it as it is: a constructor takes other values than the text that it makes."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
+
 
 class BocError(IngestError):
     """Bytes that are no valid bag of cells; ``offset`` is the byte where that shows."""

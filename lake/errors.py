@@ -45,6 +45,10 @@ _ADVICE = {
 class LakeError(Exception):
     """Root of every error of this package."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle it as it is: a constructor takes other values than the text that it makes."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
+
 
 class SettingsError(LakeError):
     """A setting has an unknown name or a bad value; the message names the nearest valid one."""

@@ -17,7 +17,7 @@ import pytest
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
 from tonlake.ingest.run.process import TaskProcess
-from tonlake.lake.errors import LakeFull
+from tonlake.lake.errors import LakeCorrupt, LakeFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,8 @@ def add(one: int, other: int) -> int:
 def fail(kind: str) -> NoReturn:
     if kind == "plain":
         raise SourceError("no such folder")
+    if kind == "lake":
+        raise LakeCorrupt("blocks/x.parquet", "torn", "fetch another")
     raise BlockCorrupt("torn", block=None, file="x.pack", offset=4)
 
 
@@ -83,8 +85,12 @@ def test_work_is_done_in_another_process(process: TaskProcess) -> None:
 def test_what_work_raises_is_raised(process: TaskProcess) -> None:
     with pytest.raises(SourceError, match="no such folder"):
         process.run(fail, "plain")
-    with pytest.raises((BlockCorrupt, RuntimeError), match="torn"):
+    with pytest.raises(BlockCorrupt, match="torn") as block:
         process.run(fail, "block")
+    assert block.value.offset == 4
+    with pytest.raises(LakeCorrupt, match=r"x\.parquet: torn; fetch another") as lake:
+        process.run(fail, "lake")
+    assert lake.value.file == "blocks/x.parquet"
     with pytest.raises(RuntimeError, match="ValueError: odd"):
         process.run(fail_oddly)
     assert process.run(add, 1, 2) == 3

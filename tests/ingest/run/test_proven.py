@@ -22,6 +22,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
+from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.undo import undo_after
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def test_signatures_lead_on(shared: Path, tmp_path: Path) -> None:
     alter(tmp_path / "lake", "block_proofs", 300, {"proof": swap})
     with pytest.raises(ChainUnproven, match=r",300\)"):
         ProofChecker(tmp_path / "lake", identify(node, 247), PATIENT.lake).check()
+    prune_lake(tmp_path / "lake", 320, PATIENT.lake)
+    assert checker.check() == ProvenReport(441, 440, 0, 0), "the first block is not needed again"
 
 
 def swap(boc: bytes) -> bytes:
