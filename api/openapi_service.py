@@ -51,9 +51,9 @@ _SQL = (
     f" {', '.join(media for media in MEDIA_TYPES.values() if media != _JSON)}."
 )
 _SCAN = (
-    "Rows of one table by masterchain block, in batches. Each batch has a cursor behind which a"
-    " later scan goes on: in the custom metadata of an Arrow record batch, in a line `@batch` of"
-    " NDJSON. With `follow` the answer goes on with new blocks."
+    "Rows of a table, or of several, by masterchain block, in batches. Each batch has a cursor"
+    " behind which a later scan goes on: in the custom metadata of an Arrow record batch, in a line"
+    " `@batch` of NDJSON. With `follow` the answer goes on with new blocks."
 )
 _ROWS = {
     "type": "object",

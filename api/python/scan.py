@@ -59,8 +59,8 @@ def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
         settings = opened.source.settings.lake
         scanner = open_scan(scan, newest.open(), settings, newest.open, newest.open_file)
         try:
-            while not scanner.is_over:
-                batch = scanner.advance()
+            # A scan that is over may still have blocks to report that were undone.
+            while (batch := scanner.advance()) is not None or not scanner.is_over:
                 if batch is None:
                     time.sleep(LOOK_S)
                     continue

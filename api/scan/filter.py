@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tonlake.lake.scan.plan import Filter, Join
     from tonlake.lake.schema import Column, Table
 
+MOST_DIGITS = 300
+"""Characters of a number: 256 bits have fewer. To make decimals of longer ones takes seconds."""
+
 MOST_NAMES = 40
 """Names that an error lists where none is like the one that was meant."""
 
@@ -140,12 +143,25 @@ def _read_value(column: Column, value: Value) -> object:
         return read_text(str(value))
     if column.type in _HASHES:
         return _read_hash(value)
-    number = value if isinstance(value, int) else int(value, 0)
+    number = read_number(value)
     if column.type == "amount":
         return Decimal(number)
     bits = _INTEGERS[column.type]
     # Opcodes and shards are written unsigned as well.
     return number - (1 << bits) if 1 << (bits - 1) <= number < 1 << bits else number
+
+
+def read_number(value: str | int) -> int:
+    """Return a number, or that which a text has: decimal digits, or others behind 0x, 0o or 0b.
+
+    Raises:
+        ValueError: the text is no number, or longer than that of any column.
+    """
+    if isinstance(value, int):
+        return value
+    if len(value) > MOST_DIGITS:
+        raise ConversionError(f"a number of {len(value):,} characters")
+    return int(value, 0)
 
 
 def read_text(text: str) -> str:

@@ -13,8 +13,8 @@ from tonlake.api.scan.query import TableScan
 from tonlake.api.scan.signature import make_body_rows, read_signature_tables
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.log.state import read_state
-from tonlake.lake.scan.cursor import parse_cursor
-from tonlake.lake.scan.given import JointRows, TableRows
+from tonlake.lake.scan.cursor import find_undone, parse_cursor
+from tonlake.lake.scan.given import HEIGHT, JointRows, TableRows
 from tonlake.lake.scan.scanner import Scanner
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ def make_given(scan: Scan, settings: LakeSettings) -> Given:
         raise RequestInvalid(f"more than {MOST_VALUES:,} values in all filters: use several scans")
     if len(tables) > MOST_TABLES:
         raise RequestInvalid(f"more than {MOST_TABLES} tables: use several scans")
+    if HEIGHT in scan.tables:
+        raise RequestInvalid(f"of several tables none can be called {HEIGHT}, as a column is")
     known = read_signature_tables(scan.signature)
     given = {name: _make_rows(name, each, known, settings) for name, each in tables.items()}
     return JointRows(given) if scan.tables else given[scan.table or ""]
@@ -104,11 +106,14 @@ def open_scan(
             f"to is masterchain block {last}, and the newest in the lake is"
             f" {snapshot.last_mc_seqno}: leave it out, or wait for it with follow"
         )
-    if isinstance(start, int) and last is not None and start > last + 1:
+    scanner = Scanner(given, start, last, open_newest, open_file, limit=scan.limit)
+    height = scanner.cursor.height
+    # A cursor may be behind the last block because blocks were undone: the first batch says so.
+    if last is not None and height > last and find_undone(scanner.cursor, snapshot) is None:
         raise RequestInvalid(
-            f"the scan begins at masterchain block {start}, after its last one, {last}"
+            f"the scan begins at masterchain block {height + 1}, after its last one, {last}"
         )
-    return Scanner(given, start, last, open_newest, open_file, limit=scan.limit)
+    return scanner
 
 
 def _find_block(position: Position, reader: Reader, *, is_first: bool) -> int:

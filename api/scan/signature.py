@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.scan.filter import read_filter, read_text, suggest
+from tonlake.api.scan.filter import read_filter, read_number, read_text, suggest
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS
@@ -105,6 +105,6 @@ def _read_value(kind: pa.DataType, value: Value) -> object:
     if pa.types.is_binary(kind):
         return bytes.fromhex(str(value))
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-        number = value if isinstance(value, int) else int(value, 0)
+        number = read_number(value)
         return Decimal(number) if pa.types.is_decimal(kind) else number
     raise ValueError("a scan cannot choose by it")

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _GIVEN = tuple(name for name in MESSAGE_COLUMNS if name != "day")
-_READ = "messages_read"
+_READ = "messages read"
+"""What is read of messages; no table of a signature can have this name."""
+
 _ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
 """The order of messages, as those of a signature have one inbound message of a transaction."""
 
@@ -81,7 +83,7 @@ class BodyView:
         return self._connection.sql(join_scripts([text])).to_arrow_table()
 
     def _show_messages(self, columns: str) -> None:
-        text = f"create or replace view messages as select {columns} from {_READ}"  # noqa: S608 - of the schema
+        text = f"create or replace view messages as select {columns} from {quote_name(_READ)}"  # noqa: S608 - quoted
         self._connection.execute(join_scripts([text]))
 
     def _provide(self, messages: pa.Table) -> None:

@@ -162,6 +162,8 @@ class Scanner:
         Raises:
             BlocksLacking: it has later blocks alone.
         """
+        if self.is_over:
+            return iter(())  # parts behind the limit may be left
         if self._parts is None:
             span = self._find_span()
             if span is None:
@@ -174,7 +176,7 @@ class Scanner:
     def _find_span(self) -> Range | None:
         """Return the next blocks that the lake has; None where it has none of them yet."""
         first, ranges = self.cursor.height + 1, self._snapshot.ranges
-        if self.is_over or first > ranges[-1][1]:
+        if first > ranges[-1][1]:
             return None
         for start, end in ranges:
             if start <= max(1, first) <= end:  # with block 1 it has the zero state

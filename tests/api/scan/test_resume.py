@@ -7,11 +7,14 @@ import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pyarrow as pa
 import pytest
 
 import tonlake
+from tests.api.growth import serve
 from tests.patience import compose
+from tonlake.api.errors import RequestInvalid
 from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -138,6 +141,33 @@ def _undo(lake_dir: Path, last_kept: int) -> None:
         reopen=lambda state, first: reopen_traces(lake_dir, state, first),
     )
     assert commit is not None
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_nothing_comes_behind_a_limit(many_commits: Path) -> None:
+    lake = tonlake.open(many_commits)
+    whole, found = (_join(list(lake.scan("blocks", limit=limit))) for limit in (None, 30))
+    assert 30 <= found.num_rows < 40
+    assert found.equals(whole.slice(0, found.num_rows))
+    body = {"table": "blocks", "limit": 30}
+    with serve(many_commits) as server:
+        answer = httpx.post(f"{server.url}/api/scan", json=body, timeout=60)
+    assert pa.ipc.open_stream(answer.content).read_all().equals(found)
+
+
+def test_a_cursor_behind_the_last_block(many_commits: Path, tmp_path: Path) -> None:
+    """It is refused, as a first block there is, unless blocks up to it were undone."""
+    place = shutil.copytree(many_commits, tmp_path / "lake")
+    lake = tonlake.open(place)
+    *_, batch = lake.scan("blocks")
+    height, rest = batch.height, batch.cursor.partition("-")[2]
+    assert list(lake.scan("blocks", cursor=batch.cursor)) == []
+    for cursor, stop in ((f"{height + 9}-{rest}", None), (batch.cursor, height - 5)):
+        with pytest.raises(RequestInvalid, match="after its last one"):
+            next(lake.scan("blocks", cursor=cursor, stop=stop))
+    _undo(place, height - 5)
+    found = list(tonlake.open(place).scan("blocks", cursor=batch.cursor))
+    assert [(one.undone, one.height) for one in found] == [((height - 4, height), height - 5)]
 
 
 def test_a_cursor_before_what_was_pruned(many_commits: Path, tmp_path: Path) -> None:

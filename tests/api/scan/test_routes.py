@@ -70,6 +70,7 @@ HOSTILE = (
     '{"table": "a", "signature": "a#00000001 x:uint8 = A", "where": [{"source": ["x"]}]}',
     '{"table": "a", "signature": "a#00000001 x:uint8 = A", "where": [{"tx_hash": ["0"]}]}',
     json.dumps({"table": "a", "signature": "a#00000001 x:" + "^" * 60_000 + "Cell = A"}),
+    '{"tables": {"mc_seqno": {}}, "signature": "mc_seqno#00000001 x:uint8 = A"}',
     '{"table": "../blocks"}',
     '{"table": "messages", "from": -1}',
     '{"table": "messages", "from": "yesterday"}',
@@ -156,6 +157,18 @@ def test_hostile_bodies(url: str, demo_lake: Path, body: str) -> None:
     error = answer.json()["error"]
     assert 10 < len(error) < 1500
     assert str(demo_lake) not in error
+
+
+def test_numbers_longer_than_any_are_refused_unread(url: str) -> None:
+    """To make a decimal of a million hex digits takes 20 seconds, in which nothing else runs."""
+    chosen = {"where": [{"amount": ["0x" + "f" * 1000]}]}
+    for scan in (
+        {"table": "jetton_transfers"},
+        {"table": "transfer", "signature": TRANSFER},
+    ):
+        answer = _post(url, scan | chosen)
+        assert answer.status_code == 422
+        assert "a number of 1,002 characters" in answer.json()["error"]
 
 
 def test_bodies_that_are_nearly_right(url: str) -> None:

@@ -65,6 +65,14 @@ def test_all_columns(lake: Lake, signature: str, table: str) -> None:
         assert bool(found) == (table == "transfer_misfits")
 
 
+def test_a_layout_may_be_called_as_scans_call_what_they_read(lake: Lake) -> None:
+    columns = ["tx_hash", "amount"]
+    for name in ("messages_read", "A", "select"):
+        signature = TRANSFER.replace("transfer", name)
+        found = scan(lake, name, None, signature=signature, columns=columns)
+        assert found == scan(lake, "transfer", None, signature=TRANSFER, columns=columns) != []
+
+
 def test_filters_by_fields_and_columns(lake: Lake) -> None:
     rows = scan(
         lake, "transfer", None, signature=TRANSFER, columns=["destination", "source", "account"]
