@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
     from tonlake.queries.loader import Query
 
-_TOKEN = re.compile(r"'(?:[^']|'')*'|--[^\n]*|\$(?P<name>[A-Za-z]\w*)")
-"""What may hold a dollar sign and means none, and a parameter."""
+_TOKEN = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"""
+    r"|\$(?P<name>[A-Za-z]\w*)",
+    re.DOTALL,
+)
+"""What may hold a dollar sign and means none (texts, names, comments), and a parameter."""
 
 
 def fill_query(query: Query, values: Mapping[str, object]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
-from tonlake.api.errors import AnswerNotFound
+from tonlake.api.errors import AnswerNotFound, ServiceBusy
 from tonlake.api.explorer.frame import HEADERS
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, open_call, read_arguments
@@ -40,7 +40,7 @@ FETCHES = 4
 """Pictures that are fetched at the same time; further requests wait."""
 
 MOST_WAITING = 64
-"""Requests that wait for pictures; those beyond get none, so that no slow host fills the server."""
+"""Requests that wait for pictures; those beyond are refused: no slow host fills the server."""
 
 PICTURE_HEADERS = {
     **HEADERS,
@@ -73,13 +73,16 @@ class Pictures:
         """Return the picture behind an address, fetched once for all who wait; None: there is none.
 
         One that failed is tried again after a while.
+
+        Raises:
+            ServiceBusy: too many requests wait for pictures.
         """
         kept = self._kept.get(uri)
         if kept is not None and (kept[1] is not None or self._clock() < kept[0] + RETRY_S):
             self._kept.move_to_end(uri)
             return kept[1]
         if self._waiting >= MOST_WAITING:
-            return None
+            raise ServiceBusy("too many requests wait for pictures")
         task = self._fetched.get(uri)
         if task is None:
             task = self._fetched[uri] = asyncio.create_task(self._fetch(uri))

@@ -15,6 +15,7 @@ from tests.ingest.metadata.test_fetching import GET_JETTON_DATA, _put
 from tests.ingest.metadata.test_picture import make_png
 from tests.patience import compose
 from tonlake.api.app import create_app
+from tonlake.api.errors import ServiceBusy
 from tonlake.api.explorer import token_picture
 from tonlake.api.explorer.token_picture import Pictures
 from tonlake.ingest.settings import MetadataSettings
@@ -134,7 +135,8 @@ def test_slow_hosts_hold_few_requests(host: Host, monkeypatch: pytest.MonkeyPatc
 
     async def work() -> None:
         asked = (pictures.find(host.url(f"/{number}")) for number in range(9))
-        assert await asyncio.gather(*asked) == [None] * 9
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(each) for each in found] == [type(None)] * 2 + [ServiceBusy] * 7
 
     asyncio.run(work())
     assert host.count.total() <= 2
