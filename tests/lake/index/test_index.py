@@ -58,7 +58,7 @@ def test_a_growing_lake_reads_each_file_once(
 def test_rows_of_files_are_kept_within_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_READ_BYTES", 0)
+    monkeypatch.setattr(opening, "_read", kept.KeptRows(0))
     assert max(count_readings(tmp_path / "full", monkeypatch).values()) > 1
 
 
