@@ -44,6 +44,7 @@ class BodyView:
     def __init__(self, table: BodyTable, settings: LakeSettings, *, misfits: bool = False) -> None:
         """Make the view, over no messages yet; with ``misfits`` that of bodies that do not fit."""
         self._connection = begin_database(settings)
+        self._connection.execute("set async_threads = 1")  # it reads no files; 8 by default
         self._connection.execute(read_macros())
         self._provide(MESSAGES.arrow.empty_table())
         self._show_messages("*, null::date as day")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import tonlake
+from tonlake.api.scan.signature import read_signature_tables
+from tonlake.lake.scan.body import BodyView
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tonlake.api.python.lake import Lake
 
 # ruff: noqa: S608 - statements of names that are written here
+TASKS = Path("/proc/self/task")
 ORDER = "mc_seqno, tx_lt, tx_workchain, tx_account, created_lt nulls first"
 TRANSFER = "transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body"
 SHADOWED = "transfer#0f8a7ea5 mc_seqno:uint64 tx_lt:Coins = Body"
@@ -63,6 +66,14 @@ def test_all_columns(lake: Lake, signature: str, table: str) -> None:
     assert heights == sorted(heights)
     if signature == NARROW:
         assert bool(found) == (table == "transfer_misfits")
+
+
+def test_a_view_has_few_threads() -> None:
+    """A scan has up to twenty views, and a service dozens of scans."""
+    table = read_signature_tables(TRANSFER)["transfer"]
+    alone, before = LakeSettings(duckdb_threads=1), len(list(TASKS.iterdir()))
+    views = [BodyView(table, alone) for _ in range(5)]
+    assert len(list(TASKS.iterdir())) <= before + len(views)
 
 
 def test_a_layout_may_be_called_as_scans_call_what_they_read(lake: Lake) -> None:
