@@ -66,8 +66,9 @@ create or replace macro comes_after(place, other, other_end, descending) as
 
 -- The newest row of every account in a table of contracts at a masterchain block; NULL: now. By a
 -- join: row_number() takes three to five times as long, most of it for columns that no query reads.
+-- Of the baseline's block an account may have a row of the block as well, which is equal.
 create or replace macro as_of(relation, master_seqno) as table
-    select held.*
+    select distinct on (held.workchain, held.account) held.*
     from query_table(relation) as held
     join (
         select
@@ -93,7 +94,7 @@ create or replace macro state_place(mc_seqno, block_seqno) as
 
 -- The newest state of every account at a masterchain block; NULL: now.
 create or replace macro states_as_of(relation, master_seqno) as table
-    select held.*
+    select distinct on (held.workchain, held.account) held.*
     from query_table(relation) as held
     join (
         select

@@ -280,6 +280,15 @@ def test_a_pruned_lake_gets_the_accounts_from_before_it(
     assert (report.mc_seqno, report.state_mc_seqno) == (149, 149)
     assert read_newest(late_lake) == read_newest(demo_lake)
     assert verify_lake(late_lake).damage == []
+    with connect(open_snapshot(late_lake)) as lake_sql:
+        rows = lake_sql.execute(
+            """
+            select count(*), count(distinct address)
+            from balances_at((select ton_time(max(utime)) from account_states where mc_seqno = 149))
+            where asset is null
+            """
+        ).fetchall()
+    assert rows[0][0] == rows[0][1], "kept rows of block 149 count once"
     assert read_state(late_lake).known_ranges == ((100, LAST),)
     bring_state(demo_node, again, at=160)
     ours, theirs = read_newest(again), read_newest(demo_lake)
