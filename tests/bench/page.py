@@ -40,7 +40,7 @@ Page = tuple[str, str, dict[str, Target]]
 ACCEPTED = "Accept-Encoding"
 CONNECTIONS = 8
 WARM_UP_S = 2
-ANEW_S = 3
+COMPUTED_S = 3
 """Answers that take long are asked for longer, so that some come even beside other programs."""
 PAGE_MS, SMALL_PER_S = 2.0, 5_000
 
@@ -91,7 +91,7 @@ def list_pages(draw: Draw) -> list[Page]:
 
 
 def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
-    """Load every page in turn, with answers sent again and with each of them made anew.
+    """Load every page in turn, with cached answers and with each of them computed.
 
     Version 2 makes cells from rows, and those of a generated lake are no transaction's: its page
     is one of the demo node. Returns CPU in the server per request, and requests per second.
@@ -103,7 +103,7 @@ def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
         figures += _measure_pages(lake, pages, seconds, "sent again", again)
         for coding in PREFERRED:
             figures += _measure_pages(lake, pages, seconds, f"sent again, {coding}", again, coding)
-        figures += _measure_pages(lake, pages, max(seconds, ANEW_S), "made anew", 0)
+        figures += _measure_pages(lake, pages, max(seconds, COMPUTED_S), "computed", 0)
     return figures
 
 
