@@ -92,8 +92,13 @@ class _Listing:
         self.write(level, self.show_data(cell))
         boc = self.libraries.get(self.tree.payload(cell)[1:])
         if boc and level < MOST_LEVELS:
-            outer, self.tree = self.tree, parse_boc(boc)
-            self.write_cell(self.tree.roots[0], level + 1)
+            try:
+                library = parse_boc(boc)
+            except BocError:
+                self.write(level + 1, "… the library is not a bag of cells")
+                return
+            outer, self.tree = self.tree, library
+            self.write_cell(library.roots[0], level + 1)
             self.tree = outer
 
     def open(self, cell: int) -> Code:

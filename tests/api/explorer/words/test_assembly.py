@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tonlake.api.explorer.words.assembly import MOST_CHARACTERS, disassemble
 from tonlake.api.explorer.words.instruction import WINDOW_BITS, load_instructions, write_bits
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import LIBRARY, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -180,6 +180,17 @@ def test_fift_finds_the_same_instructions(codes: list[bytes]) -> None:
     theirs = done.stdout.split("\n=\n")
     for code, other in zip(codes, theirs, strict=False):
         assert _count(disassemble(code)) == _count(other)
+
+
+@pytest.mark.parametrize(
+    ("library", "shown"),
+    [(write_code("00"), "NOP"), (b"damaged", "… the library is not a bag of cells")],
+)
+def test_code_of_a_library(library: bytes, shown: str) -> None:
+    builder = CellBuilder().store_uint(LIBRARY, 8).store_bytes(b"\x07" * 32)
+    boc = serialize_boc(builder.tree, [builder.end(exotic=True)])
+    _named, *lines = disassemble(boc, libraries={b"\x07" * 32: library}).split("\n")
+    assert [line.strip() for line in lines] == [shown]
 
 
 def test_endless_code_is_cut() -> None:
