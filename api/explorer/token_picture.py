@@ -1,6 +1,6 @@
 """Pictures of tokens: fetched where the operator allows it, kept in memory, served as our own.
 
-A reader's browser never asks another host, and nobody chooses an address to fetch: it is the one
+A reader's browser never asks another host, and no reader chooses an address to fetch: it is the one
 that a token in the lake names.
 """
 

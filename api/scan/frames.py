@@ -44,7 +44,7 @@ FOOTER = b"tonlake.batch"
 Bytes = bytes | bytearray
 
 MOST_CHUNKS = 16
-"""A batch is written as so many record batches at most: to join its rows copies them."""
+"""The most record batches that a batch is written as: to join its rows copies them."""
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -113,7 +113,7 @@ class FilesAhead:
         for _file, task in self._begun:
             task.cancel()
         for _file, task in self._begun:
-            with suppress(Exception, CancelledError):  # it has been raised, or nobody waits for it
+            with suppress(Exception, CancelledError):  # raised before, or its commit has failed
                 task.result().temporary.unlink(missing_ok=True)
 
 

@@ -35,7 +35,7 @@ class Code(msgspec.Struct):
     refs: list[int]
 
     def take(self, bits: int) -> int:
-        """Read a number; CellUnderflow where there are not so many bits."""
+        """Read a number of ``bits``; CellUnderflow where fewer are left."""
         if bits > self.left:
             raise CellUnderflow(f"{bits} bits are needed, {self.left} are left")
         self.left -= bits
@@ -47,7 +47,7 @@ class Code(msgspec.Struct):
         return value - (value >> bits - 1 << bits)
 
     def take_refs(self, count: int) -> list[int]:
-        """Read references; CellUnderflow where there are not so many."""
+        """Read references; CellUnderflow where fewer are left."""
         if count > len(self.refs):
             raise CellUnderflow(f"{count} references are needed, {len(self.refs)} are left")
         taken, self.refs = self.refs[:count], self.refs[count:]

@@ -75,7 +75,7 @@ def list_due(state: LogState, ahead: Mapping[Range, int], most_rows: int) -> dic
 
 
 def choose_rows(before: int, most_rows: int, earlier: int = 0) -> int:
-    """Return how many transactions make a segment, with so many before it, and earlier ones."""
+    """Return how many transactions make a segment, given those of all segments before it."""
     return min(most_rows, max(FEWEST_ROWS, (before + earlier) // _SHARE))
 
 
@@ -98,7 +98,7 @@ def _list_full(
 def _find_neighbour(
     segments: Sequence[DataFile], piece: Range, rows: int, most_rows: int
 ) -> DataFile | None:
-    """Return a segment beside a range of so many transactions that is rebuilt with it."""
+    """Return the segment beside a range that is rebuilt with it, if one is."""
     for segment in segments:
         first, last = range_of(segment)
         is_small = segment.rows < rows * _GROWTH and segment.rows + rows <= most_rows

@@ -45,7 +45,7 @@ BLOCK_ROWS = 16_384
 them held, and no less with half as many."""
 
 MOST_ROWS = 1_000_000
-"""A segment ends with the commit that brings it to so many transactions, by default: to build one
+"""Transactions at which a segment ends by default, with the commit that reaches them: to build one
 takes about 600 bytes of memory for each, and to look a key up about a microsecond a segment."""
 
 Run = Callable[[Callable[["Order"], DataFile], Iterable["Order"]], Iterable[DataFile]]
@@ -68,7 +68,7 @@ def rebuild_index(
 
     Args:
         lake_dir: Folder of the lake.
-        most_rows: A segment ends with the commit that brings it to so many transactions.
+        most_rows: Transactions at which a segment ends, with the commit that reaches them.
         everything: Whether all segments are built again.
         run: Builds segments, in this process or others.
         read: Reads the rows of a file.

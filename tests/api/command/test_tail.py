@@ -1,4 +1,4 @@
-"""The process beside the server: it comes back when it dies, and ends when it is told to."""
+"""The process beside the server: it comes back when it dies, and ends when asked to."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_a_walk_by_clicks(chrome: Chrome, paths: dict[str, str]) -> None:
         "history.back()",
     ):
         seen = chrome.loads
-        # Later, since a page that has gone cannot answer that it was told to.
+        # Later, since a page that has gone cannot report that it was left.
         chrome.run(f"setTimeout(() => {step}, 50); 0")
         chrome.wait_load(seen)
     assert chrome.run("location.pathname").startswith("/account/")

@@ -89,7 +89,7 @@ def test_a_websocket_speaks_in_time(monkeypatch: pytest.MonkeyPatch, speaks: boo
 
 
 class Loop:
-    """Calls what it was asked for when it is told to."""
+    """Runs the scheduled calls when the test asks for them."""
 
     now_s = 100.0
 
@@ -129,5 +129,5 @@ def test_a_loop_that_falls_behind_is_seen_at_once_and_until_it_is_back() -> None
     pulse.stop()
     assert loop.cancelled == 1
     loop.now_s += 5
-    assert pulse.measure_s() == 0  # nobody beats, so nothing is late
+    assert pulse.measure_s() == 0  # there is no beat, so nothing is late
     Pulse().stop()
