@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("mc_seqno", "tx_lt", "direction", "opcode", "value")
 RARE_SHARE, FULL_TIMES = 0.5, 10.0
-MEMORY_MIB = 48
+MEMORY_MIB = 32
 """A batch as rows and as bytes, 16 MiB each, and what Arrow keeps; the stream has 150 MB."""
 KIB_PER_MIB = 1024
 

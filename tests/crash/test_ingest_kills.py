@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-RANDOM_KILLS, LONG_KILLS = 12, 500
+RANDOM_KILLS, LONG_KILLS = 25, 500
 SEED = 20261121
 AMONG_CONTRACTS = ("file.created:14", "file.written:31", "file.renamed:16", "file.renamed:34")
 """Moments at which the first and the second commit write files of contracts."""

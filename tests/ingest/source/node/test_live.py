@@ -31,7 +31,7 @@ def writing_node(source: Path, target: Path) -> Iterator[subprocess.Popen[str]]:
         "tests.ingest.source.node.live_writer",
         str(source),
         str(target),
-        "1",
+        "5",  # so slow that a reader on a busy machine looks many times
     ]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
@@ -71,7 +71,7 @@ def test_every_block_is_given_as_soon_as_it_is_complete(
             for mc_seqno in range(done + 1, source.last_mc_seqno() + 1):
                 assert source.read_bundle(mc_seqno) == bundles[mc_seqno - 1]
                 done = mc_seqno
-        assert looks > 5  # the node wrote meanwhile
+        assert looks > 20
 
 
 def test_a_killed_node_is_read(demo_node: Path, tmp_path: Path, bundles: list[McBundle]) -> None:
