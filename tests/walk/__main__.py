@@ -128,9 +128,9 @@ def open_notebooks(walk: Walk) -> None:
     for line in list_steps("docs/install.md", "Notebooks"):
         walk.type(line)
     for line in list_steps("docs/tutorial.md", "4. A chart (three minutes)"):
-        if "export html" in line:
+        if "notebooks/export" in line:
             walk.type(line)
-    walk.expect("head -c 15 activity.html", "<!DOCTYPE html>")
+    walk.expect("head -c 15 reports/network_activity.html", "<!doctype html>")
 
 
 def upgrade(walk: Walk, older: Path | None) -> None:
