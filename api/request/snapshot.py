@@ -86,7 +86,7 @@ class SnapshotHolder:
         """Return a reader of the newest snapshot, or of commit ``number``.
 
         With ``mc_seqno``, it reads the lake as it was after that masterchain block, by SQL alone.
-        One that is there ``at_once`` reads no files: no SQL, and no cells.
+        One that is there ``at_once`` reads no files: no SQL, no cells, and only decoded row groups.
 
         Raises:
             QueryNeeded: the snapshot is to be opened first, and a reader is requested at once.

@@ -148,7 +148,7 @@ class Index:
         *,
         may_read: bool = True,
     ) -> None:
-        """Take what there is; without ``may_read`` only memory and mapped segments are used."""
+        """Take what there is; without ``may_read`` it reads no data file."""
         self.snapshot = snapshot
         self._segments, self._cells, self._may_read = lookups, cells, may_read
         self.edges: dict[tuple[bool, bool], int] = {}
@@ -220,9 +220,9 @@ class Index:
         Raises:
             Declined: too much would have to be decoded.
         """
-        if not self._may_read:
-            raise Declined
-        return gather(self.snapshot, table, columns, bounds, only_open=only_open)
+        return gather(
+            self.snapshot, table, columns, bounds, only_open=only_open, may_read=self._may_read
+        )
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:

@@ -22,6 +22,7 @@ from tonlake.lake.index import index as index_module
 from tonlake.lake.index.answer import ANSWERS
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index
+from tonlake.lake.index.rowgroup import cache
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.record import FACT_COLUMNS, MESSAGE_COLUMNS, TRANSACTION_COLUMNS
 from tonlake.lake.log.snapshot import open_snapshot
@@ -165,7 +166,10 @@ def test_sql_answers_all_without_the_extension(
 
 
 @needs_native
-def test_what_the_index_declines_is_refused_where_waiting_is_impossible(doors: list[Door]) -> None:
+def test_what_the_index_declines_is_refused_where_waiting_is_impossible(
+    doors: list[Door], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_KEPT", cache.RowGroups(cache.KEPT_BYTES))
     door = doors[0]
     index = open_index(door.plain.snapshot, SETTINGS)
     assert index is not None
@@ -181,6 +185,9 @@ def test_what_the_index_declines_is_refused_where_waiting_is_impossible(doors: l
     ):
         with pytest.raises(QueryNeeded):
             reader.rows(name, **parameters)
+    of_block = {"mc_seqno": 1, "limit": 1}
+    read = Reader(door.plain.snapshot, door.plain._connection, index=index)
+    assert read.rows("v3/blocks", **of_block) == reader.rows("v3/blocks", **of_block) != []
 
 
 PROGRAM = """

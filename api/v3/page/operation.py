@@ -160,7 +160,6 @@ def operation(
     answer: Callable[[Call, P], Any],
     *,
     lasting: bool = True,
-    unwaiting: bool = False,
 ) -> HTTPRouteHandler:
     """Return the route that answers GET requests on ``path``.
 
@@ -169,8 +168,8 @@ def operation(
         kind: Struct of the parameters it takes.
         answer: Asks the lake and returns what is written as JSON.
         lasting: Whether the answer follows from the snapshot and the request alone, so that it may
-            be sent again until the next commit.
-        unwaiting: Whether it waits for nothing but its reader: small answers need no thread then.
+            be sent again until the next commit. Then it waits for nothing but its reader, and needs
+            no thread while it is small.
     """
     known = converters_of(kind)
     # Lists with another cursor set the header themselves.
@@ -201,9 +200,9 @@ def operation(
     route = HTTPRouteHandler(
         path,
         http_method=["GET", "HEAD"],
-        opt={"query": kind, "answer": answer, DIRECT: handle, UNWAITING: unwaiting},
+        opt={"query": kind, "answer": answer, DIRECT: handle, UNWAITING: lasting},
     )
-    return route(in_lane(handle, unwaiting=unwaiting))
+    return route(in_lane(handle, unwaiting=lasting))
 
 
 def write_answer(answered: object, form: str | None, settings: HttpSettings) -> Response[bytes]:

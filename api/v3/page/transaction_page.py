@@ -13,6 +13,7 @@ from tonlake.api.v3.page.book import read_address_book, write_address_book
 from tonlake.api.v3.resource.answer import AddressBook, Transactions
 from tonlake.api.v3.resource.trace import Head
 from tonlake.api.v3.resource.transaction import find_record_writer, render_transaction
+from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 StateKey = tuple[int, bytes, bytes]
 """Workchain, account id and state hash."""
+
+MOST_AT_ONCE = 200
+"""To write more transactions takes some milliseconds, for which no event loop is held up."""
 
 
 def answer_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
@@ -96,7 +100,13 @@ def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[
 
 
 def read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
-    """Return the transactions of keys in their order, each as ``queries.composed.Record``."""
+    """Return the transactions of keys in their order, each as ``queries.composed.Record``.
+
+    Raises:
+        QueryNeeded: they are many, and the request holds up the event loop.
+    """
+    if len(keys) > MOST_AT_ONCE and not call.reader.may_query:
+        raise QueryNeeded("v3/transactions")
     return call.reader.rows("v3/transactions", keys=keys)
 
 

@@ -229,7 +229,7 @@ def _render_account(
 
 
 routes = [
-    operation("/accountStates", AccountStatesQuery, get_account_states, unwaiting=True),
-    operation("/addressBook", AddressBookQuery, get_address_book, unwaiting=True),
+    operation("/accountStates", AccountStatesQuery, get_account_states),
+    operation("/addressBook", AddressBookQuery, get_address_book),
     operation("/topAccountsByBalance", TopAccountsQuery, get_top_accounts),
 ]

@@ -165,7 +165,7 @@ def _check_covered(call: Call, query: BlocksQuery) -> None:
 
 
 routes = [
-    operation("/masterchainInfo", NoQuery, get_masterchain_info, unwaiting=True),
+    operation("/masterchainInfo", NoQuery, get_masterchain_info),
     operation("/blocks", BlocksQuery, get_blocks),
     operation("/masterchainBlockShards", ShardBlocksQuery, get_shard_blocks),
     operation("/masterchainBlockShardState", ShardStateQuery, get_shard_state),

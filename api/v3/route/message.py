@@ -98,4 +98,4 @@ def list_addresses(rows: Iterable[Row]) -> Iterator[Address]:
                 yield Address(row[f"{end}_workchain"], row[end])
 
 
-routes = [operation("/messages", MessagesQuery, get_messages, unwaiting=True)]
+routes = [operation("/messages", MessagesQuery, get_messages)]

@@ -125,15 +125,12 @@ def check_direction(direction: str | None) -> str | None:
 
 
 routes = [
-    operation("/transactions", TransactionsQuery, get_transactions, unwaiting=True),
+    operation("/transactions", TransactionsQuery, get_transactions),
     operation(
         "/transactionsByMasterchainBlock",
         BlockTransactionsQuery,
         get_block_transactions,
-        unwaiting=True,
     ),
-    operation(
-        "/transactionsByMessage", MessageTransactionsQuery, get_message_transactions, unwaiting=True
-    ),
-    operation("/adjacentTransactions", AdjacentQuery, get_adjacent_transactions, unwaiting=True),
+    operation("/transactionsByMessage", MessageTransactionsQuery, get_message_transactions),
+    operation("/adjacentTransactions", AdjacentQuery, get_adjacent_transactions),
 ]

@@ -143,9 +143,9 @@ def _read_fields(row: Row, cells: Mapping[bytes, bytes]) -> dict[str, Any]:
 
 
 routes = [
-    operation("/walletStates", WalletStatesQuery, get_wallet_states, unwaiting=True),
-    operation("/addressInformation", InformationQuery, get_address_information, unwaiting=True),
-    operation("/account", InformationQuery, get_address_information, unwaiting=True),
-    operation("/walletInformation", InformationQuery, get_wallet_information, unwaiting=True),
-    operation("/wallet", InformationQuery, get_wallet_information, unwaiting=True),
+    operation("/walletStates", WalletStatesQuery, get_wallet_states),
+    operation("/addressInformation", InformationQuery, get_address_information),
+    operation("/account", InformationQuery, get_address_information),
+    operation("/walletInformation", InformationQuery, get_wallet_information),
+    operation("/wallet", InformationQuery, get_wallet_information),
 ]

@@ -48,6 +48,9 @@ FEW_FOOTERS = 64
 
 _NO_END = 1 << 32
 
+FEW_VALUES = 10
+"""Up to this many rows of a group cost less value by value than taken from all columns at once."""
+
 _COLUMN_BYTES = 600
 """What a column takes beside its values, about."""
 
@@ -55,7 +58,7 @@ Row = dict[str, Any]
 Group = tuple[str, int]
 """Path of a file, and the number of a row group there."""
 
-Decoded: TypeAlias = "pa.Table | FewRows"
+Decoded: TypeAlias = "pa.RecordBatch | FewRows"
 
 
 class RowGroups:
@@ -76,17 +79,22 @@ class RowGroups:
         """Bytes of all columns that are kept."""
         return self._bytes
 
-    def read(self, path: str, bounds: Mapping[str, Bounds], most: float) -> list[Decoded] | None:
+    def read(
+        self, path: str, bounds: Mapping[str, Bounds], most: float, *, may_read: bool = True
+    ) -> list[Decoded] | None:
         """Return the row groups of a file that may have rows within bounds, all their columns.
 
         None where they count more than ``most``, one is too large, or a large one is asked for the
-        first time.
+        first time; without ``may_read`` also where the file would have to be read.
         """
         footer = self._open(path)
+        if not (may_read or footer.knows(bounds)):
+            return None
         numbers = footer.find(bounds)
         if sum(_weigh(footer.sizes[number][0]) for number in numbers) > most:
             return None
-        groups = [self._decode(path, number, footer.sizes[number]) for number in numbers]
+        find = self._decode if may_read else self._find
+        groups = [find(path, number, footer.sizes[number]) for number in numbers]
         found = [group for group in groups if group is not None]
         return found if len(found) == len(groups) else None
 
@@ -106,12 +114,19 @@ class RowGroups:
                     self._footers.popitem(last=False)
         return footer
 
-    def _decode(self, path: str, number: int, size: Size) -> Decoded | None:
+    def _find(self, path: str, number: int, _size: Size) -> Decoded | None:
         key = path, number
         with self._lock:
             if key in self._groups:
                 self._groups.move_to_end(key)
-                return self._groups[key]
+            return self._groups.get(key)
+
+    def _decode(self, path: str, number: int, size: Size) -> Decoded | None:
+        found = self._find(path, number, size)
+        if found is not None:
+            return found
+        key = path, number
+        with self._lock:
             is_known = key in self._requested
             self._requested[key] = None
             while len(self._requested) > KEPT_REQUESTS:
@@ -120,8 +135,9 @@ class RowGroups:
         if size_bytes > MOST_GROUP_BYTES or not (is_known or rows <= SMALL_ROWS):
             return None
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read_row_group(number, use_threads=False).combine_chunks()
-        group = FewRows(table) if rows <= FEW_ROWS else table
+            table = file.read_row_group(number, use_threads=False)
+        few = rows <= FEW_ROWS
+        group = FewRows(table) if few else table.combine_chunks().to_batches()[0]
         with self._lock:
             if key not in self._groups:
                 self._groups[key] = group
@@ -170,11 +186,13 @@ def gather(
     bounds: Mapping[str, Bounds],
     *,
     only_open: bool = False,
+    may_read: bool = True,
 ) -> list[Row]:
     """Return the rows of a table within bounds, in no order; ``only_open``: those not final.
 
     Raises:
-        Declined: too much would have to be decoded, or a file is damaged.
+        Declined: too much would have to be decoded, anything without ``may_read``, or a file is
+            damaged.
     """
     if table in snapshot.damaged:
         raise Declined
@@ -185,7 +203,7 @@ def gather(
     left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
     for path in _list_paths(snapshot, table, bounds, only_open=only_open):
         try:
-            groups = _KEPT.read(f"{folder}/{path}", bounds, left)
+            groups = _KEPT.read(f"{folder}/{path}", bounds, left, may_read=may_read)
             chosen = [(group, _find(group, bounds)) for group in groups or ()]
         except (OSError, KeyError, OverflowError, pa.ArrowInvalid) as error:
             # The query names the fault, or knows the older form of a file.
@@ -231,22 +249,30 @@ def _list_paths(
 
 
 def _find(group: Decoded, bounds: Mapping[str, Bounds]) -> Sequence[int] | pa.Array:
-    """Return the numbers of the rows of a group within bounds."""
+    """Return the numbers of the rows of a group within bounds.
+
+    Values of which any fits are looked for last, among the rows that are left: that costs most.
+    """
     if isinstance(group, FewRows):
         return group.find(bounds)
-    mask = None
-    for name, bound in bounds.items():
+    numbers: pa.Array | None = None
+    for name in sorted(bounds, key=lambda name: isinstance(bounds[name], AnyOf)):
         column = group[name]
-        if isinstance(bound, AnyOf):
-            fits = pc.is_in(column, pa.array(bound.values, column.type))
-        else:
-            low, high = (pa.scalar(value, column.type) for value in bound)
-            if bound[0] == bound[1]:
-                fits = pc.equal(column, low)
-            else:
-                fits = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
-        mask = fits if mask is None else pc.and_(mask, fits)
-    return range(group.num_rows) if mask is None else pc.indices_nonzero(mask)
+        if numbers is None:
+            numbers = pc.indices_nonzero(_fits(column, bounds[name]))
+        elif len(numbers):
+            numbers = numbers.filter(_fits(column.take(numbers), bounds[name]))
+    return range(group.num_rows) if numbers is None else numbers
+
+
+def _fits(column: pa.Array, bound: Bounds) -> pa.Array:
+    """Return for each value whether it is within a bound."""
+    if isinstance(bound, AnyOf):
+        return pc.is_in(column, pa.array(bound.values, column.type))
+    low, high = (pa.scalar(value, column.type) for value in bound)
+    if bound[0] == bound[1]:
+        return pc.equal(column, low)
+    return pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
 
 
 def _list_rows(
@@ -255,11 +281,14 @@ def _list_rows(
     """Return rows as a query gives them; None stands for what an older file does not have."""
     if isinstance(group, FewRows):
         return group.list_rows(numbers, columns)
-    held = set(group.column_names).intersection(columns)
-    chosen = group.select(sorted(held))
-    if len(numbers) < group.num_rows:
-        chosen = chosen.take(numbers)
-    lists = [
-        chosen[name].to_pylist() if name in held else [None] * chosen.num_rows for name in columns
-    ]
+    chosen = group.select([name for name in columns if name in group.schema.names])
+    if len(numbers) <= FEW_VALUES:
+        places = list(map(int, numbers))
+        lists = [[column[at].as_py() for at in places] for column in chosen.columns]
+    else:
+        chosen = chosen if len(numbers) == group.num_rows else chosen.take(numbers)
+        lists = [column.to_pylist() for column in chosen.columns]
+    held = dict(zip(chosen.schema.names, lists, strict=True))
+    lacking = [None] * len(numbers)
+    lists = [held.get(name, lacking) for name in columns]
     return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]

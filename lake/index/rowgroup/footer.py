@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from tonlake.lake.index.rowgroup.predicate import may_hold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tonlake.lake.index.rowgroup.predicate import Bounds, Extent
 
@@ -29,6 +29,10 @@ class Footer:
         self._path = path
         self._extents: dict[str, list[Extent | None]] = {}
         self.sizes: list[Size] = []
+
+    def knows(self, names: Iterable[str]) -> bool:
+        """Return whether ``find`` need not read the file for bounds of columns."""
+        return bool(self.sizes) and all(name in self._extents for name in names)
 
     def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
         """Return the numbers of the row groups that may have rows within bounds.

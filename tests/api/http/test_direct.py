@@ -14,6 +14,8 @@ import tonlake.api.http.lane
 import tonlake.api.v3.route.block
 from tests.patience import compose
 from tonlake.api.app import create_app
+from tonlake.api.v3.page import transaction_page
+from tonlake.lake.index.rowgroup import cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,6 +129,28 @@ def test_what_takes_a_query_goes_to_a_thread_after_all(demo_lake: Path, here: li
     assert here == [False]
     assert second.json() == first.json()
     assert second.headers["x-tonlake-warning"] == first.headers["x-tonlake-warning"]
+
+
+def test_files_are_read_in_a_thread_and_their_rows_anywhere(
+    demo_lake: Path, here: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_KEPT", cache.RowGroups(cache.KEPT_BYTES))
+    page, other = "/api/v3/blocks?limit=3&workchain=-1", "/api/v3/traces?limit=3&sort=asc"
+    with serving(demo_lake, http={"cache_mib": 0}) as client:
+        for path in (page, other):
+            answers = [client.get(path).json() for _ in range(3)]
+            assert answers[0] == answers[1] == answers[2]
+    assert here == [True] * 4  # the first of each went to a thread: nothing was known of its cost
+
+
+def test_many_transactions_are_written_in_a_thread(
+    demo_lake: Path, here: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction_page, "MOST_AT_ONCE", 2)
+    with serving(demo_lake, http={"cache_mib": 0}) as client:
+        answers = [client.get("/api/v3/transactions?limit=3").json() for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert here == [False]
 
 
 def test_no_snapshot_is_opened_in_the_loop(demo_lake: Path, here: list[bool]) -> None:

@@ -124,6 +124,20 @@ def test_nothing_is_any_of_null(snapshot: Snapshot) -> None:
     )
 
 
+def test_without_reading_only_what_is_decoded_is_found(snapshot: Snapshot) -> None:
+    bounds = {"mc_seqno": (3, 5)}
+    with pytest.raises(Declined):
+        gather(snapshot, "blocks", COLUMNS, bounds, may_read=False)
+    assert ask(snapshot, bounds, times=1) is None  # the try before has not counted
+    wanted = ask(snapshot, bounds)
+    assert wanted
+    found = gather(snapshot, "blocks", COLUMNS, bounds, may_read=False)
+    assert sorted(found, key=repr) == wanted
+    for other in ({"mc_seqno": (3, 15)}, {**bounds, "seqno": (0, 99)}):
+        with pytest.raises(Declined):
+            gather(snapshot, "blocks", COLUMNS, other, may_read=False)
+
+
 def test_what_is_asked_for_once_is_left_to_the_query(snapshot: Snapshot) -> None:
     assert ask(snapshot, {"mc_seqno": (3, 3)}, times=1) is None
     assert ask(snapshot, {"mc_seqno": (3, 3)}, times=1)
@@ -293,7 +307,7 @@ def list_rows(groups: list[Decoded] | None) -> list[dict[str, Any]]:
     assert groups
     found: list[dict[str, Any]] = []
     for group in groups:
-        if isinstance(group, pa.Table):
+        if isinstance(group, pa.RecordBatch):
             found += group.to_pylist()
         else:
             found += group.list_rows(group.find({}), BLOCKS.names)
