@@ -1,10 +1,10 @@
-"""The command ``tonlake scan``: rows of a table in chain order, to a file or stdout."""
+"""The command ``tonlake scan``: rows of tables in chain order, to a file or stdout."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, nullcontext
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,7 @@ from tonlake.api.scan.query import convert_scan
 from tonlake.api.settings import Settings
 from tonlake.lake.command.argument import output_option, place_option, read_pairs
 from tonlake.lake.command.cli import EXIT_DATA, failing_cleanly, read_settings
+from tonlake.lake.duck.body_table import Misfits
 from tonlake.lake.log.disk import unfinished
 
 if TYPE_CHECKING:
@@ -38,14 +39,17 @@ Examples:
   tonlake scan transfer --signature 'transfer#0f8a7ea5 query_id:uint64 amount:Coins = Body' \\
     --columns time,source,amount --lake mainnet.lake
   tonlake scan dex_swaps --cursor 4120-17-8f3e... --follow --lake mainnet.lake
+  tonlake scan messages dex_swaps --where messages.source=EQ... --lake mainnet.lake \\
+    --columns messages.value,messages.destination,dex_swaps.dex
 
 A row is printed if it has one of the values of every column named with --where. The cursor behind
-the last row is printed on stderr; in NDJSON and Arrow every batch has one.
+the last row is printed on stderr; in NDJSON and Arrow every batch has one. Of several tables, a row
+has mc_seqno and an object for each table, and columns stand behind the name of their table.
 """
 
 
 @click.command("scan", epilog=EXAMPLES)
-@click.argument("table")
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE…")
 @place_option
 @click.option(
     "--where", multiple=True, metavar="COLUMN=VALUE,…", help="Values of a column; may be repeated."
@@ -68,22 +72,26 @@ the last row is printed on stderr; in NDJSON and Arrow every batch has one.
 @output_option
 def scan_command(
     *,
-    table: str,
+    tables: tuple[str, ...],
     place: Path | str,
     where: tuple[str, ...],
     columns: str | None,
     signature: str | None,
     form: str,
     output: Path | None,
-    **options: str | int | bool | None,
+    **options: Any,  # noqa: ANN401 - of their own types
 ) -> None:
-    """Print rows of a table in chain order, and go on where an earlier scan ended."""
+    """Print rows of tables in chain order, and go on where an earlier scan ended."""
     if options["follow"] and form not in MARKED:
         raise click.UsageError(f"--follow needs --format {' or '.join(sorted(MARKED))}")
     filters = {name: text.split(",") for name, text in read_pairs(where, "--where").items()}
     with failing_cleanly(), _refusing_requests():
         options["signature"] = signature and read_signature(signature)
-        scan = convert_scan(table, {"where": filters, "columns": _split(columns), **options})
+        if len(tables) == 1:
+            options |= {"where": filters, "columns": _split(columns)}
+            scan = convert_scan(tables[0], options)
+        else:
+            scan = convert_scan(_divide(tables, filters, _split(columns)), options)
         settings = read_settings(Settings)
         frames = make_frames(form, make_given(scan, settings.lake).schema)
         opened = Source(place, settings).open()
@@ -98,23 +106,46 @@ def _split(columns: str | None) -> list[str]:
     return [name.strip() for name in (columns or "").split(",") if name.strip()]
 
 
+def _divide(
+    tables: tuple[str, ...], filters: dict[str, list[str]], columns: list[str]
+) -> dict[str, dict[str, Any]]:
+    """Return filters and columns by the table whose name stands before theirs.
+
+    Raises:
+        UsageError: before one stands none of the tables.
+    """
+    found: dict[str, dict[str, Any]] = {table: {"where": {}, "columns": []} for table in tables}
+    for name in (*filters, *columns):
+        if name.partition(".")[0] not in found:
+            raise click.UsageError(f"{name}: of several tables, write TABLE.COLUMN")
+    for name, values in filters.items():
+        table, _, column = name.partition(".")
+        found[table]["where"][column] = values
+    for name in columns:
+        table, _, column = name.partition(".")
+        found[table]["columns"].append(column)
+    return found
+
+
 def _write(batches: Iterator[ScanBatch], frames: Frames, stream: IO[bytes]) -> None:
-    """Write all batches, and print the cursor behind them."""
+    """Write all batches, and print the cursor behind them and what does not fit a signature."""
     stream.write(frames.begin())
-    cursor = None
+    cursor, misfits = None, Misfits()
     try:
         for batch in batches:
-            stream.write(
-                frames.write(batch.rows.arrow(), Mark(batch.cursor, batch.height, batch.undone))
-            )
+            mark = Mark(batch.cursor, batch.height, batch.undone, dict(batch.misfits))
+            stream.write(frames.write(batch.rows.arrow(), mark))
             stream.flush()
             cursor = batch.cursor
+            misfits.add(batch.misfits)
     except KeyboardInterrupt:
         pass  # it is how a scan that follows ends
     stream.write(frames.end())
     stream.flush()
     if cursor is not None:
         click.echo(f"cursor: {cursor}", err=True)
+    for warning in misfits.warnings():
+        click.echo(f"warning: {warning}", err=True)
 
 
 @contextmanager

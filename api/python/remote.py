@@ -228,7 +228,9 @@ def _read_batch(rows: pa.Table, metadata: dict[bytes, bytes]) -> ScanBatch:
     span = None if undone is None else tuple(map(int, undone.split(b"-")))
     height = int(metadata[b"height"])
     cursor = metadata[b"cursor"].decode()
-    return ScanBatch(Result(rows), cursor, height, None if span is None else (span[0], span[1]))
+    undone_span = None if span is None else (span[0], span[1])
+    misfits = msgspec.json.decode(metadata.get(b"misfits", b"{}"), type=dict[str, int])
+    return ScanBatch(Result(rows), cursor, height, undone_span, misfits)
 
 
 def _check(answer: httpx.Response) -> None:

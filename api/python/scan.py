@@ -12,7 +12,7 @@ from tonlake.api.python.result import Result
 from tonlake.api.scan.opening import open_scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -29,13 +29,15 @@ class ScanBatch(NamedTuple):
 
     With ``undone``, first and last of blocks that are no part of the chain any more, it has no
     rows: drop those of these blocks; the blocks in their place follow. A scan that begins with
-    ``cursor`` goes on behind the batch.
+    ``cursor`` goes on behind the batch. ``misfits`` are the bodies that were read for it and do not
+    fit their signature, by its table; the table with ``_misfits`` behind its name has them.
     """
 
     rows: Result
     cursor: str
     height: int
     undone: tuple[int, int] | None = None
+    misfits: Mapping[str, int] = {}
 
     def table(self, name: str) -> Result:
         """Return the rows of one of several tables.
@@ -65,7 +67,8 @@ def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
                     time.sleep(LOOK_S)
                     continue
                 rows = Result(batch.rows, test_only=test_only)
-                yield ScanBatch(rows, str(batch.cursor), batch.cursor.height, batch.undone)
+                cursor, height = str(batch.cursor), batch.cursor.height
+                yield ScanBatch(rows, cursor, height, batch.undone, batch.misfits)
         finally:
             scanner.close()
 

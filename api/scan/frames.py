@@ -48,11 +48,15 @@ MOST_CHUNKS = 16
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What stands beside the rows of a batch: cursor, height, and first and last undone block."""
+    """What stands beside the rows of a batch: cursor, height, and first and last undone block.
+
+    ``misfits`` are the bodies that do not fit their signature, by its table.
+    """
 
     cursor: str
     height: int
     undone: tuple[int, int] | None = None
+    misfits: dict[str, int] = {}
 
 
 class Frames(Protocol):
@@ -88,7 +92,10 @@ class _Sink(io.RawIOBase):
 
 
 class _ArrowFrames:
-    """A record batch for each batch; its custom metadata has the fields of ``Mark`` as text."""
+    """A record batch for each batch; its custom metadata has the fields of ``Mark`` as text.
+
+    ``undone`` is written ``first-last``, ``misfits`` as JSON.
+    """
 
     def __init__(self, schema: pa.Schema) -> None:
         self._sink = _Sink()
@@ -99,11 +106,11 @@ class _ArrowFrames:
         return self._sink.take()
 
     def write(self, rows: pa.Table, mark: Mark) -> bytearray:
-        fields = msgspec.to_builtins(mark)
-        metadata = {
-            name: "-".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            for name, value in fields.items()
-        }
+        metadata = {"cursor": mark.cursor, "height": str(mark.height)}
+        if mark.undone:
+            metadata["undone"] = "-".join(map(str, mark.undone))
+        if mark.misfits:
+            metadata["misfits"] = msgspec.json.encode(mark.misfits).decode()
         if rows.num_columns and rows.column(0).num_chunks > MOST_CHUNKS:
             rows = rows.combine_chunks()
         parts = rows.to_batches() or [_make_empty(self._schema)]

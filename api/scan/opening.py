@@ -6,6 +6,8 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tonlake.api.chain.place import MASTERCHAIN_SHARD
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.scan.filter import make_plan
@@ -13,6 +15,7 @@ from tonlake.api.scan.query import TableScan
 from tonlake.api.scan.signature import make_body_rows, read_signature_tables
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.log.state import read_state
+from tonlake.lake.scan.body import BodyViews
 from tonlake.lake.scan.cursor import find_undone, parse_cursor
 from tonlake.lake.scan.given import HEIGHT, JointRows, TableRows
 from tonlake.lake.scan.scanner import Scanner
@@ -59,16 +62,17 @@ def make_given(scan: Scan, settings: LakeSettings) -> Given:
     if HEIGHT in scan.tables:
         raise RequestInvalid(f"of several tables none can be called {HEIGHT}, as a column is")
     known = read_signature_tables(scan.signature)
-    given = {name: _make_rows(name, each, known, settings) for name, each in tables.items()}
+    views = BodyViews(msgspec.structs.replace(settings, duckdb_threads=1)) if known else None
+    given = {name: _make_rows(name, each, known, views) for name, each in tables.items()}
     return JointRows(given) if scan.tables else given[scan.table or ""]
 
 
 def _make_rows(
-    name: str, table: TableScan, known: dict[str, BodyTable], settings: LakeSettings
+    name: str, table: TableScan, known: dict[str, BodyTable], views: BodyViews | None
 ) -> Given:
     if len(set(table.columns)) < len(table.columns):
         raise RequestInvalid("columns names a column twice")
-    rows = make_body_rows(name, table, known, settings)
+    rows = make_body_rows(name, table, known, views) if views else None
     return rows or TableRows(make_plan(name, table.where, table.columns))
 
 

@@ -134,7 +134,7 @@ class _Run:
 
 
 def _make_mark(batch: Batch) -> Mark:
-    return Mark(str(batch.cursor), batch.cursor.height, batch.undone)
+    return Mark(str(batch.cursor), batch.cursor.height, batch.undone, dict(batch.misfits))
 
 
 routes: list[Any] = [answer_scan]

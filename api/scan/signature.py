@@ -5,24 +5,23 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import msgspec
 import pyarrow as pa
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.scan.filter import read_filter, read_number, read_text, suggest
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.errors import SignatureInvalid
-from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS
+from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, check_names
 from tonlake.lake.errors import QueryError
-from tonlake.lake.scan.body import BodyFilter, BodyRows, BodyView
+from tonlake.lake.scan.body import BodyFilter, BodyRows
 from tonlake.lake.scan.plan import Among
 from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
     from tonlake.api.scan.query import TableScan, Value
     from tonlake.lake.duck.body_table import BodyTable
+    from tonlake.lake.scan.body import BodyView, BodyViews
     from tonlake.lake.scan.plan import Filter
-    from tonlake.lake.settings import LakeSettings
 
 _ADDRESSES = frozenset({"source", "destination", "account"})
 
@@ -36,13 +35,15 @@ def read_signature_tables(signature: str | None) -> dict[str, BodyTable]:
     if signature is None:
         return {}
     try:
-        return {table.name: table for table in read_tables([signature])}
-    except SignatureInvalid as error:
+        tables = read_tables([signature])
+        check_names(tables)
+    except (SignatureInvalid, QueryError) as error:
         raise RequestInvalid(f"signature: {error}") from error
+    return {table.name: table for table in tables}
 
 
 def make_body_rows(
-    name: str, table: TableScan, known: dict[str, BodyTable], settings: LakeSettings
+    name: str, table: TableScan, known: dict[str, BodyTable], views: BodyViews
 ) -> BodyRows | None:
     """Return what a scan gives of the table of a signature; None: the table is none of these.
 
@@ -53,11 +54,7 @@ def make_body_rows(
     found = known.get(name.removesuffix(MISFITS) if misfits else name)
     if found is None or (misfits and not name.endswith(MISFITS)):
         return None
-    alone = msgspec.structs.replace(settings, duckdb_threads=1)
-    try:
-        view = BodyView(found, alone, misfits=misfits)
-    except QueryError as error:
-        raise RequestInvalid(f"signature: {error}") from error
+    view = views.add(found, misfits=misfits)
     for column in table.columns:
         _find_field(view.schema, column)
     selections = [
@@ -65,7 +62,7 @@ def make_body_rows(
         for each in table.where
     ]
     columns = tuple(table.columns) or tuple(view.schema.names)
-    return BodyRows(view, columns, selections if all(selections) else [])
+    return BodyRows(name, view, columns, selections if all(selections) else [])
 
 
 def _find_field(schema: pa.Schema, name: str) -> pa.Field:

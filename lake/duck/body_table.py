@@ -18,7 +18,7 @@ from tonlake.lake.errors import QueryError
 from tonlake.lake.schema.view import REFERENCE_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from duckdb import DuckDBPyConnection
 
@@ -87,11 +87,16 @@ class Misfits:
         """Begin with none."""
         self.counts: dict[str, int] = {}
 
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Count bodies by table."""
+        for name, count in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+
     def warnings(self) -> list[str]:
         """Return a sentence for each table that has such bodies."""
         return [
-            f"bodies with the opcode of {name} that do not fit it: {count:,} of those that the "
-            f"statement read; the table {name}{MISFITS} has them"
+            f"bodies with the opcode of {name} that do not fit it: {count:,} of those that were "
+            f"read; the table {name}{MISFITS} has them"
             for name, count in self.counts.items()
             if count
         ]
@@ -103,16 +108,35 @@ def add_tables(connection: DuckDBPyConnection, tables: Iterable[BodyTable]) -> M
     Raises:
         QueryError: a table or a field has a name that is taken.
     """
+    listed = list(tables)
+    check_names(listed)
     misfits = Misfits()
+    for table in listed:
+        add_table(connection, table, "messages", misfits)
+    return misfits
+
+
+def check_names(tables: Iterable[BodyTable]) -> None:
+    """Compare the names of tables with those of views, and with each other.
+
+    Raises:
+        QueryError: one is taken.
+    """
     names = set(_NAMES_KNOWN)
     for table in tables:
         for name in (table.name, table.name + MISFITS):
             if name.lower() in names:
                 raise QueryError(f"there is a table {name} already: give the layout another name")
             names.add(name.lower())
-        _register(connection, table, misfits)
-        connection.execute(join_scripts([_render_table(table), _render_misfits(table)]))
-    return misfits
+
+
+def add_table(
+    connection: DuckDBPyConnection, table: BodyTable, messages: str, misfits: Misfits
+) -> None:
+    """Make one table over the view ``messages``; ``misfits`` counts what will not fit."""
+    _register(connection, table, misfits)
+    scripts = [_render_table(table, messages), _render_misfits(table, messages)]
+    connection.execute(join_scripts(scripts))
 
 
 def _register(connection: DuckDBPyConnection, table: BodyTable, misfits: Misfits) -> None:
@@ -148,7 +172,7 @@ def _count_misfits(
 ) -> Callable[[pa.Array], pa.Array]:
     def fit_and_count(bodies: pa.Array) -> pa.Array:
         fits = fit(bodies)
-        misfits.counts[name] = misfits.counts.get(name, 0) + fits.false_count
+        misfits.add({name: fits.false_count})
         return fits
 
     return fit_and_count
@@ -166,7 +190,7 @@ def _find_last(table: BodyTable, opcode: int) -> int:
     return max(at for at, layout in enumerate(table.layouts) if layout.opcode == opcode)
 
 
-def _render_table(table: BodyTable) -> str:
+def _render_table(table: BodyTable, messages: str) -> str:
     """Return the SQL text of the view over the bodies that fit."""
     taken = {field.name.lower() for layout in table.layouts for field in layout.fields}
     beside = [
@@ -182,21 +206,21 @@ def _render_table(table: BodyTable) -> str:
         ]
         columns = ",\n".join([*beside[:1], *fields, *beside[1:]])
         selects.append(
-            f"select\n{columns}\nfrom messages\nwhere {_render_opcode(layout)}\n"
+            f"select\n{columns}\nfrom {quote_name(messages)}\nwhere {_render_opcode(layout)}\n"
             f"    and {_DELIVERED}\n    and {_render_fits(table, at)}"
         )
     union = "\nunion all by name\n".join(selects)
     return f"create or replace view {quote_name(table.name)} as\n{union};\n"
 
 
-def _render_misfits(table: BodyTable) -> str:
+def _render_misfits(table: BodyTable, messages: str) -> str:
     """Return the SQL text of the view over the bodies that do not fit."""
     last = {layout.opcode: at for at, layout in enumerate(table.layouts)}
     columns = ",\n".join(
         f"    {expression} as {quote_name(name)}" for name, expression in MESSAGE_COLUMNS.items()
     )
     selects = [
-        f"select\n{columns},\n    body\nfrom messages\n"
+        f"select\n{columns},\n    body\nfrom {quote_name(messages)}\n"
         f"where {_render_opcode(table.layouts[at])}\n    and {_DELIVERED}\n"
         + "".join(
             f"    and not {quote_name(_name_fit(table, each))}(body)\n"

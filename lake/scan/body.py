@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, add_tables
+from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, Misfits, add_table
 from tonlake.lake.duck.connection import read_macros
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.statement import join_scripts, quote_name
@@ -19,6 +20,8 @@ from tonlake.lake.schema import MESSAGES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from duckdb import DuckDBPyConnection
+
     from tonlake.lake.duck.body_table import BodyTable
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.scan.file import OpenFiles
@@ -28,9 +31,6 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _GIVEN = tuple(name for name in MESSAGE_COLUMNS if name != "day")
-_READ = "messages read"
-"""What is read of messages; no table of a signature can have this name."""
-
 _ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
 """The order of messages, as those of a signature have one inbound message of a transaction."""
 
@@ -38,18 +38,39 @@ _FILTERED = ("opcode", "direction", "kind", "body")
 """Columns of messages that the view of a signature reads, whichever are asked for."""
 
 
-class BodyView:
-    """The view of a signature over messages that are given to it; for one thread at a time."""
+class BodyViews:
+    """A database of its own, with the views of one scan; for one thread at a time."""
 
-    def __init__(self, table: BodyTable, settings: LakeSettings, *, misfits: bool = False) -> None:
-        """Make the view, over no messages yet; with ``misfits`` that of bodies that do not fit."""
+    def __init__(self, settings: LakeSettings) -> None:
+        """Make the database, without views yet."""
         self._connection = begin_database(settings)
         self._connection.execute("set async_threads = 1")  # it reads no files; 8 by default
         self._connection.execute(read_macros())
+        lock_database(self._connection)
+        self._count = 0
+
+    def add(self, table: BodyTable, *, misfits: bool = False) -> BodyView:
+        """Return the view of a signature; with ``misfits`` that of bodies that do not fit.
+
+        The layout may be called as anything in the database.
+        """
+        self._count += 1
+        numbered = table._replace(name=f"scanned_{self._count}")
+        return BodyView(self._connection, numbered, misfits=misfits)
+
+
+class BodyView:
+    """The view of a signature over messages that are given to it."""
+
+    def __init__(
+        self, connection: DuckDBPyConnection, table: BodyTable, *, misfits: bool = False
+    ) -> None:
+        """Make the view, over no messages yet; its name begins no other one of the connection."""
+        self._connection, self.has_misfits = connection, misfits
+        self._messages, self._read = f"messages of {table.name}", f"messages read of {table.name}"
         self._provide(MESSAGES.arrow.empty_table())
         self._show_messages("*, null::date as day")
-        add_tables(self._connection, [table])
-        lock_database(self._connection)
+        add_table(connection, table, self._messages, Misfits())
         self._name = quote_name(table.name + MISFITS if misfits else table.name)
         self.opcodes = sorted({layout.opcode for layout in table.layouts})
         fields = {field.name.lower() for layout in table.layouts for field in layout.fields}
@@ -65,7 +86,7 @@ class BodyView:
 
     def narrow(self, columns: Sequence[str]) -> None:
         """Expect messages with these columns alone, which are enough for what will be read."""
-        found = self._connection.sql("from messages")
+        found = self._connection.table(quote_name(self._messages))
         shown = ", ".join(
             quote_name(name) if name in columns else f"null::{kind} as {quote_name(name)}"
             for name, kind in zip(found.columns, found.types, strict=True)
@@ -84,11 +105,12 @@ class BodyView:
         return self._connection.sql(join_scripts([text])).to_arrow_table()
 
     def _show_messages(self, columns: str) -> None:
-        text = f"create or replace view messages as select {columns} from {quote_name(_READ)}"  # noqa: S608 - quoted
+        shown, read = quote_name(self._messages), quote_name(self._read)
+        text = f"create or replace view {shown} as select {columns} from {read}"  # noqa: S608 - quoted
         self._connection.execute(join_scripts([text]))
 
     def _provide(self, messages: pa.Table) -> None:
-        self._connection.register(_READ, messages)
+        self._connection.register(self._read, messages)
 
 
 def list_message_columns(view_columns: Sequence[str]) -> list[str]:
@@ -114,12 +136,14 @@ class BodyRows:
 
     def __init__(
         self,
+        name: str,
         view: BodyView,
         columns: tuple[str, ...],
         selections: Sequence[Sequence[BodyFilter]],
     ) -> None:
-        """Take columns of the view."""
+        """Take columns of the view, and the name by which misfits are counted."""
         self._view, self.columns, self.height = view, columns, view.height
+        self._name, self._misfits = name, 0
         self.schema = pa.schema([view.schema.field(name) for name in columns])
         needed = dict.fromkeys((*columns, self.height))
         self.held_schema = pa.schema([view.schema.field(name) for name in needed])
@@ -138,13 +162,26 @@ class BodyRows:
         for part in RowReader(source, self._plan, files, select).read(span):
             yield Part(self._decode(part.rows), part.height)
 
+    def take_misfits(self) -> dict[str, int]:
+        """Return how many bodies did not fit since this was asked, as ``Given.take_misfits``."""
+        found, self._misfits = self._misfits, 0
+        return {self._name: found} if found else {}
+
     def _decode(self, messages: pa.Table) -> pa.Table:
         if not messages.num_rows:
             return self.held_schema.empty_table()
         rows = self._view.read(messages, self._needed)
+        if not self._view.has_misfits:
+            self._misfits += _count_delivered(messages) - rows.num_rows
         if self._late:
             rows = rows.filter(mask_selections(rows, self._late))
         return rows.select(self.held_schema.names).cast(self.held_schema)
+
+
+def _count_delivered(messages: pa.Table) -> int:
+    """Return how many rows of messages are the one of a message that the view of a body shows."""
+    is_in, is_last = pc.equal(messages["direction"], "in"), pc.equal(messages["kind"], "ext_out")
+    return pc.sum(pc.or_(is_in, is_last)).as_py() or 0
 
 
 def _choose_messages(

@@ -57,6 +57,12 @@ class Given(Protocol):
             LakeCorrupt: a file is missing or damaged.
         """
 
+    def take_misfits(self) -> dict[str, int]:
+        """Return how many bodies were read since this was asked that do not fit their signature.
+
+        By the table of the signature; tables without any are left out.
+        """
+
 
 class TableRows:
     """Rows of one table."""
@@ -72,6 +78,10 @@ class TableRows:
     ) -> Iterator[Part]:
         """Yield the rows, as ``Given.read``."""
         return RowReader(source, self._plan, files, select).read(span)
+
+    def take_misfits(self) -> dict[str, int]:
+        """Return nothing: the table is none of a signature."""
+        return {}
 
 
 class JointRows:
@@ -107,6 +117,13 @@ class JointRows:
                 continue
             reached = least.height
             yield Part(self._join([stream.cut(reached) for stream in streams]), reached)
+
+    def take_misfits(self) -> dict[str, int]:
+        """Return those of all tables."""
+        found: dict[str, int] = {}
+        for each in self._tables.values():
+            found |= each.take_misfits()
+        return found
 
     def _join(self, found: list[pa.Table]) -> pa.Table:
         """Return rows of the tables as one table, in the order of their blocks."""

@@ -14,7 +14,7 @@ from tonlake.lake.scan.file import OpenFiles
 from tonlake.lake.scan.rows import Part, SnapshotFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
@@ -37,12 +37,14 @@ class Batch(NamedTuple):
     """All rows of the masterchain blocks behind the batch before, up to ``cursor.height``.
 
     With ``undone``, the first and last of blocks that are no part of the chain any more, it has no
-    rows: those of these blocks are to be dropped, and the scan goes on before them.
+    rows: those of these blocks are to be dropped, and the scan goes on before them. ``misfits`` are
+    the bodies that were read for it and do not fit their signature, by its table.
     """
 
     rows: pa.Table
     cursor: Cursor
     undone: Range | None = None
+    misfits: Mapping[str, int] = {}
 
 
 class Newest(Protocol):
@@ -154,7 +156,8 @@ class Scanner:
                 rows, height = cut_rows(rows, self.given.height, self._left)
             self._left = max(0, self._left - rows.num_rows)
         self.cursor = make_cursor(self._snapshot, height)
-        return Batch(rows.select(self.given.columns), self.cursor)
+        misfits = self.given.take_misfits()
+        return Batch(rows.select(self.given.columns), self.cursor, misfits=misfits)
 
     def _list_parts(self) -> Iterator[Part]:
         """Return the parts that follow, as far as the lake has blocks.

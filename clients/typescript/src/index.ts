@@ -24,6 +24,8 @@ export interface Batch {
    * drop those of these blocks; the blocks in their place follow.
    */
   undone?: [first: number, last: number];
+  /** How many bodies were read for the batch that do not fit their signature, by its table. */
+  misfits?: Record<string, number>;
 }
 
 /** How a service is reached. */
@@ -143,6 +145,8 @@ function readBatch(rows: Table, cursor: string, metadata: Map<string, string>): 
   const batch: Batch = { rows, cursor, height: Number(metadata.get("height")) };
   const [first, last] = metadata.get("undone")?.split("-").map(Number) ?? [];
   if (first !== undefined && last !== undefined) batch.undone = [first, last];
+  const misfits = metadata.get("misfits");
+  if (misfits !== undefined) batch.misfits = JSON.parse(misfits) as Record<string, number>;
   return batch;
 }
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from click.testing import CliRunner, Result
 
 import tonlake
+from tonlake.api.command.main import main
 from tonlake.api.scan.signature import read_signature_tables
-from tonlake.lake.scan.body import BodyView
+from tonlake.lake.scan.body import BodyViews
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -34,6 +38,12 @@ def lake(demo_lake: Path) -> Lake:
 
 def scan(lake: Lake, table: str, where: Any, **options: Any) -> list[tuple[Any, ...]]:
     return [row for batch in lake.scan(table, where, **options) for row in batch.rows]
+
+
+def run_scan(lake_dir: Path, *arguments: str, exit_code: int = 0) -> Result:
+    found = CliRunner().invoke(main, ["scan", *arguments, "--lake", str(lake_dir)])
+    assert found.exit_code == exit_code, found.output
+    return found
 
 
 def test_every_layout_gives_what_sql_gives(lake: Lake) -> None:
@@ -71,9 +81,44 @@ def test_all_columns(lake: Lake, signature: str, table: str) -> None:
 def test_a_view_has_few_threads() -> None:
     """A scan has up to twenty views, and a service dozens of scans."""
     table = read_signature_tables(TRANSFER)["transfer"]
-    alone, before = LakeSettings(duckdb_threads=1), len(list(TASKS.iterdir()))
-    views = [BodyView(table, alone) for _ in range(5)]
-    assert len(list(TASKS.iterdir())) <= before + len(views)
+    before = len(list(TASKS.iterdir()))
+    views = BodyViews(LakeSettings(duckdb_threads=1))
+    found = [views.add(table, misfits=bool(at % 2)) for at in range(5)]
+    assert len(list(TASKS.iterdir())) <= before + 1
+    assert len({view.schema for view in found}) == 2
+
+
+def test_bodies_that_do_not_fit_are_counted(lake: Lake, demo_lake: Path) -> None:
+    given: dict[str, Any] = {"transfer": {}, "transfer_misfits": {}, "blocks": {}}
+    batches = list(lake.scan(given, signature=NARROW))
+    count = sum(batch.misfits.get("transfer", 0) for batch in batches)
+    assert count == sum(len(batch.table("transfer_misfits")) for batch in batches) > 0
+    assert all(batch.misfits.keys() <= {"transfer"} for batch in batches)
+    lines = [
+        json.loads(line)["@batch"]
+        for line in run_scan(demo_lake, "transfer", "--signature", NARROW).stdout.splitlines()
+        if "@batch" in line
+    ]
+    assert sum(line["misfits"]["transfer"] for line in lines) == count
+    output = run_scan(demo_lake, "transfer", "--signature", NARROW, "--format", "csv").stderr
+    assert f"do not fit it: {count:,} of those that were read" in output
+    assert not any(batch.misfits for batch in lake.scan("transfer", signature=TRANSFER))
+
+
+def test_the_command_takes_several_tables(lake: Lake, demo_lake: Path) -> None:
+    opcode = {"opcode": ["0x0f8a7ea5"]}
+    given = {
+        "messages": {"where": opcode, "columns": ["tx_hash", "trace.trace_id"]},
+        "transfer": {"where": {}, "columns": ["amount"]},
+    }
+    expected = [row for batch in lake.scan(given, signature=TRANSFER) for row in batch.rows]
+    columns = "messages.tx_hash,messages.trace.trace_id,transfer.amount"
+    options = ["--where", "messages.opcode=0x0f8a7ea5", "--columns", columns, "--format", "arrow"]
+    found = run_scan(demo_lake, "messages", "transfer", "--signature", TRANSFER, *options)
+    rows = pa.ipc.open_stream(found.stdout_bytes).read_all()
+    assert [tuple(row.values()) for row in rows.to_pylist()] == expected
+    wrong = run_scan(demo_lake, "messages", "blocks", "--columns", "value", exit_code=2)
+    assert "value: of several tables, write TABLE.COLUMN" in wrong.stderr
 
 
 def test_a_layout_may_be_called_as_scans_call_what_they_read(lake: Lake) -> None:
