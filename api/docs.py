@@ -39,6 +39,8 @@ _DOCS = """<!doctype html>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 <link rel="stylesheet" href="/docs/docs.css"></head>
 <body><nav aria-label="Main"><a href="/">tonlake</a> <a href="/blocks">Blocks</a>
+<a href="/accounts">Accounts</a> <a href="/jettons">Tokens</a> <a href="/collections">NFTs</a>
+<a href="/validators">Validators</a> <a href="/config">Config</a>
 <a href="/lake">Lake</a> <a href="/docs" aria-current="page">API</a>
 <a href="/openapi.json">openapi.json</a></nav>
 <main id="ui"></main>

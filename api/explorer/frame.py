@@ -13,6 +13,7 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable, RequestInvalid
+from tonlake.api.explorer.cell import label_cells
 from tonlake.api.explorer.past import (
     describe_moment,
     find_utime,
@@ -176,6 +177,7 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
             "with_sql": request.app.state.settings.sql.enabled,
         },
     )
+    text = label_cells(text)
     if moment.seqno is not None:
         text = keep_past(text, moment.seqno)
     return Response(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 30
-NAME_WIDTH, NUMBER_WIDTH, BAR_HEIGHT, BAR_GAP = 190, 90, 18, 6
+NAME_WIDTH, DIGIT_WIDTH, BAR_HEIGHT, BAR_GAP = 190, 8, 18, 6
 MOST_SERIES, MOST_BARS, MOST_DOTS = 4, 40, 60
 KEPT_ENDS = 10
 """Characters of a long name that are shown of either end."""
@@ -189,7 +189,8 @@ def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
     names = list(dict.fromkeys(_cut(name) for each in series for name, _ in each.points))
     shown = names[: max(1, MOST_BARS // len(series))]
     values = [value for each in series for name, value in each.points if _cut(name) in shown]
-    scale = fit_scale(values, NAME_WIDTH, WIDTH - NUMBER_WIDTH, zero=True)
+    longest = max(len(write_number(value)) for value in values)
+    scale = fit_scale(values, NAME_WIDTH, WIDTH - DIGIT_WIDTH * (longest + 2), zero=True)
     group = BAR_HEIGHT * len(series) + BAR_GAP
     boxes = []
     for shade, each in enumerate(series, 1):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.explorer.frame import Question
     from tonlake.api.text.address import Address
+    from tonlake.api.v3.resource.order_action import OrderAction
 
 MOST_ORDERS = 20
 DOMAIN_S = 366 * 86400
@@ -57,26 +58,50 @@ def _describe_multisig(question: Question, address: Address) -> list[list[Fact]]
     ]
 
 
-def _name_order(order: multisig.MultisigOrder) -> Fact:
+def _name_order(order: multisig.MultisigOrder, *, linked: bool = True) -> Fact:
     state = "executed" if order.sent_for_execution else "open"
     text = f"{state}, {order.approvals_num or 0} of {order.threshold} approvals"
     if order.expiration_date and not order.sent_for_execution:
         text += f", expires {write_moment(order.expiration_date)}"
-    return Fact(f"Order {order.order_seqno}", text, (order.address,))
+    return Fact(f"Order {order.order_seqno}", text, (order.address,) if linked else ())
 
 
 def _describe_order(question: Question, address: Address) -> list[list[Fact]]:
-    query = multisig.OrdersQuery(address=(address,), limit=1, offset=0)
+    query = multisig.OrdersQuery(address=(address,), parse_actions=True, limit=1, offset=0)
     found = multisig.get_orders(question.call, query)
     question.names.learn(found.address_book)
     return [
         [
             Fact("Multisig", accounts=(one.multisig_address,)),
-            _name_order(one),
-            Fact("Signers", accounts=tuple(one.signers or ())),
+            _name_order(one, linked=False),
+            *_list_approvals(one),
+            *(_write_action(*each) for each in enumerate((one.actions or [])[:MOST_ORDERS], 1)),
         ]
         for one in found.orders
     ]
+
+
+def _list_approvals(order: multisig.MultisigOrder) -> list[Fact]:
+    """Return who approved an order, by the bits of its mask, and who did not."""
+    mask = int(order.approvals_mask or 0)
+    lists: tuple[list[str], list[str]] = ([], [])
+    for at, signer in enumerate(order.signers or ()):
+        lists[mask >> at & 1].append(signer)
+    waiting, approved = map(tuple, lists)
+    return [Fact("Approved by", accounts=approved), Fact("Not approved by", accounts=waiting)]
+
+
+def _write_action(number: int, action: OrderAction) -> Fact:
+    """Return what an order does: a message that it sends, or a change of the wallet itself."""
+    text = (action.parsed_body_type or "message").replace("_", " ")
+    comment = (action.parsed_body or {}).get("comment")
+    if isinstance(comment, str) and comment:
+        text += f" “{comment}”"
+    if action.value is not None:
+        text += f", {write_units(action.value)} TON"
+    if action.destination is None:
+        return Fact(f"Action {number}", text)
+    return Fact(f"Action {number}", f"{text}, to", (action.destination,))
 
 
 def _describe_vesting(question: Question, address: Address) -> list[list[Fact]]:

@@ -42,6 +42,11 @@ _TIMES = frozenset(
 )
 _SPANS = ("elected_for", "start_before", "end_before", "held_for", "store_sec", "lifetime")
 """How names of seconds end, in the configuration."""
+_FACTOR, FACTOR_UNIT = "_factor", 1 << 16
+"""How names of fixed-point numbers end, and what is one."""
+
+_SIGNED = frozenset({"mandatory_params", "critical_params", "workchains"})
+"""Dictionaries of the configuration whose keys are signed numbers of 32 bits."""
 _UNIX_SECONDS = range(10**9, 1 << 32)
 """Numbers that are shown as times where their name says so; others are no limit, such as 0."""
 
@@ -106,6 +111,8 @@ def _write_value(name: str, text: str) -> str:
     if name.endswith(_SPANS):
         brief = write_duration(int(text))
         return brief if brief.endswith(" s") else f"{write_count(text)} s ({brief})"
+    if name.endswith(_FACTOR):
+        return f"{text} ({int(text) / FACTOR_UNIT:g} times)"
     return text
 
 
@@ -140,7 +147,17 @@ def _unwrap_plain(value: dict[str, Any], kind: object, depth: int) -> object:
         return f"{value['workchain_id']}:{value['address']}"
     if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
         return unwrap(value["value"], depth + 1)
-    return {name: unwrap(each, depth + 1) for name, each in value.items()}
+    found = {name: unwrap(each, depth + 1) for name, each in value.items()}
+    return found | {name: _sign_keys(found[name]) for name in _SIGNED & found.keys()}
+
+
+def _sign_keys(entries: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a dictionary with its keys of 32 bits as signed numbers, anything else as it is."""
+    if not isinstance(entries, dict) or not all(key.isdecimal() for key in entries):
+        return entries
+    numbers = [int(key) for key in entries]
+    signed = [number - (1 << 32) if number >> 31 else number for number in numbers]
+    return {str(key): each for key, each in zip(signed, entries.values(), strict=True)}
 
 
 def list_entries(edge: dict[str, Any]) -> list[tuple[str, Any]]:

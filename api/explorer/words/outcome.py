@@ -159,7 +159,8 @@ def _describe_ignored(transaction: Transaction) -> str:
     skipped = 0 if action is UNSET else action.skipped_actions
     if not isinstance(skipped, int) or not skipped:
         return ""
-    return f"ignored errors of {skipped} {'action' if skipped == 1 else 'actions'} (send mode 2)"
+    are = "action was" if skipped == 1 else "actions were"
+    return f"{skipped} {are} skipped because of an error (send mode 2)"
 
 
 def _join(*texts: str) -> str:

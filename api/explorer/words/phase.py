@@ -115,7 +115,7 @@ def _tell_action(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, s
     text = f"{count} {'action' if count == 1 else 'actions'}"
     text += f", {sent} {'message' if sent == 1 else 'messages'} sent"
     if facts.get("skipped_actions"):
-        text += f", {facts['skipped_actions']} ignored (send mode 2)"
+        text += f", {facts['skipped_actions']} skipped because of an error (send mode 2)"
     if facts.get("success"):
         return GOOD, "succeeded", text
     text = f"result code {facts.get('result_code')}; {text}"

@@ -171,11 +171,12 @@ def test_axe_finds_no_violation_and_nothing_is_cut_off(
     assert found == {}
 
 
-def test_no_column_is_cut_off_on_a_wide_screen(chrome: Chrome, paths: dict[str, str]) -> None:
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_column_is_cut_off(chrome: Chrome, paths: dict[str, str], width: int) -> None:
     hidden = "document.querySelectorAll('.scroll')"
     cut = {}
     for name, path in paths.items():
-        chrome.open(path, width=1440)
+        chrome.open(path, width=width)
         over = chrome.run(f"[...{hidden}].map(each => each.scrollWidth - each.clientWidth)")
         if any(over):
             cut[name] = over

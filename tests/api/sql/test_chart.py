@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from tonlake.api.sql.chart import MOST_BARS, MOST_SERIES, ChartUnfit, Choice, draw_chart
+from tonlake.api.sql.chart import (
+    DIGIT_WIDTH,
+    MOST_BARS,
+    MOST_SERIES,
+    WIDTH,
+    ChartUnfit,
+    Choice,
+    draw_chart,
+)
 
 NAMED = [("name", "string"), ("n", "int64")]
 TIMED = [("hour", "timestamp[us]"), ("a", "int64"), ("b", "decimal128(38, 0)")]
@@ -21,6 +29,12 @@ def test_names_make_bars() -> None:
     ]
     assert chart.boxes[0].width == 2 * chart.boxes[1].width
     assert (chart.x, chart.y, chart.kind, chart.lines) == ("name", "n", "named", ())
+
+
+def test_long_numbers_have_room_beside_their_bars() -> None:
+    chart = draw_chart(NAMED, [["a", 1_795_233_518], ["b", 2]])
+    longest = chart.boxes[0]
+    assert WIDTH - longest.x - longest.width >= DIGIT_WIDTH * len(longest.text)
 
 
 def test_bars_below_zero_lead_the_other_way() -> None:

@@ -11,9 +11,16 @@ from tests.api.explorer.test_pages import Page
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer.contract.fact import Fact
 from tonlake.api.explorer.contract.tab import list_methods, read_stack
-from tonlake.api.explorer.contract.terms import _write_schedule, _write_term
+from tonlake.api.explorer.contract.terms import (
+    _list_approvals,
+    _write_action,
+    _write_schedule,
+    _write_term,
+)
 from tonlake.api.text.address import parse_address
 from tonlake.api.text.stack import decode_stack
+from tonlake.api.v3.resource.order_action import OrderAction
+from tonlake.api.v3.route.multisig import MultisigOrder
 from tonlake.api.v3.route.vesting import VestingInfo
 from tonlake.ingest.decode.cell.boc import parse_boc
 
@@ -127,3 +134,26 @@ def test_code_is_shown_as_instructions(client: TestClient[Any], wallet: dict[str
     page = show(client, wallet["address"])
     assert "SETCP 0\nDICTPUSHCONST 19 {\n  recv_internal (0): {\n" in page.words
     assert "  get_wallet_data (97026): {\n" in page.words
+
+
+def test_an_order_says_who_approved_it_by_the_bits_of_its_mask() -> None:
+    fields: dict[str, Any] = dict.fromkeys(MultisigOrder.__struct_fields__)
+    signers = [f"0:{number:064X}" for number in range(3)]
+    order = MultisigOrder(**(fields | {"signers": signers, "approvals_mask": "5"}))
+    approved, waiting = _list_approvals(order)
+    assert approved == Fact("Approved by", accounts=(signers[0], signers[2]))
+    assert waiting == Fact("Not approved by", accounts=(signers[1],))
+
+
+def test_an_order_says_what_it_does() -> None:
+    to = "0:" + "AB" * 32
+    sending = OrderAction(
+        parsed=True,
+        parsed_body_type="ton_transfer",
+        parsed_body={"comment": "rent"},
+        destination=to,
+        value="700000000",
+    )
+    assert _write_action(1, sending) == Fact("Action 1", "ton transfer “rent”, 0.7 TON, to", (to,))
+    change = OrderAction(parsed=True, parsed_body_type="multisig_update_params")
+    assert _write_action(2, change) == Fact("Action 2", "multisig update params")

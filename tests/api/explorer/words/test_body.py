@@ -111,10 +111,20 @@ def test_dictionaries_are_entries(entries: dict[int, int]) -> None:
     assert unwrap(decoded) == {str(key): str(value) for key, value in pairs}
 
 
+def test_numbers_of_parameters_and_workchains_are_signed() -> None:
+    keys: dict[str, Any] = {"0": {}, str(2**31 - 1): {}, str(2**32 - 1): {}}
+    found = unwrap({"critical_params": keys, "other": keys})
+    assert list(found["critical_params"]) == ["0", str(2**31 - 1), "-1"]
+    assert list(found["other"]) == list(keys)
+    assert unwrap({"critical_params": {"@type": "cfg_vote_cfg", "min_wins": "2"}}) == {
+        "critical_params": {"@type": "cfg_vote_cfg", "min_wins": "2"}
+    }
+
+
 def test_values_have_the_unit_of_their_name() -> None:
     body = {"forward_ton_amount": "20000000", "valid_until": "1795235211", "amount": "5"}
-    spans = {"validators_elected_for": 65536, "created_at": "0"}
+    spans = {"validators_elected_for": 65536, "created_at": "0", "max_stake_factor": "98304"}
     assert [node.text for node in list_values(body | spans)] == [
         *("0.02 TON", "1795235211 (2026-11-21 04:26:51)", "5"),
-        *("65,536 s (18 h)", "0"),
+        *("65,536 s (18 h)", "0", "98304 (1.5 times)"),
     ]

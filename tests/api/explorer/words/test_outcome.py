@@ -85,7 +85,9 @@ def test_the_phase_that_failed_is_named_with_code_and_meaning() -> None:
 def test_ignored_errors_of_actions_are_mentioned() -> None:
     ran = ComputePhase(skipped=False, success=True, exit_code=0)
     outcome = _judge(ran, ActionPhase(success=True, result_code=0, skipped_actions=2))
-    assert outcome == Outcome(GOOD, "succeeded", "ignored errors of 2 actions (send mode 2)")
+    assert outcome == Outcome(
+        GOOD, "succeeded", "2 actions were skipped because of an error (send mode 2)"
+    )
 
 
 def test_the_narrowest_scope_explains_a_code() -> None:
