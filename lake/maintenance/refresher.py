@@ -37,7 +37,10 @@ LASTS_S = 3_600.0
 """The process is replaced after this time, which returns what memory its statements took."""
 
 PAUSE_S = 5.0
-"""Between the end of a process and the next one."""
+"""Between the end of a process and the next one; twice as long after each that failed."""
+
+LONGEST_PAUSE_S = 640.0
+"""Where the pauses stop growing: a statement that crashes the process does so every time."""
 
 END_S = 5.0
 """How long a process may take to end before it is killed; its files are complete or absent."""
@@ -52,13 +55,17 @@ class Refresher:
     def __init__(
         self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
     ) -> None:
-        """Start nothing yet; ``on_failure`` takes what fails, once until it fails otherwise."""
+        """Start nothing yet; ``on_failure`` takes what fails, once until it fails otherwise.
+
+        A process that keeps ending with the same exit code is reported once, too.
+        """
         self._lake_dir = lake_dir
         self._settings = settings
         self._on_failure = on_failure
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: threading.Thread | None = None
         self._next_s = 0.0
+        self._pause_s, self._exit_code = PAUSE_S, 0
 
     @property
     def process_id(self) -> int:
@@ -72,11 +79,9 @@ class Refresher:
     def wake(self) -> None:
         """Start the process if it does not run and there is work for it."""
         if self._process is not None and self._process.poll() is not None:
-            if self._process.returncode:
-                code = self._process.returncode
-                self._on_failure(f"the process that refreshes own tables ended with code {code}")
+            self._note_end(self._process.returncode)
             self._end()
-            self._next_s = time.monotonic() + PAUSE_S
+            self._next_s = time.monotonic() + self._pause_s
         if self._process is not None or time.monotonic() < self._next_s:
             return
         if (self._lake_dir / DEFINITIONS_FILE).is_file():
@@ -96,6 +101,13 @@ class Refresher:
         except subprocess.TimeoutExpired:  # DuckDB does not return before its statement ends
             self._process.kill()
         self._end()
+
+    def _note_end(self, code: int) -> None:
+        """Report an exit code that differs from the last, and lengthen the pause after failures."""
+        if code and code != self._exit_code:
+            self._on_failure(f"the process that refreshes own tables ended with code {code}")
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if self._exit_code else PAUSE_S
+        self._exit_code = code
 
     def _start(self) -> None:
         module = "tonlake.lake.maintenance.refresher"

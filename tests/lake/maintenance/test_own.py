@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -240,6 +241,34 @@ def test_a_process_that_is_killed_is_reported_and_started_again(
     finally:
         kept.close()
     assert len(failures) == 1
+
+
+def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresher, "PAUSE_S", 0.05)
+    monkeypatch.setattr(refresher, "LONGEST_PAUSE_S", 0.2)
+    adopt_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
+    failures: list[str] = []
+    kept = Refresher(lake, SETTINGS, failures.append)
+    killed_s = []
+
+    def is_started() -> bool:
+        kept.wake()
+        return kept.is_running()
+
+    try:
+        for _ in range(4):
+            wait_for(is_started)
+            os.kill(kept.process_id, signal.SIGKILL)
+            wait_for(lambda: not kept.is_running())
+            killed_s.append(time.monotonic())
+        kept.wake()
+    finally:
+        kept.close()
+    assert failures == ["the process that refreshes own tables ended with code -9"]
+    pauses_s = [after - before for before, after in pairwise(killed_s)]
+    assert all(took > least for took, least in zip(pauses_s, (0.05, 0.1, 0.2), strict=True))
 
 
 def test_a_statement_that_takes_too_long_is_stopped(
