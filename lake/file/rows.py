@@ -59,15 +59,17 @@ def read_rows(
     return _fill_fields(rows, fields)
 
 
-def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[pa.Table]:
-    """Yield the rows of a file, some at a time, with all of the schema's fields.
+def stream_rows(
+    lake_dir: Path, file: DataFile, rows_at_once: int, columns: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the rows of a file, some at a time, with all of the schema's fields or ``columns``.
 
     Columns that are newer than the file are NULL.
 
     Raises:
         LakeCorrupt: the file is missing, or its bytes are not those that were committed.
     """
-    fields = TABLES[file.table].arrow
+    fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     try:
         with (lake_dir / file.path).open("rb") as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
@@ -76,10 +78,11 @@ def stream_rows(lake_dir: Path, file: DataFile, rows_at_once: int) -> Iterator[p
             if file.bytes <= _FEW_BYTES and file.rows <= rows_at_once:
                 data = pa.BufferReader(stream.read())
                 source = pq.ParquetFile(data, pre_buffer=False)
-                yield _fill_fields(source.read(use_threads=False), fields)
+                yield _fill_fields(source.read(fields.names, use_threads=False), fields)
                 return
             source = pq.ParquetFile(stream)
-            for batch in source.iter_batches(rows_at_once, use_threads=file.rows > _FEW_ROWS):
+            many = file.rows > _FEW_ROWS
+            for batch in source.iter_batches(rows_at_once, columns=fields.names, use_threads=many):
                 yield _fill_fields(batch, fields)
     except OSError as error:
         raise LakeCorrupt.unreadable(file.path, error) from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.rows import read_rows, stream_rows
 from tonlake.lake.file.values import item_bytes
 from tonlake.lake.index.segment.contracts import INDEXED
 from tonlake.lake.index.segment.places import PLACED
@@ -41,6 +41,9 @@ _ACCOUNT = {"messages": "tx_account"}
 
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
 """Bodies and initial states repeat: written as they are, their pages take longer to fill."""
+
+_ROWS_AT_ONCE = 10_000
+"""Rows of a file that are in memory at a time: with bodies, 20 MB of large blocks."""
 
 Tables = dict[str, pa.Table]
 
@@ -93,7 +96,8 @@ class Source(NamedTuple):
                     for part in range(count)
                 }
                 for file in self._list_base():
-                    _spread(self._read_base(file), file.table, count, sinks)
+                    for rows in self._stream_base(file):
+                        _spread(rows, file.table, count, sinks)
             for part in range(count):
                 yield {table: _read_spilled(spill / f"{table}-{part}") for table in SOURCES}
 
@@ -127,6 +131,14 @@ class Source(NamedTuple):
 
     def _read_base(self, file: DataFile) -> pa.Table:
         return _cut(self.read(self.lake_dir, file, SOURCES[file.table]), "mc_seqno", self._seqnos)
+
+    def _stream_base(self, file: DataFile) -> Iterator[pa.Table]:
+        """Yield base rows of a file, some at a time."""
+        if file.rows <= _ROWS_AT_ONCE:
+            yield self._read_base(file)
+            return
+        for rows in stream_rows(self.lake_dir, file, _ROWS_AT_ONCE, SOURCES[file.table]):
+            yield _cut(rows, "mc_seqno", self._seqnos)
 
     @property
     def _seqnos(self) -> Range:
