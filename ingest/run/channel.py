@@ -1,8 +1,11 @@
 """What processes of an ingest send each other: values, with the bytes of their tables in files.
 
 A pipe copies bytes five times, in pieces of 64 KiB: 61 MB of rows take 0.5 s of CPU from process
-to process, and 0.04 s by way of a file that the receiver maps. The file is gone as soon as it is
-mapped; what a killed process leaves behind is swept with the temporary files of the lake.
+to process, and 0.04 s by way of a file that the receiver maps. The file loses its name as soon as
+it is mapped; what a killed process leaves behind is swept with the temporary files of the lake.
+
+The process that commits keeps its files open: rows that came from one worker go to others, and to
+several of them, without being written again.
 """
 
 from __future__ import annotations
@@ -11,13 +14,21 @@ import mmap
 import os
 import pickle
 import secrets
-from typing import TYPE_CHECKING, Any
+import threading
+import weakref
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import pyarrow as pa
 
 from tonlake.lake.log.disk import naming_full_disk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from multiprocessing.connection import Connection
     from pathlib import Path
+
+T = TypeVar("T")
 
 _FEW_BYTES = 1 << 14
 """A buffer of no more bytes goes with the value itself."""
@@ -25,20 +36,46 @@ _FEW_BYTES = 1 << 14
 _ALIGNMENT = 64
 """Where buffers of Arrow begin."""
 
+_FRESH = ""
+"""Stands for the file that was written for a value."""
 
-class Channel:
-    """One end of a pipe between two processes, which can both write files into a folder."""
 
-    def __init__(self, pipe: Connection, folder: Path) -> None:
-        """Take the end of a pipe, and the folder of the files."""
-        self._pipe, self._folder = pipe, folder
+class Packed(NamedTuple):
+    """A pickled value, and where its large buffers are: path of the file, offset, bytes."""
 
-    def send(self, value: object) -> None:
-        """Send a value, which is pickled.
+    data: bytes
+    places: list[tuple[str, int, int]]
+    fresh: str | None
+    """Name of the file that was written for this value alone: ``_FRESH`` among the places."""
+
+    def list_paths(self) -> set[str]:
+        """Return the paths of all files."""
+        return {path for path, _at, _size in self.places}
+
+
+class _Mapping(NamedTuple):
+    """Addresses of a mapped file, and a path that leads to it as long as it is mapped."""
+
+    start: int
+    end: int
+    path: str
+    mapped: weakref.ref[mmap.mmap]
+
+
+class BufferFiles:
+    """Files of buffers in one folder, as one process sees them."""
+
+    def __init__(self, folder: Path, *, keeps: bool = False) -> None:
+        """Take the folder; ``keeps`` whether the buffers of mapped files are sent as places."""
+        self.folder, self._keeps = folder, keeps
+        self._mappings: tuple[_Mapping, ...] = ()  # by address; replaced as a whole
+        self._changing = threading.RLock()  # a mapping may end anywhere, in its own change too
+
+    def pack(self, value: object) -> Packed:
+        """Return a value ready to be sent; keep it until it has been unpacked.
 
         Raises:
             LakeFull: no room for its tables.
-            OSError: the other end is closed.
         """
         large: list[memoryview] = []
 
@@ -50,29 +87,44 @@ class Channel:
 
         # Tables give their buffers to the callback, which keeps the large ones out of the pickle.
         data = pickle.dumps(value, protocol=5, buffer_callback=stays)
-        name = self._write(large) if large else None
-        self._pipe.send((data, name, [raw.nbytes for raw in large]))
+        places, fresh, size_bytes = [], [], 0
+        for raw in large:
+            place = self._find(raw)
+            if place is None:
+                place = _FRESH, size_bytes, raw.nbytes
+                fresh.append(raw)
+                size_bytes += raw.nbytes + -raw.nbytes % _ALIGNMENT
+            places.append(place)
+        return Packed(data, places, self._write(fresh) if fresh else None)
 
-    def receive(self) -> Any:  # noqa: ANN401 - what was sent
-        """Return the next value.
+    def unpack(self, packed: Packed) -> Any:  # noqa: ANN401 - what was packed
+        """Return the value, whose buffers are mapped as long as anything is made of them."""
+        known = {mapping.path: mapping.mapped() for mapping in self._mappings}
+        wholes: dict[str, memoryview] = {}
+        for path in packed.list_paths():
+            if path == _FRESH:
+                wholes[path] = self._map_fresh(str(packed.fresh))
+            else:
+                wholes[path] = memoryview(known.get(path) or _map(path))
+        return _load(packed, wholes)
 
-        Raises:
-            EOFError, OSError: the other end is closed.
-        """
-        data, name, sizes = self._pipe.recv()
-        views = [] if name is None else _map(self._folder / name, sizes)
-        return pickle.loads(data, buffers=views)  # noqa: S301 - our own bytes
+    def _find(self, raw: memoryview) -> tuple[str, int, int] | None:
+        """Return the place of a buffer that lies in a mapped file."""
+        mappings = self._mappings
+        if not mappings:
+            return None
+        address = pa.py_buffer(raw).address
+        at = bisect_right(mappings, address, key=_get_start) - 1
+        if at < 0 or address >= mappings[at].end:
+            return None
+        return mappings[at].path, address - mappings[at].start, raw.nbytes
 
-    def close(self) -> None:
-        """Close this end."""
-        self._pipe.close()
-
-    def _write(self, buffers: list[memoryview]) -> str:
+    def _write(self, buffers: Sequence[memoryview]) -> str:
         """Write buffers one behind the other, and return the file's name."""
         name = f"{os.getpid()}-{secrets.token_hex(8)}"
-        path = self._folder / name
+        path = self.folder / name
         with naming_full_disk(path):
-            self._folder.mkdir(exist_ok=True)  # a sweep may have taken it for one of a dead process
+            self.folder.mkdir(exist_ok=True)  # a sweep may have taken it for one of a dead process
             try:
                 with path.open("xb", buffering=0) as stream:
                     for buffer in buffers:
@@ -86,14 +138,96 @@ class Channel:
                 raise
         return name
 
+    def _map_fresh(self, name: str) -> memoryview:
+        """Map a file that was written for this process, and remove its name."""
+        path = self.folder / name
+        mapped = _map(path)
+        whole = memoryview(mapped)
+        if self._keeps:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            start, shown = pa.py_buffer(whole).address, f"/proc/{os.getpid()}/fd/{descriptor}"
+            mapping = _Mapping(start, start + len(whole), shown, weakref.ref(mapped))
+            weakref.finalize(mapped, self._forget, mapping, descriptor)
+            with self._changing:
+                self._mappings = tuple(sorted((*self._mappings, mapping), key=_get_start))
+        path.unlink()  # no sweep can take the file away now
+        return whole
 
-def _map(path: Path, sizes: list[int]) -> list[memoryview]:
-    """Return the buffers of a file, mapped as long as anything is made of them; remove the file."""
-    with path.open("rb") as stream:
-        whole = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
-    path.unlink()
-    views, at = [], 0
-    for size in sizes:
-        views.append(whole[at : at + size])
-        at += size + -size % _ALIGNMENT
-    return views
+    def _forget(self, mapping: _Mapping, descriptor: int) -> None:
+        with self._changing:
+            self._mappings = tuple(each for each in self._mappings if each is not mapping)
+        os.close(descriptor)
+
+
+def _get_start(mapping: _Mapping) -> int:
+    return mapping.start
+
+
+def _map(path: Path | str) -> mmap.mmap:
+    with open(path, "rb") as stream:  # noqa: PTH123 - mostly a path of proc(5)
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _load(packed: Packed, wholes: Mapping[str, memoryview]) -> Any:  # noqa: ANN401 - any value
+    views = [wholes[path][at : at + size] for path, at, size in packed.places]
+    return pickle.loads(packed.data, buffers=views)  # noqa: S301 - our own bytes
+
+
+class SharedValue(Generic[T]):
+    """A value that is pickled once, whoever it is sent to; its tables lie in files."""
+
+    def __init__(self, files: BufferFiles, value: T) -> None:
+        """Pack a value in ``files`` that keep what they map.
+
+        Raises:
+            LakeFull: no room for its tables.
+        """
+        self._value: T = files.unpack(files.pack(value))
+        self._packed = files.pack(self._value)
+
+    def __reduce__(self) -> tuple[Callable[..., SentValue], Packed]:
+        """Give the receiver what opens the value, as long as this one is kept."""
+        return SentValue, self._packed
+
+    def open(self) -> T:
+        """Return the value, with tables that lie in files."""
+        return self._value
+
+
+class SentValue(Packed):
+    """A value in files of another process."""
+
+    __slots__ = ()
+
+    def open(self) -> Any:  # noqa: ANN401 - what was shared
+        """Map the files and return the value."""
+        return _load(self, {path: memoryview(_map(path)) for path in self.list_paths()})
+
+
+class Channel:
+    """One end of a pipe between two processes, which can both write files into a folder."""
+
+    def __init__(self, pipe: Connection, files: BufferFiles) -> None:
+        """Take the end of a pipe, and the files of this process."""
+        self._pipe, self._files = pipe, files
+
+    def send(self, value: object) -> None:
+        """Send a value, which is pickled; keep it until the other end has received it.
+
+        Raises:
+            LakeFull: no room for its tables.
+            OSError: the other end is closed.
+        """
+        self._pipe.send(tuple(self._files.pack(value)))
+
+    def receive(self) -> Any:  # noqa: ANN401 - what was sent
+        """Return the next value.
+
+        Raises:
+            EOFError, OSError: the other end is closed.
+        """
+        return self._files.unpack(Packed(*self._pipe.recv()))
+
+    def close(self) -> None:
+        """Close this end."""
+        self._pipe.close()

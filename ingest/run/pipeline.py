@@ -160,9 +160,8 @@ class Pipeline:
         self.done = 0
         todo = list(missing_spans(requested, self.chain.covered))
         self.total = sum(map(len, todo))
-        self.report = IngestReport(
-            str(requested), skipped=list_shared(requested, self.chain.covered)
-        )
+        shared = list_shared(requested, self.chain.covered)
+        self.report = IngestReport(str(requested), skipped=shared)
         if self.report.skipped:
             check_origin(self.source, self.lake_dir, self.log.read(), requested)
         for span in todo:
@@ -184,9 +183,7 @@ class Pipeline:
             self.contracts.close()
             self.contracts = ContractFinder(self.lake_dir, self.settings, self.cells)
         scope = Scope(within=later)
-        for stage in STAGES:
-            if not stage.follows_earlier:
-                continue
+        for stage in (each for each in STAGES if each.follows_earlier):
             if not rebuild(stage.name, self.lake_dir, self.settings, scope):
                 break  # what later stages read is as it was
 
@@ -227,6 +224,9 @@ class Pipeline:
             tables["state_cells"] = join_tables([Piece(first, last, tables)])["state_cells"]
         tables["account_states"] = self.currencies.complete(tables)
         tables["libraries"] = self.libraries.complete(tables, first, last)
+        if self.workers is not None:  # all other rows lie in files of theirs already
+            made = {name: tables[name] for name in ("account_states", "state_cells")}
+            tables |= self.workers.share(made).open()
         commit = commit_range(
             self.lake_dir,
             tables,
@@ -263,8 +263,8 @@ class Pipeline:
     def _derive_files(self) -> Derive:
         """Return what derives a commit's files."""
         spread = self.workers or HERE
-        bodies = partial(derive_bodies, spread=spread)
-        steps: dict[str, Step] = {"traces": self.traces, "bodies": bodies}
+        steps: dict[str, Step] = {"traces": self.traces}
+        steps["bodies"] = partial(derive_bodies, spread=spread)
         if self.contracts is not None:
             self.contracts.spread = spread
             steps["contracts"] = self.contracts

@@ -12,7 +12,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.errors import WorkerLost
-from tonlake.ingest.run.channel import Channel
+from tonlake.ingest.run.channel import BufferFiles, Channel
 from tonlake.lake.errors import LakeFull
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ _CONTEXT = multiprocessing.get_context("spawn")
 class TaskProcess:
     """One process; used by one thread at a time."""
 
-    def __init__(self, folder: Path, begin: Begin, *values: object) -> None:
+    def __init__(self, files: BufferFiles, begin: Begin, *values: object) -> None:
         """Start it with a call of ``begin``; function and values are pickled.
 
-        ``folder`` is for files that do not outlive the process.
+        Tables go there and come back in ``files``.
         """
         here, there = _CONTEXT.Pipe()
-        self._channel = Channel(here, folder)
+        self._channel = Channel(here, files)
         self._process = _CONTEXT.Process(
-            target=_serve, args=(there, folder, begin, values), daemon=True
+            target=_serve, args=(there, files.folder, begin, values), daemon=True
         )
         with there:
             self._process.start()
@@ -82,7 +82,7 @@ class TaskProcess:
 
 def _serve(pipe: Connection, folder: Path, begin: Begin, values: tuple[object, ...]) -> None:
     begin(*values)
-    channel = Channel(pipe, folder)
+    channel = Channel(pipe, BufferFiles(folder))
     while True:
         try:
             work, given = channel.receive()

@@ -25,6 +25,7 @@ from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
 from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import IngestError, SourceError
+from tonlake.ingest.run.channel import BufferFiles, SharedValue
 from tonlake.ingest.run.process import TaskProcess
 from tonlake.ingest.run.readahead import Part, ReadAhead
 from tonlake.ingest.run.reading import cut_span, read_pieces
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.piece import Piece
     from tonlake.ingest.settings import IngestSections, IngestSettings
     from tonlake.ingest.source.origin import Origin
+    from tonlake.ingest.spread import Shared
 
     T = TypeVar("T")
     R = TypeVar("R")
@@ -66,8 +68,8 @@ class Workers:
         self.count = count
         make_folder(lake_dir / LOG_FOLDER)
         self._folder = TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER)
-        folder = Path(self._folder.name)
-        self._start = partial(TaskProcess, folder, _begin, lake_dir, open_source)
+        self._files = BufferFiles(Path(self._folder.name), keeps=True)
+        self._start = partial(TaskProcess, self._files, _begin, lake_dir, open_source)
         # A thread for each process, which sends it work and waits for its answer.
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="ingest-worker")
         self._processes: list[TaskProcess] = []
@@ -107,6 +109,14 @@ class Workers:
         futures = deque(self.submit(work, item) for item in items)
         while futures:
             yield futures.popleft().result()
+
+    def share(self, value: T) -> Shared[T]:
+        """Return what processes open as one value; see ``Spread``.
+
+        Raises:
+            LakeFull: no room for its tables.
+        """
+        return SharedValue(self._files, value)
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
         """Begin one piece of work; its result raises as ``map`` does."""

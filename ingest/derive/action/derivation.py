@@ -7,6 +7,7 @@ their ranges have.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -122,24 +123,27 @@ def _read_ranges(lake_dir: Path, before: Mapping[str, DataFile]) -> list[Row]:
 
 def _keep_within(traces: pa.Table, ranges: Sequence[Row]) -> pa.Table:
     """Return the traces that end in one of the ranges; others are not classified yet."""
-    ends = traces["mc_seqno_end"].to_pylist()
-    kept = [
-        any(row["first_mc_seqno"] <= end <= row["last_mc_seqno"] for row in ranges) for end in ends
-    ]
-    return traces.filter(pa.array(kept, pa.bool_()))
+    ends = traces["mc_seqno_end"]
+    each = (_lies_within(ends, row["first_mc_seqno"], row["last_mc_seqno"]) for row in ranges)
+    return traces.filter(reduce(pc.or_, each))
+
+
+def _lies_within(seqnos: pa.ChunkedArray, first: int, last: int) -> pa.ChunkedArray:
+    return pc.and_(pc.greater_equal(seqnos, first), pc.less_equal(seqnos, last))
 
 
 def _count(ranges: Sequence[Row], fresh: pa.Table, found: Classification) -> pa.Table:
     """Return rows of ``action_ranges`` that also count what was found now."""
     counted = [
-        (fresh["mc_seqno_end"].to_pylist(), "traces"),
-        (found.tables[ACTIONS.name]["mc_seqno"].to_pylist(), "actions"),
+        (fresh["mc_seqno_end"], "traces"),
+        (found.tables[ACTIONS.name]["mc_seqno"], "actions"),
     ]
     rows = []
     for row in ranges:
         first, last = row["first_mc_seqno"], row["last_mc_seqno"]
         more = {
-            name: row[name] + sum(first <= end <= last for end in ends) for ends, name in counted
+            name: row[name] + pc.sum(_lies_within(ends, first, last), min_count=0).as_py()
+            for ends, name in counted
         }
         rows.append(row | more)
     return pa.Table.from_pylist(rows, schema=ACTION_RANGES.arrow)

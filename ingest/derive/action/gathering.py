@@ -1,7 +1,8 @@
 """Rows of traces, out of the lake and out of the commit that completes them.
 
 A trace may span a day: of the files of its blocks only those are read that hold some of its
-transactions, and of large ones only its own rows are kept.
+transactions, and only its own rows are kept. Of the commit, which is in memory, nothing is copied:
+whoever classifies some of the traces takes their rows out of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tonlake.ingest.derive.action.stored import (
     INIT_STATES,
     SOURCES,
     Rows,
+    filter_rows,
     list_data_hashes,
     list_sales,
 )
@@ -45,7 +47,7 @@ def gather_sources(
     place: Place,
     moved: Mapping[Place, pa.Table] | None = None,
 ) -> Rows:
-    """Return the rows of all transactions of traces: those at hand, and those in the lake.
+    """Return rows with those of all transactions of traces: all at hand, and theirs in the lake.
 
     Args:
         lake_dir: Folder of the lake.
@@ -63,20 +65,28 @@ def gather_sources(
     fresh = at_hand if _overlaps(place, first, last) else {}
     lts = pc.min(traces["start_lt"]).as_py(), pc.max(traces["end_lt"]).as_py()
     gathering = _Gathering(lake_dir, files, fresh, lts)
-    members = gathering.collect(
-        TRANSACTION_TRACES.name, "trace_id", traces["trace_id"], moved=moved or {}
+    ids = traces["trace_id"].unique()
+    members = filter_rows(
+        gathering.collect(TRANSACTION_TRACES.name, "trace_id", ids, moved=moved or {}),
+        "trace_id",
+        ids,
     )
     near = gathering.narrow(members["mc_seqno"].unique().to_pylist())
+    hashes = members["hash"].unique()
     tables = {TRANSACTION_TRACES.name: members}
-    tables[TRANSACTIONS.name] = near.collect(TRANSACTIONS.name, "hash", members["hash"])
-    accounts = tables[TRANSACTIONS.name]["account"]
+    tables[TRANSACTIONS.name] = near.collect(TRANSACTIONS.name, "hash", hashes)
+    of_each = tables[TRANSACTIONS.name].select(("hash", "account"))
+    accounts = filter_rows(of_each, "hash", hashes)["account"].unique()
     for name in SOURCES.keys() - tables.keys():
         column, values = "account", accounts
         if name == MESSAGES.name:
-            column, values = "tx_hash", members["hash"]
+            column, values = "tx_hash", hashes
         tables[name] = near.collect(name, column, values)
-    found = _add_cells(lake_dir, near.files, Rows(tables), at_hand)
-    return _add_init_states(lake_dir, near.files, found, at_hand)
+    found = Rows(tables)
+    data_hashes = list_data_hashes(found, hashes)
+    sales = list_sales(found, accounts)
+    found = _add_cells(lake_dir, near.files, found, at_hand, data_hashes)
+    return _add_init_states(lake_dir, near.files, found, at_hand, sales)
 
 
 class _Gathering(NamedTuple):
@@ -104,12 +114,12 @@ class _Gathering(NamedTuple):
         self,
         name: str,
         column: str,
-        values: pa.ChunkedArray,
+        values: pa.Array,
         *,
         moved: Mapping[Place, pa.Table] | None = None,
     ) -> pa.Table:
-        """Return the rows of a table in which a column has one of some values."""
-        columns, values = SOURCES[name], values.unique()
+        """Return rows of a table: in files those with one of some values in a column."""
+        columns = SOURCES[name]
         parts = []
         for file in self.files:
             if file.table != name:
@@ -118,13 +128,10 @@ class _Gathering(NamedTuple):
             if rows is None:
                 where = self._find(name, column, values) if file.rows > _FILTERED_ROWS else None
                 rows = read_rows(self.lake_dir, file, columns, where)
-            parts.append(rows.select(columns))
+            parts.append(filter_rows(rows.select(columns), column, values))
         if name in self.at_hand and self.at_hand[name].num_rows:
             parts.append(self.at_hand[name].select(columns))
-        if not parts:
-            return _make_empty(name)
-        found = pa.concat_tables(parts)
-        return found.filter(pc.is_in(found[column], value_set=values))
+        return pa.concat_tables(parts) if parts else _make_empty(name)
 
     def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:
         """Return the condition for reading the rows of a file."""
@@ -142,10 +149,13 @@ def _make_empty(name: str) -> pa.Table:
 
 
 def _add_cells(
-    lake_dir: Path, files: Sequence[DataFile], rows: Rows, at_hand: Mapping[str, pa.Table]
+    lake_dir: Path,
+    files: Sequence[DataFile],
+    rows: Rows,
+    at_hand: Mapping[str, pa.Table],
+    hashes: pa.Array,
 ) -> Rows:
     """Return rows with the cells of data that the rules may read."""
-    hashes = list_data_hashes(rows)
     if not len(hashes):
         return rows
     columns = ("hash", "cell")
@@ -163,10 +173,13 @@ def _add_cells(
 
 
 def _add_init_states(
-    lake_dir: Path, files: Sequence[DataFile], rows: Rows, at_hand: Mapping[str, pa.Table]
+    lake_dir: Path,
+    files: Sequence[DataFile],
+    rows: Rows,
+    at_hand: Mapping[str, pa.Table],
+    sales: pa.Array,
 ) -> Rows:
     """Return rows with the StateInits of messages to sales and auctions."""
-    sales = list_sales(rows)
     if not len(sales):
         return rows
     where = pc.field("destination").isin(sales) & pc.field("init_state").is_valid()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.classifier import Classified
     from tonlake.ingest.derive.action.interface import Facts, Interfaces
     from tonlake.ingest.derive.action.model import Trace
-    from tonlake.ingest.spread import Spread
+    from tonlake.ingest.spread import Shared, Spread
 
     FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
 
@@ -35,10 +35,18 @@ _MOST, _LEAST, _SLICES = 8_000, 1_000, 8
 
 
 class Slice(NamedTuple):
-    """Complete traces (rows of ``traces``), their rows, and what was looked up for each trace."""
+    """Complete traces (rows of ``traces``), rows with theirs, and what was looked up for each."""
 
     traces: pa.Table
     rows: Rows
+    facts: FactsByTrace
+
+
+class _Order(NamedTuple):
+    """A slice to be classified in any process, which finds its rows among all."""
+
+    traces: pa.Table
+    rows: Shared[Rows]
     facts: FactsByTrace
 
 
@@ -75,7 +83,8 @@ def classify_traces(
         spread: The processes that take slices; the result does not depend on it.
     """
     facts: dict[bytes, dict[str, Facts]] = {}
-    outcomes = list(spread.map(_classify_slice, cut_slices(traces, rows)))
+    shared = spread.share(rows)
+    outcomes = list(spread.map(_classify_slice, _cut_slices(traces, shared)))
     parts, count = [outcome.tables for outcome in outcomes], sum(each.traces for each in outcomes)
     while missed := {key: asked for each in outcomes for key, asked in each.missed.items()}:
         again = _look_up(missed, facts, find_known)
@@ -84,7 +93,7 @@ def classify_traces(
         ids = pa.array(again, traces["trace_id"].type)
         parts = [_filter_tables(tables, ids) for tables in parts]
         some = traces.filter(pc.is_in(traces["trace_id"], value_set=ids))
-        outcomes = list(spread.map(_classify_slice, cut_slices(some, rows, facts)))
+        outcomes = list(spread.map(_classify_slice, _cut_slices(some, shared, facts)))
         parts += [outcome.tables for outcome in outcomes]
     joined = {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
     return Classification(joined, count, facts)
@@ -104,8 +113,10 @@ def _look_up(
     return again
 
 
-def cut_slices(traces: pa.Table, rows: Rows, facts: FactsByTrace | None = None) -> Iterator[Slice]:
-    """Yield traces in slices, each with its rows and facts; one slice without any for no traces."""
+def _cut_slices(
+    traces: pa.Table, rows: Shared[Rows], facts: FactsByTrace | None = None
+) -> Iterator[_Order]:
+    """Yield traces in slices, each with its facts; one slice without any for no traces."""
     for start, end in pairwise(_find_cuts(traces)):
         part = traces.take(pa.arange(start, end))  # a slice would be sent with all of the rest
         own = (
@@ -113,7 +124,7 @@ def cut_slices(traces: pa.Table, rows: Rows, facts: FactsByTrace | None = None) 
             if facts
             else {}
         )
-        yield Slice(part, rows.narrow(part) if part.num_rows < traces.num_rows else rows, own)
+        yield _Order(part, rows, own)
 
 
 def _find_cuts(traces: pa.Table) -> list[int]:
@@ -139,7 +150,8 @@ def classify_known(
         yield trace, interfaces, classify(trace, interfaces)
 
 
-def _classify_slice(part: Slice) -> _Outcome:
+def _classify_slice(order: _Order) -> _Outcome:
+    part = Slice(order.traces, order.rows.open(), order.facts)
     collected = ActionRows()
     missed: dict[bytes, set[Asked]] = {}
     count = 0

@@ -74,7 +74,7 @@ _OPCODE_MASK = 0xFFFFFFFF
 
 
 class Rows(NamedTuple):
-    """Rows of the tables of ``SOURCES`` for the masterchain blocks of some traces."""
+    """Rows of the tables of ``SOURCES``, those of some traces among them."""
 
     tables: Mapping[str, pa.Table]
 
@@ -87,20 +87,20 @@ class Rows(NamedTuple):
     def narrow(self, traces: pa.Table) -> Rows:
         """Return those of the transactions and accounts of some traces, rows of ``traces``."""
         ids = traces["trace_id"].combine_chunks()
-        mine = _filter(self.take(TRANSACTION_TRACES.name), "trace_id", ids)
+        mine = filter_rows(self.take(TRANSACTION_TRACES.name), "trace_id", ids)
         hashes = mine["hash"].combine_chunks()
-        transactions = _filter(self.take(TRANSACTIONS.name), "hash", hashes)
+        transactions = filter_rows(self.take(TRANSACTIONS.name), "hash", hashes)
         tables = {
             TRANSACTION_TRACES.name: mine,
             TRANSACTIONS.name: transactions,
-            MESSAGES.name: _filter(self.take(MESSAGES.name), "tx_hash", hashes),
+            MESSAGES.name: filter_rows(self.take(MESSAGES.name), "tx_hash", hashes),
         }
         accounts = transactions["account"].unique()
         for name, rows in self.tables.items():
             if name in (STATE_CELLS.name, INIT_STATES):
                 tables[name] = rows
             elif name not in tables:
-                tables[name] = _filter(rows.select(SOURCES[name]), "account", accounts)
+                tables[name] = filter_rows(rows.select(SOURCES[name]), "account", accounts)
         return Rows(tables)
 
 
@@ -122,28 +122,25 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
             yield _make_trace(row, own), Interfaces(chosen)
 
 
-def list_data_hashes(rows: Rows) -> pa.Array:
-    """Return the hashes of data cells that the rules may read."""
+def list_data_hashes(rows: Rows, tx_hashes: pa.Array) -> pa.Array:
+    """Return the hashes of data cells that the rules may read in traces of some transactions."""
     messages = rows.take(MESSAGES.name)
     states = rows.take(ACCOUNT_STATES.name)
     if not messages.num_rows or not states.num_rows:
         return pa.array([], pa.binary(32))
-    accounts = pa.chunked_array(
-        [
-            *_filter(messages, "opcode", _READS_DATA)["destination"].chunks,
-            *telegram.find_rotations(messages)["destination"].chunks,
-        ],
-        messages["destination"].type,
-    ).unique()
-    return _filter(states, "account", accounts)["data_hash"].drop_null().unique()
+    may_read = filter_rows(messages, "opcode", _READS_DATA), telegram.find_rotations(messages)
+    theirs = pa.concat_tables([filter_rows(each, "tx_hash", tx_hashes) for each in may_read])
+    accounts = theirs["destination"].unique()
+    return filter_rows(states, "account", accounts)["data_hash"].drop_null().unique()
 
 
-def list_sales(rows: Rows) -> pa.Array:
-    """Return the accounts that are sales or auctions, of which rules read the StateInit."""
-    return rows.take(NFT_SALES.name)["account"].unique()
+def list_sales(rows: Rows, accounts: pa.Array) -> pa.Array:
+    """Return those among accounts that are sales or auctions: rules read their StateInit."""
+    return filter_rows(rows.take(NFT_SALES.name), "account", accounts)["account"].unique()
 
 
-def _filter(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+def filter_rows(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+    """Return the rows with one of some values in a column."""
     return rows.filter(pc.is_in(rows[column], value_set=values)) if rows.num_rows else rows
 
 
@@ -232,9 +229,9 @@ def read_facts(rows: Rows, accounts: pa.Array) -> History:
     for name, read in READERS.items():
         if name not in rows.tables or not rows.tables[name].num_rows:
             continue
-        found = _filter(rows.take(name), "account", accounts)
+        found = filter_rows(rows.take(name), "account", accounts)
         if name == ACCOUNT_STATES.name:
-            found = _filter(found, "code_hash", _KNOWN_CODE)
+            found = filter_rows(found, "code_hash", _KNOWN_CODE)
         for row in iter_dicts(found):
             address = show_address(row["workchain"], row["account"]) or ""
             for interface, facts in read(row, address):
@@ -252,7 +249,7 @@ def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts
     if cells is None:
         return
     by_hash = dict(iter_tuples(cells, ("hash", "cell")))
-    for row in iter_dicts(_filter(rows.take(ACCOUNT_STATES.name), "account", accounts)):
+    for row in iter_dicts(filter_rows(rows.take(ACCOUNT_STATES.name), "account", accounts)):
         cell = by_hash.get(row["data_hash"])
         if cell is not None:
             bag = serialize_single(bytes((cell[0] & _REFS_MASK,)) + cell[1:])

@@ -7,7 +7,7 @@ on how blocks are cut into commits.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,21 +48,33 @@ def derive_bodies(
     """Return the file of the bodies in the messages of a commit: the stage ``bodies``."""
     del state, earlier
     messages = rows.get(MESSAGES.name, MESSAGES.empty).select(COLUMNS)
-    parts = spread.map(decode_bodies, _cut_by_block(messages, spread.count))
-    bodies = pa.concat_tables(parts)
+    if spread.count == 1 or messages.num_rows < _FEW_MESSAGES:
+        bodies = decode_bodies(messages)
+    else:
+        bodies = pa.concat_tables(spread.map(_decode_part, _cut_by_block(messages, spread.count)))
     return Derivation([NewFile(MESSAGE_BODIES.name, place, bodies)], frozenset())
 
 
-def _cut_by_block(messages: pa.Table, count: int) -> Iterator[pa.Table]:
-    """Yield messages in at most ``count`` parts, those of a masterchain block in the same one."""
-    if count == 1 or messages.num_rows < _FEW_MESSAGES:
-        yield messages
-        return
-    seqnos = messages["mc_seqno"]
-    first, last = pc.min_max(seqnos).as_py().values()
+class _Part(NamedTuple):
+    """The messages from one masterchain block to before another among those of a commit."""
+
+    messages: pa.Table
+    start: int
+    end: int
+
+
+def _cut_by_block(messages: pa.Table, count: int) -> Iterator[_Part]:
+    """Yield ``count`` parts, the messages of a masterchain block in the same one."""
+    first, last = pc.min_max(messages["mc_seqno"]).as_py().values()
     cuts = [first + (last + 1 - first) * at // count for at in range(count + 1)]
     for start, end in pairwise(cuts):
-        yield messages.filter(pc.and_(pc.greater_equal(seqnos, start), pc.less(seqnos, end)))
+        yield _Part(messages, start, end)
+
+
+def _decode_part(part: _Part) -> pa.Table:
+    seqnos = part.messages["mc_seqno"]
+    is_mine = pc.and_(pc.greater_equal(seqnos, part.start), pc.less(seqnos, part.end))
+    return decode_bodies(part.messages.filter(is_mine))
 
 
 def rederive_bodies(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.settings import IngestSections
-    from tonlake.ingest.spread import Spread
+    from tonlake.ingest.spread import Shared, Spread
     from tonlake.lake.log.place import Place
     from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 
@@ -126,8 +126,9 @@ class ContractFinder:
             found, self._states = self._derive_part(state, rows, first)
             return found
         read = {name: rows[name] for name in _WORLD if name in rows} | select_moves(rows)
+        shared = self.spread.share(read)
         parts = [
-            _Part(self._lake_dir, self._settings, read, first, number, count)
+            _Part(self._lake_dir, self._settings, shared, first, number, count)
             for number in range(count)
         ]
         tables = list(self.spread.map(_derive_part, parts))
@@ -137,7 +138,7 @@ class ContractFinder:
     def derive_part(self, part: _Part) -> dict[str, pa.Table]:
         """Return the tables of some of the accounts of a commit."""
         return self._derive_part(
-            self._log.read(), part.rows, part.first, number=part.number, parts=part.parts
+            self._log.read(), part.rows.open(), part.first, number=part.number, parts=part.parts
         )[0]
 
     def _derive_part(
@@ -199,7 +200,7 @@ class _Part(NamedTuple):
 
     lake_dir: Path
     settings: IngestSections
-    rows: dict[str, pa.Table]
+    rows: Shared[dict[str, pa.Table]]
     first: int
     number: int
     parts: int

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
+from tonlake.ingest.run.channel import BufferFiles
 from tonlake.ingest.run.process import TaskProcess
 from tonlake.lake.errors import LakeCorrupt, LakeFull
 
@@ -69,7 +70,7 @@ def die_while_answering() -> NoReturn:
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[TaskProcess]:
-    process = TaskProcess(tmp_path, begin)
+    process = TaskProcess(BufferFiles(tmp_path), begin)
     yield process
     process.stop()
     process.join()
@@ -104,7 +105,10 @@ def test_a_result_for_which_there_is_no_room_is_named(process: TaskProcess) -> N
 
 def test_a_death_in_the_middle_of_an_answer_is_seen(tmp_path: Path) -> None:
     """The answer ends there; nothing waits for the rest of it."""
-    process, other = TaskProcess(tmp_path, begin), TaskProcess(tmp_path, begin)
+    process, other = (
+        TaskProcess(BufferFiles(tmp_path), begin),
+        TaskProcess(BufferFiles(tmp_path), begin),
+    )
     with pytest.raises(WorkerLost, match=r"process \d+ ended with signal 9"):
         process.run(die_while_answering)
     assert other.run(add, 1, 2) == 3

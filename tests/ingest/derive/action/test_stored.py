@@ -25,6 +25,8 @@ from tonlake.lake.schema.transaction import ACCOUNT_STATES, STATE_CELLS
 
 STAKE_WALLET, OTHER = b"s" * 32, b"o" * 32
 DATA = b"d" * 32
+TX = b"t" * 32
+TX_HASHES = pa.array([TX])
 
 
 def rows_of(name: str, *rows: dict[str, object]) -> pa.Table:
@@ -41,14 +43,15 @@ def state(account: bytes, **fields: object) -> dict[str, object]:
 def test_data_of_contracts_that_rules_look_into() -> None:
     messages = rows_of(
         MESSAGES.name,
-        {"opcode": 0x499A9262, "destination": STAKE_WALLET},
-        {"opcode": 0x12345678, "destination": OTHER, "body": b"\xfb\xba\x99\xc7" * 40},
+        {"tx_hash": TX, "opcode": 0x499A9262, "destination": STAKE_WALLET},
+        {"tx_hash": b"u" * 32, "opcode": 0x499A9262, "destination": OTHER},
+        {"tx_hash": TX, "destination": OTHER, "body": b"\xfb\xba\x99\xc7" * 40},
     )
     states = rows_of(
         ACCOUNT_STATES.name, state(STAKE_WALLET, data_hash=DATA), state(OTHER, data_hash=b"x" * 32)
     )
     found = Rows({MESSAGES.name: messages, ACCOUNT_STATES.name: states})
-    assert list_data_hashes(found).to_pylist() == [DATA]
+    assert list_data_hashes(found, TX_HASHES).to_pylist() == [DATA]
     data = bytes((2, 8)) + (0xABCD1234).to_bytes(4, "big")
     cell: dict[str, object] = {"hash": DATA, "cell": data}
     rows = Rows({**found.tables, STATE_CELLS.name: rows_of(STATE_CELLS.name, cell)})
@@ -61,16 +64,16 @@ def test_data_of_contracts_that_rules_look_into() -> None:
 
 def test_data_of_wallets_whose_key_a_relayed_request_changes() -> None:
     body = write_rotation(CHANGE_KEY_INTERNAL).boc()
-    message = {"opcode": 0x12345678, "destination": OTHER, "body": body}
+    message = {"tx_hash": TX, "opcode": 0x12345678, "destination": OTHER, "body": body}
     tables = {
         MESSAGES.name: rows_of(MESSAGES.name, message),
         ACCOUNT_STATES.name: rows_of(ACCOUNT_STATES.name, state(OTHER, data_hash=DATA)),
     }
-    assert list_data_hashes(Rows(tables)).to_pylist() == [DATA]
+    assert list_data_hashes(Rows(tables), TX_HASHES).to_pylist() == [DATA]
 
 
 def test_nothing_to_look_into() -> None:
-    assert list_data_hashes(Rows({})).to_pylist() == []
+    assert list_data_hashes(Rows({}), TX_HASHES).to_pylist() == []
 
 
 def test_interfaces_of_accounts() -> None:
