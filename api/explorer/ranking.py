@@ -9,6 +9,7 @@ import msgspec
 from tonlake.api.explorer.frame import Question, Shown, link, read_offset
 from tonlake.api.text.address import Address
 from tonlake.api.v3.page.book import describe_addresses
+from tonlake.api.v3.page.history import check_derived
 from tonlake.api.v3.page.metadata import read_metadata
 
 if TYPE_CHECKING:
@@ -39,16 +40,25 @@ def show_accounts(question: Question) -> Shown:
 
 
 def show_jettons(question: Question) -> Shown:
-    """List jettons by holders, transfers or volume."""
+    """List jettons by holders, transfers or volume.
+
+    Raises:
+        NotDerived: the lake was not searched for contracts.
+    """
     return _rank(question, "jettons", "Jettons", JETTON_SORTS)
 
 
 def show_collections(question: Question) -> Shown:
-    """List NFT collections by owners, items, transfers or volume."""
+    """List NFT collections by owners, items, transfers or volume.
+
+    Raises:
+        NotDerived: the lake was not searched for contracts.
+    """
     return _rank(question, "collections", "NFT collections", COLLECTION_SORTS)
 
 
 def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> Shown:
+    check_derived(question.call)
     sort = question.argument("sort")
     sort = sort if sort in sorts else next(iter(sorts))
     rows = question.call.reader.rows(

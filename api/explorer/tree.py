@@ -226,7 +226,8 @@ def _draw_box(
 ) -> Box:
     column, row = place
     message = transaction.in_msg
-    call = name_call(transaction.in_msg) or write_kind(transaction.description.type)
+    kind = write_kind(transaction.description.type)
+    call = name_call(transaction.in_msg) or ("no opcode" if transaction.in_msg else kind)
     return Box(
         x=MARGIN + column * COLUMN,
         y=MARGIN + row * ROW,

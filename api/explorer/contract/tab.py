@@ -15,37 +15,35 @@ from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.explorer.contract.fact import Fact
 from tonlake.api.explorer.contract.terms import list_terms
 from tonlake.api.explorer.words.assembly import disassemble
+from tonlake.api.explorer.words.outcome import explain_exit_code
 from tonlake.api.request.params import ConversionError, parse_any_address
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.text.stack import encode_v3
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
+from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.contract.record import find_method_ids, load_interfaces
+from tonlake.ingest.derive.tvm.call import NO_CODE, method_id
 from tonlake.ingest.errors import TvmError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tonlake.api.explorer.frame import Question
     from tonlake.api.text.address import Address
 
-METHODS = {
-    "wallet": ("seqno", "get_public_key", "get_subwallet_id"),
-    "jetton_master": ("get_jetton_data", "get_wallet_address"),
-    "jetton_wallet": ("get_wallet_data",),
-    "nft_item": ("get_nft_data",),
-    "nft_collection": ("get_collection_data", "get_nft_address_by_index"),
-    "dns": ("get_domain", "dnsresolve", "get_last_fill_up_time"),
-    "multisig": ("get_multisig_data", "get_order_address"),
-    "multisig_order": ("get_order_data",),
-    "vesting": ("get_vesting_data", "get_locked_amount"),
-    "sale": ("get_sale_data",),
-    "auction": ("get_sale_data",),
-}
-"""Names to choose from, by a part of the name of an interface; any other may be typed."""
+METHODS = (
+    *("get_nft_content", "royalty_params", "get_editor", "get_locked_amount"),
+    *("get_domain", "get_last_fill_up_time", "get_auction_info", "get_authority_address"),
+)
+"""Names of get-methods beside those by which interfaces are known."""
 
 MOST_CHARACTERS = 20_000
 """Of the code or data that a page shows; the API has all of it."""
+
+CODE = b""
+"""Stands for the hash of the code itself, beside those of libraries."""
 
 _ADDR_STD = 0b100  # addr_std$10 without anycast
 _NUMBER = re.compile(r"-?(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})")
@@ -60,6 +58,8 @@ class Result(msgspec.Struct, frozen=True):
     gas_used: int = 0
     mc_seqno: int | None = None
     error: str = ""
+    meaning: str = ""
+    """Of the exit code; "" where it is not known, and where the method succeeded."""
 
 
 class Contract(msgspec.Struct, frozen=True):
@@ -85,28 +85,27 @@ def show_contract(question: Question, address: Address) -> Contract:
     states = get_account_states(question.call, query).accounts
     interfaces = (states[0].interfaces or []) if states else []
     asked = {name: question.argument(name).strip() for name in ("method", "arguments", "block")}
-    methods = list_methods(interfaces)
+    codes = _read_codes(question, states[0].code_boc) if states else {}
+    methods = list_methods(codes.values())
     return Contract(
         rows=list_terms(question, address, interfaces),
-        assembly=_disassemble(question, states[0].code_boc, methods) if states else "",
+        assembly=disassemble(codes[CODE], methods, codes) if codes else "",
         code=_clip(states[0].code_boc) if states else "",
         data=_clip(states[0].data_boc) if states else "",
         methods=methods,
         asked=asked,
-        result=_run(question, address, asked) if asked["method"] else None,
+        result=_run(question, address, asked, interfaces) if asked["method"] else None,
     )
 
 
-def _disassemble(
-    question: Question, boc: str | msgspec.UnsetType | None, methods: Iterable[str]
-) -> str:
-    """Return code as instructions, with that of the libraries it names where the lake has them."""
+def _read_codes(question: Question, boc: str | msgspec.UnsetType | None) -> dict[bytes, bytes]:
+    """Return a code, and the libraries by hash that it names where the lake has them."""
     if not isinstance(boc, str):
-        return ""
+        return {}
     code = base64.b64decode(boc)
     newest = question.call.reader.snapshot.ranges[-1][-1]
     _, libraries = read_libraries(question.call, newest, [code])
-    return disassemble(code, methods, libraries)
+    return {CODE: code} | libraries
 
 
 def _clip(boc: str | msgspec.UnsetType) -> str:
@@ -114,19 +113,17 @@ def _clip(boc: str | msgspec.UnsetType) -> str:
     return text if len(text) <= MOST_CHARACTERS else ""
 
 
-def list_methods(interfaces: Iterable[str]) -> list[str]:
-    """Return the get-methods that contracts of these interfaces have."""
-    found = [
-        name
-        for interface in interfaces
-        for part, names in METHODS.items()
-        if part in interface
-        for name in names
-    ]
-    return list(dict.fromkeys(found))
+def list_methods(codes: Iterable[bytes]) -> list[str]:
+    """Return the get-methods of codes, as bags of cells, whose names are known."""
+    names = load_interfaces().methods | {method_id(name): name for name in METHODS}
+    trees = map(parse_boc, codes)
+    found = (find_method_ids(tree, tree.roots[0]) or () for tree in trees)
+    return sorted({names[number] for ids in found for number in ids if number in names})
 
 
-def _run(question: Question, address: Address, asked: dict[str, str]) -> Result:
+def _run(
+    question: Question, address: Address, asked: dict[str, str], interfaces: Sequence[str]
+) -> Result:
     """Run a get-method; what the reader has typed is no reason to show no page."""
     try:
         seqno = _read_block(asked["block"])
@@ -141,8 +138,18 @@ def _run(question: Question, address: Address, asked: dict[str, str]) -> Result:
         return Result(error=str(error))
     text = msgspec.json.format(msgspec.json.encode(stack), indent=2).decode()
     return Result(
-        text[:MOST_CHARACTERS], outcome.exit_code, outcome.gas_used, state.master["seqno"]
+        text[:MOST_CHARACTERS],
+        outcome.exit_code,
+        outcome.gas_used,
+        state.master["seqno"],
+        meaning=_explain(outcome.exit_code, interfaces),
     )
+
+
+def _explain(exit_code: int, interfaces: Sequence[str]) -> str:
+    if exit_code == NO_CODE:
+        return "the account had no code"
+    return explain_exit_code(exit_code, interfaces)
 
 
 def _read_block(text: str) -> int | None:

@@ -112,15 +112,17 @@ for (const figure of document.querySelectorAll("[data-zoom]")) {
     "Whole": () => Math.min(1, (figure.clientWidth - 16) / width),
     "Real size": () => 1,
   };
+  const draw = (wanted) => {
+    scale = Math.min(4, Math.max(0.1, wanted));
+    picture.setAttribute("width", width * scale);
+    picture.setAttribute("height", height * scale);
+  };
+  draw(Math.max(0.7, choices.Whole())); // whole where its text stays readable
   for (const [title, choose] of Object.entries(choices)) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = title;
-    button.addEventListener("click", () => {
-      scale = Math.min(4, Math.max(0.1, choose()));
-      picture.setAttribute("width", width * scale);
-      picture.setAttribute("height", height * scale);
-    });
+    button.addEventListener("click", () => draw(choose()));
     bar.append(button);
   }
   figure.before(bar);

@@ -114,8 +114,8 @@ def write_amount(movement: Movement, names: Names) -> tuple[str, str]:
         return f"{sign}1", f"NFT {names.label(movement.item)}"
     jetton = None if movement.asset == TON else movement.asset
     if movement.amount is None:
-        return f"{sign}?", names.symbol(jetton)
-    return sign + write_units(movement.amount, names.digits(jetton)), names.symbol(jetton)
+        return f"{sign}?", names.unit(jetton)
+    return sign + write_units(movement.amount, names.digits(jetton)), names.unit(jetton)
 
 
 def _measure(

@@ -72,9 +72,11 @@ class Names:
         return [] if row is None else row.interfaces or []
 
     def token_name(self, raw: str) -> str:
-        """Return the name of a token contract, or ""."""
+        """Return the name of a token contract, of a domain's NFT the domain, or ""."""
         info = self._tokens.get(raw)
-        return (info.name or "")[:MOST_NAME_CHARACTERS] if info is not None else ""
+        if info is None:
+            return ""
+        return str(info.name or (info.extra or {}).get("domain", ""))[:MOST_NAME_CHARACTERS]
 
     def has_picture(self, raw: str) -> bool:
         """Return whether a token contract names a picture."""
@@ -82,12 +84,20 @@ class Names:
         return info is not None and bool(info.image)
 
     def symbol(self, raw: str | None) -> str:
-        """Return the symbol of a jetton by its master; None is TON itself."""
+        """Return the symbol of a jetton by its master, else its address; None is TON itself."""
         if raw is None:
             return "TON"
+        return self._find_symbol(raw) or shorten(self.friendly(raw), 4)
+
+    def unit(self, raw: str | None) -> str:
+        """Return what stands behind an amount of a jetton, or of TON."""
+        known = raw is None or self._find_symbol(raw)
+        return self.symbol(raw) if known else f"units of {self.symbol(raw)}"
+
+    def _find_symbol(self, raw: str) -> str:
         info = self._tokens.get(raw)
         text = "" if info is None else info.symbol or info.name or ""
-        return text[:MOST_NAME_CHARACTERS] or f"units of {shorten(self.friendly(raw), 4)}"
+        return text[:MOST_NAME_CHARACTERS]
 
     def digits(self, raw: str | None) -> int:
         """Return the decimal places of a jetton by its master, 9 where it names none."""
@@ -103,7 +113,7 @@ class Names:
         """Return an amount in units with its symbol; of TON without a jetton."""
         if amount is None:
             return f"an unknown amount of {self.symbol(jetton)}"
-        return f"{write_units(amount, self.digits(jetton))} {self.symbol(jetton)}"
+        return f"{write_units(amount, self.digits(jetton))} {self.unit(jetton)}"
 
     def _look_up(self, raw: str) -> AddressBookRow | None:
         if raw not in self._book:
@@ -124,6 +134,13 @@ MOST_TEXT_CHARACTERS = 300
 """Comments are strangers' texts; what is longer is cut."""
 
 _UNKNOWN = "an unknown account"
+_EXCHANGES = {
+    "stonfi": "STON.fi",
+    "stonfi_v2": "STON.fi v2",
+    "dedust": "DeDust",
+    "tonco": "TONCO",
+}
+"""What decentralised exchanges call themselves; others are named as the API does."""
 _NEXT_ORDER = str((1 << 256) - 1)
 """Stands for the next free number of an order (multisig v2, ``MAX_ORDER_SEQNO``)."""
 
@@ -217,6 +234,8 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
     text = _text(value)
     if form == "order" and text is not None:
         text = "the next order" if text == _NEXT_ORDER else f"order {text}"
+    if form == "exchange" and text is not None:
+        text = _EXCHANGES.get(text, text)
     if text is None:
         return Part("text", _UNKNOWN if not form else "unknown")
     if not form:

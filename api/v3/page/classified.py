@@ -44,8 +44,8 @@ def check_classified(call: Call, *, is_empty: bool) -> None:
     count = sum(last - first + 1 for first, last in done)
     if count >= sum(last - first + 1 for first, last in held):
         return
-    classified = f"masterchain {name_ranges(done)} only" if done else "no block"
-    advice = f"traces are classified of {classified}; run 'tonlake rebuild actions'"
+    classified = f"only of masterchain {name_ranges(done)}" if done else "of no block"
+    advice = f"this lake has actions {classified}; run 'tonlake rebuild actions'"
     if is_empty:
         raise NotDerived(advice)
     call.warn(advice)

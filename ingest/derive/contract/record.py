@@ -100,16 +100,17 @@ _PUSH_DICTIONARY = 0xF4A413  # DICTPUSHCONST 19, with a dictionary
 
 
 class InterfaceTable(NamedTuple):
-    """The one name of a code hash, and the method ids behind each name that has some."""
+    """The one name of a code hash, the method ids behind each name that has some, their names."""
 
     by_code: dict[bytes, str]
     by_methods: dict[str, frozenset[int]]
+    methods: dict[int, str]
 
 
 @lru_cache(1)
 def load_interfaces() -> InterfaceTable:
     """Return the table of names."""
-    table = InterfaceTable({}, {})
+    table = InterfaceTable({}, {}, {})
     text = (files("tonlake.ingest.derive.contract") / "interfaces.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         if line.startswith("#"):
@@ -117,7 +118,9 @@ def load_interfaces() -> InterfaceTable:
         name, methods, hashes = line.split("\t")
         table.by_code.update((base64.b64decode(code_hash), name) for code_hash in hashes.split())
         if methods:
-            table.by_methods[name] = frozenset(map(method_id, methods.split()))
+            ids = {method_id(method): method for method in methods.split()}
+            table.by_methods[name] = frozenset(ids)
+            table.methods.update(ids)
     return table
 
 

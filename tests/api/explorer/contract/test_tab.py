@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -57,10 +58,14 @@ def test_arguments_are_read_by_their_form() -> None:
             read_stack(wrong)
 
 
-def test_methods_follow_from_interfaces() -> None:
-    assert "seqno" in list_methods(["wallet_v4r2"])
-    assert list_methods(["jetton_wallet"])[-1] == "get_wallet_data"
+def test_the_methods_of_a_code_are_offered(client: TestClient[Any], wallet: dict[str, Any]) -> None:
+    params = {"address": [wallet["jetton"], wallet["owner"]], "include_boc": "true"}
+    states = client.get("/api/v3/accountStates", params=params).json()["accounts"]
+    codes = [base64.b64decode(state["code_boc"]) for state in states]
+    assert {"get_jetton_data", "get_wallet_address", "seqno"} <= set(list_methods(codes))
     assert list_methods([]) == []
+    offered = [attrs.get("value") for _tag, attrs in show(client, wallet["address"]).tags]
+    assert "get_wallet_data" in offered
 
 
 def test_code_and_data_are_those_of_the_api(
@@ -92,6 +97,7 @@ def test_a_get_method_runs_at_a_block(client: TestClient[Any], wallet: dict[str,
     assert "exit code 0" in master.words
     failed = show(client, wallet["address"], method="no_such_method")
     assert "exit code 11" in failed.words
+    assert "no method" in failed.words
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from tonlake.api.explorer.words.sentence import Part, load_sentences, parse_sentence, write_action
+from tonlake.api.explorer.words.sentence import (
+    Names,
+    Part,
+    load_sentences,
+    parse_sentence,
+    write_action,
+)
 from tonlake.api.v3.resource.action import Action, load_fields
+from tonlake.api.v3.resource.answer import AddressBookRow, AddressMetadata, TokenInfo
 
 ANN, BOB, GOLD = (f"0:{digit * 64}" for digit in "ABC")
 
@@ -92,8 +99,24 @@ def test_values_of_objects() -> None:
         "dex_incoming_transfer": {"amount": "1", "asset": None},
         "dex_outgoing_transfer": {"amount": "2", "asset": GOLD},
     }
-    assert _words("jetton_swap", **swap) == "Ann swapped 1 TON for 2 AU on stonfi"
+    assert _words("jetton_swap", **swap) == "Ann swapped 1 TON for 2 AU on STON.fi"
     assert "an unknown account swapped None TON" in _words("jetton_swap")
+
+
+def test_tokens_are_called_by_name_domain_or_address() -> None:
+    names = Names(None)  # type: ignore[arg-type] # nothing has to be looked up
+    tokens = {
+        ANN: TokenInfo("jetton_masters", name="Annas", symbol="AN"),
+        BOB: TokenInfo("nft_items", extra={"domain": "bob.ton"}),
+    }
+    metadata = {
+        raw: AddressMetadata(is_indexed=True, token_info=[info]) for raw, info in tokens.items()
+    }
+    book = {raw: AddressBookRow(f"EQ-of-{raw[-1]}", None, None) for raw in (ANN, BOB, GOLD)}
+    names.learn(book, metadata)
+    assert [names.label(raw) for raw in (ANN, BOB, GOLD)] == ["Annas", "bob.ton", "EQ-of-C"]
+    assert [names.symbol(raw) for raw in (None, ANN, GOLD)] == ["TON", "AN", "EQ-of-C"]
+    assert [names.unit(raw) for raw in (None, ANN, GOLD)] == ["TON", "AN", "units of EQ-of-C"]
 
 
 def test_the_next_order_has_no_number_yet() -> None:

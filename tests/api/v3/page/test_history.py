@@ -60,6 +60,13 @@ def test_not_searched_is_not_empty(plain: Asker, operation: str) -> None:
     assert "run 'tonlake rebuild contracts'" in answer.json()["error"]
 
 
+@pytest.mark.parametrize("page", ["jettons", "collections"])
+def test_not_searched_is_not_an_empty_page(plain: Asker, page: str) -> None:
+    answer = plain.client.get(f"/{page}")
+    assert answer.status_code == 503
+    assert "tonlake rebuild contracts" in answer.text
+
+
 def test_states_come_without_metadata_and_document_it(plain: Asker) -> None:
     answer = plain.client.get("/api/v3/accountStates", params={"address": ANN})
     found = answer.json()
