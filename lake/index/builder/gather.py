@@ -166,8 +166,12 @@ def _spread(
     accounts = item_bytes(rows[_ACCOUNT.get(table, "account")])
     chosen = bytes(accounts[::32]).translate(places)
     parts = pa.Array.from_buffers(pa.uint8(), len(chosen), [None, pa.py_buffer(chosen)])
+    together = rows.take(pc.sort_indices(parts))  # stable: rows of a part stay in their order
+    start = 0
     for part in range(count):
-        sinks[table, part].write_table(rows.filter(pc.equal(parts, part)))
+        held = chosen.count(part)
+        sinks[table, part].write_table(together.slice(start, held))
+        start += held
 
 
 def _read_spilled(path: Path) -> pa.Table:
