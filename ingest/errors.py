@@ -125,6 +125,10 @@ class SourceError(IngestError):
     """A source cannot be opened or read as a whole."""
 
 
+class SourceForeign(SourceError):
+    """A source is of another network, or of another chain, than the lake."""
+
+
 class EntryFlaw(SourceError):
     """An entry of a package is not what its place promises.
 

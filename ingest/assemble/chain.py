@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.ingest.blocks import McHead
-from tonlake.ingest.errors import SourceError
+from tonlake.ingest.errors import SourceError, SourceForeign
 from tonlake.ingest.span import Span, missing_spans
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.rows import read_rows
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import LogState
 
 
+ADVICE = "ingest this source into a lake of its own, or name the lake's own source"
 _LINK = ("root_hash", "prev_root_hash")
 
 
@@ -141,17 +142,9 @@ def check_origin(source: BlockSource, lake_dir: Path, state: LogState, requested
     are compared, as far as both are known.
 
     Raises:
-        SourceError: it is of another network, or of another chain.
+        SourceForeign: it is of another network, or of another chain.
     """
-    named = f"the lake {lake_dir} is of another"
-    advice = "ingest this source into a lake of its own, or name the lake's own source"
-    ours = None if state.network is None else state.network.zero_state_root_hash
-    for zero in source.zero_states():
-        if zero.workchain == MASTERCHAIN and ours not in {None, zero.root_hash.hex()}:
-            raise SourceError(
-                f"{named} network: its zero state is {ours}, the source's {zero.root_hash.hex()};"
-                f" {advice}"
-            )
+    check_network(source, lake_dir, state)
     shared = [last for first, last in state.ranges if first <= requested.last]
     newest = min(shared[-1], requested.last, source.last_mc_seqno()) if shared else 0
     if newest < requested.first:
@@ -159,10 +152,25 @@ def check_origin(source: BlockSource, lake_dir: Path, state: LogState, requested
     known = read_heads(lake_dir, state, (newest, newest)).get(newest)
     found = source.find_head(newest)
     if known is not None and found is not None and known.root_hash != found.root_hash:
-        raise SourceError(
-            f"{named} chain: its masterchain block {newest} is {known.root_hash.hex()}, the"
-            f" source's {found.root_hash.hex()}; {advice}"
+        raise SourceForeign(
+            f"the lake {lake_dir} is of another chain: its masterchain block {newest} is"
+            f" {known.root_hash.hex()}, the source's {found.root_hash.hex()}; {ADVICE}"
         )
+
+
+def check_network(source: BlockSource, lake_dir: Path, state: LogState) -> None:
+    """Compare the zero states of a lake and a source, as far as both are known.
+
+    Raises:
+        SourceForeign: they differ.
+    """
+    ours = None if state.network is None else state.network.zero_state_root_hash
+    for zero in source.zero_states():
+        if zero.workchain == MASTERCHAIN and ours not in {None, zero.root_hash.hex()}:
+            raise SourceForeign(
+                f"the lake {lake_dir} is of another network: its zero state is {ours}, the"
+                f" source's {zero.root_hash.hex()}; {ADVICE}"
+            )
 
 
 def find_last_common(
@@ -179,7 +187,7 @@ def find_last_common(
     top = min(newest, node_last)
     if _is_same(source, lake_dir, state, (top, top)) is not None:
         return top
-    oldest = max(1, top - most_mc_blocks)
+    oldest = max(state.ranges[0][0], top - most_mc_blocks)
     common = _is_same(source, lake_dir, state, (oldest, top - 1))
     if common is None:
         raise SourceError(

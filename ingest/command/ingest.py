@@ -199,7 +199,7 @@ def _follow(
     With ``reminds``, a missing baseline is reported once, after the first blocks.
 
     Raises:
-        NetworkMismatch, UndoRefused: a person has to decide.
+        NetworkMismatch, SourceForeign, UndoRefused: a person has to decide.
     """
 
     def show(report: IngestReport) -> None:
@@ -220,7 +220,7 @@ def _follow(
     problem = None
     try:
         follower.run(lambda: False)
-    except LakeError as error:
+    except (IngestError, LakeError) as error:
         problem = str(error)
         raise
     finally:

@@ -11,9 +11,9 @@ import time
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.assemble.chain import find_last_common, read_heads
+from tonlake.ingest.assemble.chain import check_network, find_last_common, read_heads
 from tonlake.ingest.derive.trace.derivation import reopen_traces
-from tonlake.ingest.errors import BlockPruned, IngestError, SourceError
+from tonlake.ingest.errors import BlockPruned, IngestError, SourceError, SourceForeign
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.status import FollowerStatus
 from tonlake.ingest.run.wakeup import Wakeup
@@ -101,7 +101,7 @@ class Follower:
         """Step until it is over.
 
         Raises:
-            NetworkMismatch, UndoRefused: a person has to decide.
+            NetworkMismatch, SourceForeign, UndoRefused: a person has to decide.
         """
         while not is_over():
             pause_s = self.step()
@@ -111,11 +111,11 @@ class Follower:
         """Poll the node once, act on it, and return how long to wait, in seconds.
 
         Raises:
-            NetworkMismatch, UndoRefused: a person has to decide.
+            NetworkMismatch, SourceForeign, UndoRefused: a person has to decide.
         """
         try:
             problem = self._advance()
-        except (NetworkMismatch, UndoRefused):
+        except (NetworkMismatch, SourceForeign, UndoRefused):
             raise
         except (
             lake_errors.RangeOverlap,
@@ -268,7 +268,9 @@ class Follower:
             self._swept_s = time.monotonic()
 
     def _opened(self) -> BlockSource:
-        self._source = self._source or self._open_source()
+        if self._source is None:
+            self._source = self._open_source()
+            check_network(self._source, self._lake_dir, self._log.read())
         return self._source
 
     def _piped(self, source: BlockSource) -> Pipeline:

@@ -18,7 +18,8 @@ from tests.ingest.simulator.node import SimulatedNode
 from tests.patience import compose
 from tonlake.api.command.doctor.checks import check_node
 from tonlake.ingest.derive.body import derivation
-from tonlake.ingest.errors import BlockCorrupt, SourceError
+from tonlake.ingest.errors import BlockCorrupt, SourceError, SourceForeign
+from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.pipeline import IngestReport, ingest
 from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.packs import PackSource
@@ -117,6 +118,15 @@ def test_a_node_of_another_network_is_refused_where_nothing_is_lacking(
         pytest.raises(SourceError, match="another network: its zero state is"),
     ):
         _bring(source, lake)
+
+
+def test_a_follower_ends_where_the_node_is_of_another_network(lake: Path, demo_node: Path) -> None:
+    def open_other() -> NodeSource:
+        return OtherNetwork(demo_node, open_indexes=4)
+
+    follower = Follower(open_other, lake, SMALL, notify=print)
+    with closing(follower), pytest.raises(SourceForeign, match="another network: its zero state"):
+        follower.step()
 
 
 @pytest.mark.parametrize(
