@@ -1,10 +1,12 @@
 """The search: from an address, hash, block, seqno or domain to its page, else a list of results.
 
-Names of tokens and domains are compared as text, and digits with the beginnings of hashes.
+Names of tokens, domains and labels are compared as text, and digits with the beginnings of hashes
+and addresses.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -15,7 +17,7 @@ from tonlake.api.chain.header import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable
 from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say
 from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash
-from tonlake.api.text.address import Address, render_raw
+from tonlake.api.text.address import Address, render_friendly, render_raw
 from tonlake.api.text.encoding import encode_shard
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
@@ -37,6 +39,16 @@ _SEQNO = re.compile(r"[0-9]{1,10}")
 _PARTIAL = re.compile(r"(?:0x)?([0-9a-f]{6,63})(?:(?:…|\.{2,3})([0-9a-f]{0,63}))?")
 """The beginning of a hash, and after dots its end, as pages shorten them."""
 
+_PARTIAL_RAW = re.compile(r"(-?[0-9]{1,3}):([0-9a-fA-F]{6,63})")
+_PARTIAL_FRIENDLY = re.compile(
+    r"([EUk0][Qf][A-Za-z0-9_-]{3,45})(?:(?:…|\.{2,3})([A-Za-z0-9_-]{0,45}))?"
+)
+"""Beginnings of addresses; after dots the end of a friendly one, as pages shorten them."""
+
+FRIENDLY_CHARACTERS, MOST_CANDIDATES = 48, 2_000
+BOUNCEABLE, NON_BOUNCEABLE, TEST_ONLY = 0x11, 0x40, 0x80
+"""The tag of a bounceable friendly address, and the bits of the others (TEP-2)."""
+
 HASH_DIGITS = 64
 MOST_RESULTS = 20
 MOST_NAME_CHARACTERS = 60
@@ -55,7 +67,10 @@ _KINDS = {
     "message": "Message",
     "block": "Block",
     "account": "Account",
+    "label": "Account",
 }
+_PAGES = {"jetton": "jetton", "label": "account"}
+"""Pages of what has a name; those of all else are of NFTs."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -75,7 +90,7 @@ def show_search(question: Question) -> Shown | Elsewhere:
     path = find_path(question.call, text)
     if path is not None:
         return Elsewhere(path)
-    hashes = find_partial(question, text.lower())
+    hashes = find_partial(question, text.lower()) or find_partial_address(question, text)
     alike, similar = find_names(question, text)
     if len(hashes) == 1 and not alike:
         return Elsewhere(hashes[0].path)
@@ -92,8 +107,11 @@ def show_search(question: Question) -> Shown | Elsewhere:
 
 
 def find_names(question: Question, text: str) -> tuple[list[Result], list[Result]]:
-    """Return the tokens and domains that are called so, and those of a similar spelling."""
+    """Return what is called so, and what has a similar spelling; of labels those of the lake."""
     rows = question.call.reader.rows("explorer/named", text=text, limit=MOST_RESULTS)
+    labelled = {Address(row["workchain"], row["account"]) for row in rows if row["kind"] == "label"}
+    unknown = labelled - read_accounts(question.call, labelled).keys()
+    rows = [row for row in rows if Address(row["workchain"], row["account"]) not in unknown]
     alike = [_name_result(question, row) for row in rows if row["likeness"] < SIMILAR]
     similar = [_name_result(question, row) for row in rows if row["likeness"] == SIMILAR]
     return alike, similar
@@ -104,7 +122,7 @@ def _name_result(question: Question, row: Mapping[str, Any]) -> Result:
     name = (row["name"] or "").strip()[:MOST_NAME_CHARACTERS]
     symbol = (row["symbol"] or "").strip()[:MOST_NAME_CHARACTERS]
     text = f"{name} ({symbol})" if name and symbol and name != symbol else name or symbol
-    page = "jetton" if row["kind"] == "jetton" else "nft"
+    page = _PAGES.get(row["kind"], "nft")
     return Result(_KINDS[row["kind"]], f"/{page}/{quote(friendly)}", text, friendly)
 
 
@@ -134,6 +152,36 @@ def _hash_result(question: Question, row: Mapping[str, Any]) -> Result:
         return Result(_KINDS[kind], f"/block/{block}", f"{block}, {digits}")
     page = "transaction" if kind == "transaction" else "trace"
     return Result(_KINDS[kind], f"/{page}/{digits}", digits)
+
+
+def find_partial_address(question: Question, text: str) -> list[Result]:
+    """Return the accounts whose address, raw or friendly, begins so and ends as after the dots."""
+    tag, end = BOUNCEABLE, ""
+    if match := _PARTIAL_RAW.fullmatch(text):
+        workchain = int(match[1])
+        low, high = (bytes.fromhex(match[2].ljust(HASH_DIGITS, digit)) for digit in "0f")
+    elif match := _PARTIAL_FRIENDLY.fullmatch(text):
+        least, most = (
+            base64.urlsafe_b64decode(match[1].ljust(FRIENDLY_CHARACTERS, letter)) for letter in "A_"
+        )
+        tag, end = least[0], match[2] or ""
+        workchain = int.from_bytes(least[1:2], signed=True)
+        low, high = least[2:34], most[2:34]
+    else:
+        return []
+    rows = question.call.reader.rows(
+        "explorer/accounts_between",
+        workchain=workchain,
+        low=low,
+        high=high,
+        first=find_first_searched(question.call),
+        limit=MOST_CANDIDATES if end else MOST_RESULTS,
+    )
+    found = [Address(row["workchain"], row["account"]) for row in rows]
+    flags = {"bounceable": not tag & NON_BOUNCEABLE, "test_only": bool(tag & TEST_ONLY)}
+    fit = [each for each in found if not end or render_friendly(each, **flags).endswith(end)]
+    shown = [question.names.friendly(str(each)) for each in fit[:MOST_RESULTS]]
+    return [Result("Account", f"/account/{quote(each)}", "", each) for each in shown]
 
 
 def find_first_searched(call: Call) -> int:

@@ -1,9 +1,9 @@
--- Jettons, NFT collections and domains whose name or symbol resembles a text.
+-- Jettons, NFT collections, domains and labels whose name or symbol resembles a text.
 --
 -- $text  text     what is searched, in any case
 -- $limit integer  maximum number of rows
 --
--- returns: kind (jetton, collection or domain), workchain, account, name, symbol,
+-- returns: kind (jetton, collection, domain or label), workchain, account, name, symbol,
 -- likeness (0: equal, 1: begins with the text, 2: contains it, 3: similar spelling);
 -- the most alike first
 with tokens as (
@@ -57,6 +57,14 @@ named as (
         domain as name,
         null as symbol
     from latest('dns_records')
+    union all
+    select
+        'label' as kind,
+        workchain,
+        account,
+        label as name,
+        null as symbol
+    from labels
 ),
 
 compared as (

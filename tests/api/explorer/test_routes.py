@@ -152,3 +152,27 @@ def test_beginnings_of_hashes(
     assert "/account/" in str(account.url)
     wrong_end = f"{row['hash'][:12]}...{'0' * 20}"
     assert client.get("/search", params={"q": wrong_end}).status_code == 404
+
+
+def test_beginnings_of_addresses(find: Callable[[str], str | None], demo_facts: Path) -> None:
+    account = _first(demo_facts, "transactions")["account"]
+    address = parse_address(f"0:{account}")
+    for bounceable in (True, False):
+        friendly = render_friendly(address, bounceable=bounceable, test_only=False)
+        for text in (friendly[:14], f"{friendly[:5]}…{friendly[-5:]}", f"{friendly[:9]}..."):
+            found = find(text)
+            assert found is not None, text
+            assert parse_address(found.removeprefix("/account/")) == address
+        wrong = "A" if friendly[-1] != "A" else "B"
+        assert find(f"{friendly[:9]}…{friendly[-4:-1]}{wrong}") is None
+    raw = find(f"0:{account[:12]}")
+    assert raw is not None
+    assert parse_address(raw.removeprefix("/account/")) == address
+    assert find(f"-1:{account[:12]}") is None
+
+
+def test_labels_of_accounts_that_the_lake_has(client: TestClient[Any]) -> None:
+    answer = client.get("/search", params={"q": "elector"})
+    assert answer.status_code == 200
+    assert f"/account/Ef8{'zM' * 22}0vF"[:30] in answer.text
+    assert client.get("/search", params={"q": "pTON (STON.fi v1)"}).status_code == 404
