@@ -27,6 +27,8 @@ BAR_SHARE = 0.8
 KINDS = ("auto", "bar", "line", "scatter", "none")
 _NUMBERS = ("int", "uint", "double", "float", "decimal")
 _TIMES = ("date", "timestamp")
+_PLACES = ("now", "lt", "seqno", "utime", "workchain", "shard", "index")
+"""How columns end whose numbers are places in the chain: no picture by itself compares them."""
 
 
 class ChartUnfit(ValueError):
@@ -134,7 +136,9 @@ def draw_chart(columns: Columns, rows: Rows, choice: Choice = DEFAULT) -> Chart:
             raise ChartUnfit(f"the result has no column {name}")
     axis = choice.x or _choose_axis(columns)
     drawn = choice.y or tuple(
-        name for name, kind in columns if is_number(kind) and name not in {axis, choice.by}
+        name
+        for name, kind in columns
+        if is_number(kind) and name not in {axis, choice.by} and not _is_place(name)
     )
     if not drawn or not all(is_number(kinds[name]) for name in drawn):
         raise ChartUnfit("a chart needs a column of numbers beside its axis")
@@ -154,6 +158,10 @@ def _draw_series(kind: str, axis: str, axis_type: str, y: str, series: list[Seri
             raise ChartUnfit(f"{axis} has neither numbers nor times: only bars can show it")
         return _draw_named(axis, y, series)
     return _draw_measured("line" if kind == "auto" else kind, axis, y, series, is_time=is_time)
+
+
+def _is_place(name: str) -> bool:
+    return name.rpartition("_")[2] in _PLACES
 
 
 def _choose_axis(columns: Columns) -> str:

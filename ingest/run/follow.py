@@ -169,10 +169,9 @@ class Follower:
         most = self._settings.follow.undo_mc_blocks + 1
         head = self._find_newest(state)
         theirs = source.find_head(newest) if newest <= node_last else None
-        if head is not None and theirs is not None and head.root_hash == theirs.root_hash:
-            self._shorter_since_s = None
-            return None, state
-        common = find_last_common(source, self._lake_dir, state, node_last, most_mc_blocks=most)
+        common = newest
+        if head is None or theirs is None or head.root_hash != theirs.root_hash:
+            common = find_last_common(source, self._lake_dir, state, node_last, most_mc_blocks=most)
         if common >= newest:
             self._shorter_since_s = None
             return None, state

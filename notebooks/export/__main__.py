@@ -46,13 +46,21 @@ def render_output(output: object) -> str:
     return f'<div class="text">{output.text}</div>'
 
 
+def render_cell(value: object) -> str:
+    """Return a value of a table as HTML; integers with separators of thousands."""
+    return f"{value:,}" if type(value) is int else html.escape(str(value))
+
+
 def render_table(frame: pl.DataFrame) -> str:
-    """Return a frame as a table."""
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in frame.columns)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(value))}</td>" for value in row) + "</tr>"
-        for row in frame.rows()
-    )
+    """Return a frame as a table, with columns of integers to the right."""
+    classes = [' class="number"' if kind.is_integer() else "" for kind in frame.dtypes]
+    names = zip(frame.columns, classes, strict=True)
+    head = "".join(f'<th scope="col"{where}>{html.escape(name)}</th>' for name, where in names)
+    rows = ""
+    for row in frame.rows():
+        cells = zip(row, classes, strict=True)
+        rows += "<tr>" + "".join(f"<td{where}>{render_cell(one)}</td>" for one, where in cells)
+        rows += "</tr>"
     return f'<div class="table" tabindex="0"><table><tr>{head}</tr>{rows}</table></div>'
 
 

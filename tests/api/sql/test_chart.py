@@ -130,3 +130,13 @@ def test_nothing_to_draw(
 ) -> None:
     with pytest.raises(ChartUnfit, match=reason):
         draw_chart(columns, rows, choice)
+
+
+def test_places_in_the_chain_are_drawn_only_where_they_are_chosen() -> None:
+    columns = [("hash", "binary"), ("now", "int64"), ("mc_seqno", "int64"), ("fees", "int64")]
+    rows: list[list[Any]] = [["aa", 1, 7, 5], ["bb", 2, 8, 6]]
+    assert draw_chart(columns, rows).y == "fees"
+    assert draw_chart(columns, rows, Choice(x="now")).y == "fees"
+    assert draw_chart(columns, rows, Choice(y=("mc_seqno",))).y == "mc_seqno"
+    with pytest.raises(ChartUnfit):
+        draw_chart(columns[:3], [row[:3] for row in rows])
