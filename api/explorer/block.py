@@ -184,9 +184,11 @@ def _read_id(text: str) -> tuple[int, int, int]:
 
 
 def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
+    """Return the shard blocks that a masterchain block commits, in the order of the picture."""
     query = BlocksQuery(mc_seqno=mc_seqno, limit=MOST_COMMITTED, offset=0)
     found = get_blocks(question.call, query).blocks
-    return [each for each in found if each.workchain != MASTERCHAIN]
+    committed = (each for each in found if each.workchain != MASTERCHAIN)
+    return sorted(committed, key=lambda each: (each.workchain, each.shard, each.seqno))
 
 
 def _find_next(question: Question, query: BlocksQuery) -> int | None:

@@ -90,6 +90,13 @@ def test_ignored_errors_of_actions_are_mentioned() -> None:
     )
 
 
+def test_codes_of_domains_stand_beside_those_of_nfts() -> None:
+    domain = ["dns", "editable", "nft_item"]
+    assert explain_exit_code(411, domain) == explain_exit_code(401, domain)
+    assert explain_exit_code(407, domain) == "the bid is too low"
+    assert explain_exit_code(407, ["nft_item"]) == ""
+
+
 def test_the_narrowest_scope_explains_a_code() -> None:
     assert explain_exit_code(73, ["jetton_wallet_governed"]) != explain_exit_code(
         73, ["jetton_master"]
