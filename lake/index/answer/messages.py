@@ -59,8 +59,7 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     most, first = wanted.most, asked["offset"]
     if asked["msg_hashes"]:
         return wanted.sort(_find_by_hash(segments, asked))[first:most]
-    lines = _choose(index, asked)(wanted)[first:most]
-    return lines if asked["direction"] else _join(segments, lines)
+    return _join(segments, _choose(index, asked)(wanted)[first:most], asked["direction"])
 
 
 def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
@@ -71,7 +70,7 @@ def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
 
     def keep(lines: list[Any]) -> list[Any]:
         left = [line for line in lines if _fits(line, asked)]
-        return _join(segments, left, direction) if direction else left
+        return _keep_ends(segments, left, direction) if direction else left
 
     return Wanted(
         keep,
@@ -163,6 +162,18 @@ def _join(segments: Segments, lines: list[Any], direction: str | None = None) ->
         if ends:
             found.append(_join_ends(ends))
     return found
+
+
+def _keep_ends(segments: Segments, lines: list[Any], direction: str) -> list[Any]:
+    """Return one end of each message that has an end of a direction."""
+    kept = [line for line in lines if line.direction == direction]
+    others = [line for line in lines if line.direction != direction]
+    ends = segments.find_other_ends(others)
+    return kept + [
+        line
+        for number, line in enumerate(others)
+        if any(end.direction == direction for end in ends.get(number, ()))
+    ]
 
 
 def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> dict[bytes, Any]:

@@ -131,7 +131,9 @@ def list_external(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
     found: dict[bytes, Any] = {}
     for segment in segments:
         kept: dict[bytes, Any] = {}
-        for rows in segment.message.list_chunks(FEWEST * 4, descending=wanted.descending):
+        for chunk in segment.message.list_chunks(FEWEST * 4, descending=wanted.descending):
+            # No transaction sent what is from outside.
+            rows = {at: row for at, row in chunk.items() if not segment.traces.is_sent(row)}
             budget.spend(len(rows))
             lines = [
                 line

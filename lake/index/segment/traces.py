@@ -50,6 +50,10 @@ class SegmentTraces:
         """Return the hash of the transaction that sent a row's in message, where indexed."""
         return self._hash("parent", row)
 
+    def is_sent(self, row: int) -> bool:
+        """Return whether the transaction that sent a row's in message is known."""
+        return bool(self._arrays["parent"][row])
+
     def list_consumed(self, rows: range, senders: range) -> list[int]:
         """Return those of consecutive rows whose in message rows of an account may have sent.
 
