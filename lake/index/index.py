@@ -21,7 +21,7 @@ from tonlake.lake.index.builder.place import (
 )
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.kept import KeptRows, KeptSegments
-from tonlake.lake.index.rowgroup.cache import gather
+from tonlake.lake.index.rowgroup.cache import gather, select
 from tonlake.lake.index.rowgroup.cells import CellStore, open_cells
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.native import NATIVE
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.lake.index.rowgroup.predicate import Bounds
+    from tonlake.lake.index.rowgroup.selection import Selection
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
@@ -223,6 +224,14 @@ class Index:
         return gather(
             self.snapshot, table, columns, bounds, only_open=only_open, may_read=self._may_read
         )
+
+    def select(self, table: str, bounds: Mapping[str, Bounds]) -> Selection:
+        """Return which rows of a table are within bounds, of which pages are then cut.
+
+        Raises:
+            Declined: too much would have to be decoded, or compared.
+        """
+        return select(self.snapshot, table, bounds, may_read=self._may_read)
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:

@@ -148,5 +148,5 @@ def compare_pages(lake_dir: Path, name: str, draws: int) -> Compared:
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_pages_of_spans(demo_lake: Path, name: str) -> None:
     compared = compare_pages(demo_lake, name, DRAWS)
-    assert compared.answered > DRAWS / 2
+    assert compared.answered > DRAWS * 0.9
     assert compared.filled > DRAWS / (8 if name in MOVES else 5)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.answer import span
+from tonlake.lake.index.answer.window import bound_ends
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.predicate import AnyOf
 from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.rowgroup.predicate import Bounds
+    from tonlake.lake.index.rowgroup.selection import Selection
 
 Row = dict[str, Any]
 
@@ -23,7 +24,6 @@ _KEYS = (
     *("trace_id", "action_id", "type", "ancestor_type", "mc_seqno"),
     *("end_lt", "end_utime", "trace_end_lt", "trace_end_utime"),
 )
-_KEYS_OF_ACCOUNT = (*_KEYS, "accounts")
 
 
 def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
@@ -34,28 +34,57 @@ def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         return _find_by_id(index, asked)
     if asked["tx_hashes"]:
         raise Declined
-    account, mc_seqno = asked["account"], asked["mc_seqno"]
+    mc_seqno = asked["mc_seqno"]
     most = asked["offset"] + asked["limit"]
     at_once = [({"mc_seqno": (mc_seqno, mc_seqno)}, True)]
-    windows = span.bound_ends(index, asked) if mc_seqno is None else at_once
+    windows = bound_ends(index, asked) if mc_seqno is None else at_once
     for bounds, is_all in windows:
-        found = index.gather(ACTIONS.name, _KEYS if account is None else _KEYS_OF_ACCOUNT, bounds)
-        rows = [row for row in found if account is None or account in row["accounts"]]
+        found = index.select(ACTIONS.name, bounds)
+        if len(found) < most and not is_all:
+            continue
         # Those of the window come before all others, so a full page is the right one.
-        page = _cut_page(rows, dict(asked) | {"offset": 0, "limit": most})
-        if len(page) == most or is_all:
-            return _read_page(index, page[asked["offset"] :])
+        near, keys = _find_page(found, _KEYS, asked)
+        if len(keys) == most or is_all:
+            return near.pick((key[_PLACE] for key in keys[asked["offset"] :]), ACTIONS.names)
     raise Declined
 
 
-def _read_page(index: Index, keys: list[Row]) -> list[Row]:
-    """Return all columns of some actions, in their order: a window has many more than a page."""
-    if not keys:
-        return []
-    bounds = {name: AnyOf(key[name] for key in keys) for name in ("mc_seqno", "action_id")}
-    rows = index.gather(ACTIONS.name, ACTIONS.names, bounds)
-    found = {(row["trace_id"], row["action_id"]): row for row in rows}
-    return [found[key["trace_id"], key["action_id"]] for key in keys]
+_PLACE = "place"
+"""Where a row is in its selection, beside the columns of the row."""
+
+
+def _find_page(
+    found: Selection, columns: Sequence[str], asked: Mapping[str, Any]
+) -> tuple[Selection, list[Row]]:
+    """Return the rows up to the end of a page, of those near its edge if they are enough.
+
+    And the selection that they are of.
+    """
+    for name, fits in _list_filters(asked):
+        found = found.where(name, fits)
+    size = most = asked["offset"] + asked["limit"]
+    whole = {**asked, "offset": 0, "limit": most}
+    edge = "trace_end_utime" if asked["by_time"] else "trace_end_lt"
+    while True:
+        near = found.nearest(edge, size, descending=asked["descending"])
+        rows = [row | {_PLACE: place} for place, row in enumerate(near.rows(columns))]
+        page = _cut_page(rows, whole)
+        if len(page) == most or len(near) == len(found):
+            return near, page
+        size *= 4
+
+
+def _list_filters(asked: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[Any], bool]]]:
+    """Yield columns with what they must pass, those first that cost least."""
+    if asked["types"]:
+        yield "type", set(asked["types"]).__contains__
+    if asked["excluded"]:
+        excluded = set(asked["excluded"])
+        yield "type", lambda kind: kind not in excluded
+    if asked["hidden_under"]:
+        yield "ancestor_type", set(asked["hidden_under"]).isdisjoint
+    if isinstance(account := asked["account"], str):  # by its bytes it is a column of its own
+        yield "accounts", lambda accounts: account in accounts
 
 
 def _find_by_id(index: Index, asked: Mapping[str, Any]) -> list[Row]:
@@ -94,26 +123,15 @@ def _choose(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
 
 def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/action_keys_of_account``."""
-    table, names = ACTION_ACCOUNTS.name, ACTION_ACCOUNTS.names
     bounds: dict[str, Bounds] = {
         name: (asked[name], asked[name]) for name in ("workchain", "account")
     }
-    unit, descending = "utime" if asked["by_time"] else "lt", asked["descending"]
-    end = f"trace_end_{unit}"
+    unit = "utime" if asked["by_time"] else "lt"
     first, last = asked[f"start_{unit}"], asked[f"end_{unit}"]
-    low, high = 0 if first is None else first, NO_LT if last is None else last
+    bounds[f"trace_end_{unit}"] = (0 if first is None else first, NO_LT if last is None else last)
+    found = index.select(ACTION_ACCOUNTS.name, bounds)
     # An account may have very many actions: their ends alone show which rows can be of the page.
-    ends = [row[end] for row in index.gather(table, (end,), bounds | {end: (low, high)})]
-    ends.sort(reverse=descending)
-    most = asked["offset"] + asked["limit"]
-    whole, size = {**asked, "offset": 0, "limit": most}, 2 * most
-    while size < len(ends):
-        near = (ends[size], high) if descending else (low, ends[size])
-        page = _cut_page(index.gather(table, names, bounds | {end: near}), whole)
-        if len(page) >= most:
-            return page[asked["offset"] :]
-        size *= 8
-    return _cut_page(index.gather(table, names, bounds | {end: (low, high)}), asked)
+    return _find_page(found, ACTION_ACCOUNTS.names, asked)[1][asked["offset"] :]
 
 
 def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Row]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup.footer import Footer
-from tonlake.lake.index.rowgroup.predicate import FEW_ROWS, AnyOf, FewRows, bracket, may_hold
+from tonlake.lake.index.rowgroup.predicate import FEW_ROWS, FewRows, bracket, may_hold
+from tonlake.lake.index.rowgroup.selection import Selection, find_rows
 from tonlake.lake.log.place import read_place
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.index.rowgroup.footer import Size
     from tonlake.lake.index.rowgroup.predicate import Bounds
+    from tonlake.lake.index.rowgroup.selection import Decoded, Numbers
     from tonlake.lake.log.snapshot import Snapshot
 
 KEPT_BYTES = 96 << 20
@@ -42,14 +43,14 @@ SMALL_SHARE = 1 / 16
 MOST_ROWS = 2_000
 """So is one that more rows answer."""
 
+MOST_SELECTED = 50_000
+"""And one that selects more, to read some columns of all of them."""
+
 KEPT_FOOTERS, KEPT_REQUESTS = 4096, 256
 FEW_FOOTERS = 64
 """Up to this many are not searched for files that are gone."""
 
 _NO_END = 1 << 32
-
-FEW_VALUES = 10
-"""Up to this many rows of a group cost less value by value than taken from all columns at once."""
 
 _COLUMN_BYTES = 600
 """What a column takes beside its values, about."""
@@ -57,8 +58,6 @@ _COLUMN_BYTES = 600
 Row = dict[str, Any]
 Group = tuple[str, int]
 """Path of a file, and the number of a row group there."""
-
-Decoded: TypeAlias = "pa.RecordBatch | FewRows"
 
 
 class RowGroups:
@@ -137,7 +136,7 @@ class RowGroups:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read_row_group(number, use_threads=False)
         few = rows <= FEW_ROWS
-        group = FewRows(table) if few else table.combine_chunks().to_batches()[0]
+        group = FewRows(table) if few else _unpack(table).combine_chunks().to_batches()[0]
         with self._lock:
             if key not in self._groups:
                 self._groups[key] = group
@@ -163,6 +162,14 @@ class RowGroups:
             self._many_footers = max(FEW_FOOTERS, 2 * len(self._footers))
 
 
+def _unpack(table: pa.Table) -> pa.Table:
+    """Return hashes as bytes of any length: those of a fixed one become values far more slowly."""
+    kinds = {pa.binary(32): pa.binary(), pa.list_(pa.binary(32)): pa.list_(pa.binary())}
+    return table.cast(
+        pa.schema([field.with_type(kinds.get(field.type, field.type)) for field in table.schema])
+    )
+
+
 def _weigh(rows: int) -> float:
     """Return what a row group of ``rows`` rows counts of a large one."""
     return 1 if rows > SMALL_ROWS else max(SMALL_SHARE, rows / max(1, SMALL_ROWS))
@@ -179,6 +186,47 @@ _KEPT = RowGroups(KEPT_BYTES)
 """The row groups of this process."""
 
 
+def select(
+    snapshot: Snapshot,
+    table: str,
+    bounds: Mapping[str, Bounds],
+    *,
+    only_open: bool = False,
+    may_read: bool = True,
+    most_rows: int = MOST_SELECTED,
+) -> Selection:
+    """Return which rows of a table are within bounds; ``only_open``: of those not final.
+
+    Raises:
+        Declined: too much would have to be decoded, anything without ``may_read``, there are more
+            than ``most_rows``, or a file is damaged.
+    """
+    if table in snapshot.damaged:
+        raise Declined
+    if any(None in bracket(bound) for bound in bounds.values()):
+        return Selection()  # as NULL equals nothing
+    _KEPT.forget_gone(snapshot)
+    parts: list[tuple[Decoded, Numbers]] = []
+    left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
+    for path in _list_paths(snapshot, table, bounds, only_open=only_open):
+        try:
+            groups = _KEPT.read(f"{folder}/{path}", bounds, left, may_read=may_read)
+            found = [(group, find_rows(group, bounds)) for group in groups or ()]
+        except (OSError, KeyError, OverflowError, pa.ArrowInvalid) as error:
+            # The query names the fault, or knows the older form of a file.
+            raise Declined from error
+        is_whole = is_whole and groups is not None
+        left -= sum(_weigh(group.num_rows) for group in groups or ())
+        most_rows -= sum(len(numbers) for _, numbers in found)
+        if most_rows < 0:
+            raise Declined
+        parts += found
+    snapshot.watch.check(table)
+    if not is_whole:
+        raise Declined
+    return Selection(parts)
+
+
 def gather(
     snapshot: Snapshot,
     table: str,
@@ -188,37 +236,15 @@ def gather(
     only_open: bool = False,
     may_read: bool = True,
 ) -> list[Row]:
-    """Return the rows of a table within bounds, in no order; ``only_open``: those not final.
+    """Return columns of the rows that ``select`` finds, in no order; of a few thousand at most.
 
     Raises:
-        Declined: too much would have to be decoded, anything without ``may_read``, or a file is
-            damaged.
+        Declined: as ``select``.
     """
-    if table in snapshot.damaged:
-        raise Declined
-    if any(None in bracket(bound) for bound in bounds.values()):
-        return []  # as NULL equals nothing
-    _KEPT.forget_gone(snapshot)
-    rows: list[Row] = []
-    left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
-    for path in _list_paths(snapshot, table, bounds, only_open=only_open):
-        try:
-            groups = _KEPT.read(f"{folder}/{path}", bounds, left, may_read=may_read)
-            chosen = [(group, _find(group, bounds)) for group in groups or ()]
-        except (OSError, KeyError, OverflowError, pa.ArrowInvalid) as error:
-            # The query names the fault, or knows the older form of a file.
-            raise Declined from error
-        is_whole = is_whole and groups is not None
-        left -= sum(_weigh(group.num_rows) for group in groups or ())
-        if len(rows) + sum(len(numbers) for _, numbers in chosen) > MOST_ROWS:
-            raise Declined
-        for group, numbers in chosen:
-            if len(numbers):
-                rows += _list_rows(group, numbers, columns)
-    snapshot.watch.check(table)
-    if not is_whole:
-        raise Declined
-    return rows
+    found = select(
+        snapshot, table, bounds, only_open=only_open, may_read=may_read, most_rows=MOST_ROWS
+    )
+    return found.rows(columns)
 
 
 def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> int:
@@ -246,49 +272,3 @@ def _list_paths(
         first = place.first if place.first > 1 else 0
         if place.is_open or (not only_open and may_hold((first, place.last), bound)):
             yield file.path
-
-
-def _find(group: Decoded, bounds: Mapping[str, Bounds]) -> Sequence[int] | pa.Array:
-    """Return the numbers of the rows of a group within bounds.
-
-    Values of which any fits are looked for last, among the rows that are left: that costs most.
-    """
-    if isinstance(group, FewRows):
-        return group.find(bounds)
-    numbers: pa.Array | None = None
-    for name in sorted(bounds, key=lambda name: isinstance(bounds[name], AnyOf)):
-        column = group[name]
-        if numbers is None:
-            numbers = pc.indices_nonzero(_fits(column, bounds[name]))
-        elif len(numbers):
-            numbers = numbers.filter(_fits(column.take(numbers), bounds[name]))
-    return range(group.num_rows) if numbers is None else numbers
-
-
-def _fits(column: pa.Array, bound: Bounds) -> pa.Array:
-    """Return for each value whether it is within a bound."""
-    if isinstance(bound, AnyOf):
-        return pc.is_in(column, pa.array(bound.values, column.type))
-    low, high = (pa.scalar(value, column.type) for value in bound)
-    if bound[0] == bound[1]:
-        return pc.equal(column, low)
-    return pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
-
-
-def _list_rows(
-    group: Decoded, numbers: Sequence[int] | pa.Array, columns: Sequence[str]
-) -> list[Row]:
-    """Return rows as a query gives them; None stands for what an older file does not have."""
-    if isinstance(group, FewRows):
-        return group.list_rows(numbers, columns)
-    chosen = group.select([name for name in columns if name in group.schema.names])
-    if len(numbers) <= FEW_VALUES:
-        places = list(map(int, numbers))
-        lists = [[column[at].as_py() for at in places] for column in chosen.columns]
-    else:
-        chosen = chosen if len(numbers) == group.num_rows else chosen.take(numbers)
-        lists = [column.to_pylist() for column in chosen.columns]
-    held = dict(zip(chosen.schema.names, lists, strict=True))
-    lacking = [None] * len(numbers)
-    lists = [held.get(name, lacking) for name in columns]
-    return [dict(zip(columns, values, strict=True)) for values in zip(*lists, strict=True)]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from tonlake.lake.index.rowgroup.cache import Decoded
+    from tonlake.lake.index.rowgroup.selection import Decoded
     from tonlake.lake.log.snapshot import Snapshot
 
 COLUMNS = tuple(name for name in BLOCKS.names if name != "time")

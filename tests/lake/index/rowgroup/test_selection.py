@@ -1,0 +1,58 @@
+"""Selections of rows give what the same rows give as lists of Python's values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tonlake.lake.index.rowgroup.predicate import FewRows
+from tonlake.lake.index.rowgroup.selection import Selection, find_rows
+
+if TYPE_CHECKING:
+    from tonlake.lake.index.rowgroup.selection import Decoded
+
+SCHEMA = pa.schema([("lt", pa.int64()), ("kind", pa.string()), ("ids", pa.list_(pa.binary()))])
+ROWS = st.fixed_dictionaries(
+    {
+        "lt": st.integers(0, 9),
+        "kind": st.sampled_from(("a", "b", None)),
+        "ids": st.lists(st.binary(max_size=2), max_size=2),
+    }
+)
+GROUPS = st.lists(st.tuples(st.booleans(), st.lists(ROWS, min_size=1, max_size=30)), max_size=4)
+
+
+def order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: repr([row[name] for name in SCHEMA.names]))
+
+
+@given(GROUPS, st.data())
+def test_rows_are_selected_as_from_a_list(
+    groups: list[tuple[bool, list[dict[str, Any]]]], data: st.DataObject
+) -> None:
+    first_lt, most = data.draw(st.integers(0, 9)), data.draw(st.integers(-1, 40))
+    descending = data.draw(st.booleans())
+    parts: list[Decoded] = []
+    for is_few, rows in groups:
+        table = pa.Table.from_pylist(rows, schema=SCHEMA)
+        parts.append(FewRows(table) if is_few else table.combine_chunks().to_batches()[0])
+    found = Selection([(part, find_rows(part, {"lt": (first_lt, 9)})) for part in parts])
+    wanted = [row for _, rows in groups for row in rows if row["lt"] >= first_lt]
+    assert len(found) == len(wanted)
+    assert found.values("kind") == [row["kind"] for row in wanted]
+    assert found.rows(SCHEMA.names) == wanted
+    assert found.values("lacking") == [None] * len(wanted)
+
+    places = [at for at in range(len(wanted)) if at % 3 == 0][::-1]
+    assert found.pick(places, SCHEMA.names) == [wanted[at] for at in places]
+    some = found.where("kind", lambda kind: kind != "a")
+    assert some.rows(SCHEMA.names) == [row for row in wanted if row["kind"] != "a"]
+
+    near = found.nearest("lt", most, descending=descending).rows(SCHEMA.names)
+    ordered = sorted((row["lt"] for row in wanted), reverse=descending)[: max(most, 0)]
+    last = ordered[-1:]
+    like_last = [row for row in wanted if row["lt"] in ordered or row["lt"] in last]
+    assert order(near) == order(like_last)
