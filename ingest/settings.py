@@ -21,7 +21,7 @@ class IngestSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1000
     commit_bytes: Annotated[
         int, Meta(description="A commit is cut once its rows take this much memory", ge=1)
-    ] = 256 << 20
+    ] = 128 << 20
     mc_blocks_per_chunk: Annotated[
         int, Meta(description="Most masterchain blocks decoded as one chunk", ge=1)
     ] = 64

@@ -166,7 +166,7 @@ def _run(
     with show_blocks() as show, start_workers(origin, lake, settings, count) as processes:
         if not settings.lake.build_index:
             return ingest(source, lake, span, settings, show, workers=processes)
-        indexing = Indexing(lake, processes)
+        indexing = Indexing(lake, settings.ingest, processes)
 
         def go_on(progress: Progress) -> None:
             show(progress)

@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
+    from tonlake.ingest.settings import IngestSettings
     from tonlake.ingest.spread import Spread
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile, LogState
+
+
+_ROW_BYTES = 1_000
+"""Memory of a transaction while a segment of some 100,000 is built."""
 
 
 class Indexing:
@@ -35,8 +40,11 @@ class Indexing:
     Without the extension there are none.
     """
 
-    def __init__(self, lake_dir: Path, spread: Spread | None = None) -> None:
+    def __init__(
+        self, lake_dir: Path, settings: IngestSettings, spread: Spread | None = None
+    ) -> None:
         """Build nothing yet; ``spread`` are the processes that do."""
+        self._easy_rows = settings.commit_bytes // _ROW_BYTES
         self._lake_dir, self._spread = lake_dir, spread or HERE
         self._log = LogReader(lake_dir)
         self._ahead: dict[Range, int] = {}
@@ -50,7 +58,7 @@ class Indexing:
         """
         if NATIVE is None:
             return
-        due = list_due(self._log.read(), self._ahead, MOST_ROWS)
+        due = list_due(self._log.read(), self._ahead, MOST_ROWS, self._easy_rows)
         if not due:
             return
         self._name()
@@ -67,7 +75,8 @@ class Indexing:
             LakeNotFound, LakeCorrupt, LakeFull, WorkerLost: a segment could not be built.
         """
         self._name()
-        rows = choose_rows(sum(each.rows for each in self._log.find().segments), MOST_ROWS)
+        before = sum(each.rows for each in self._log.find().segments)
+        rows = choose_rows(before, MOST_ROWS, self._easy_rows)
         rebuild_index(self._lake_dir, most_rows=rows, run=self._spread.map)
 
     def _name(self) -> None:

@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile, LogState
 
-FEWEST_ROWS = 50_000
-"""A segment that is built while blocks are brought has at least this many transactions."""
+FEWEST_ROWS = 16_000
+"""A segment that is built while blocks are brought has at least this many transactions: so that
+little is left to be indexed behind the last commit, when there is no other work beside it."""
 
 _SHARE = 4
-"""It also has at least the transactions before it, divided by this: so their number grows with the
-logarithm of the chain, and no row is written twice."""
+"""It also has the transactions before it, divided by this, as long as their memory is no more than
+the writer may take: so few segments are made of a short chain, and no row is written twice."""
+
+_MOST_SEGMENTS = 32
+"""It always has at least the transactions before it, divided by this: so the number of segments
+grows with the logarithm of a long chain."""
 
 _GROWTH = 4
 """A segment is made together with the one before it, unless that has this many times its rows."""
@@ -58,25 +63,33 @@ def plan_missing(
     return planned, kept
 
 
-def list_due(state: LogState, ahead: Mapping[Range, int], most_rows: int) -> dict[Range, int]:
+def list_due(
+    state: LogState, ahead: Mapping[Range, int], most_rows: int, easy_rows: int
+) -> dict[Range, int]:
     """Return the ranges without a segment that have enough transactions for one, and how many.
 
-    ``ahead`` are those, with their transactions, whose segments are being built.
+    ``ahead`` are those, with their transactions, whose segments are being built; the bounds are
+    those of ``choose_rows``.
     """
     before = sum(segment.rows for segment in state.segments) + sum(ahead.values())
     covered = [*map(range_of, state.segments), *ahead]
     due: dict[Range, int] = {}
     for piece in subtract_ranges(state.known_ranges, covered):
-        target = partial(choose_rows, most_rows=most_rows, earlier=before)
+        target = partial(choose_rows, most_rows=most_rows, easy_rows=easy_rows, earlier=before)
         full = dict(_list_full(state, piece, target))
         before += sum(full.values())
         due |= full
     return due
 
 
-def choose_rows(before: int, most_rows: int, earlier: int = 0) -> int:
-    """Return how many transactions make a segment, given those of all segments before it."""
-    return min(most_rows, max(FEWEST_ROWS, (before + earlier) // _SHARE))
+def choose_rows(before: int, most_rows: int, easy_rows: int, earlier: int = 0) -> int:
+    """Return how many transactions make a segment, given those of all segments before it.
+
+    A segment of ``easy_rows`` takes as much memory as the writer may; more are taken together only
+    where there would be too many segments, and never more than ``most_rows``.
+    """
+    done = before + earlier
+    return min(most_rows, max(FEWEST_ROWS, min(easy_rows, done // _SHARE), done // _MOST_SEGMENTS))
 
 
 def _list_full(

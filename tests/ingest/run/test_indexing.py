@@ -35,7 +35,7 @@ def bring(node: Path, lake: Path, workers: Workers | None = None, last: int = 23
         closing(open_node(node)) as source,
         mock.patch.object(plan, "FEWEST_ROWS", FEWEST),
     ):
-        indexing = Indexing(lake, workers)
+        indexing = Indexing(lake, BLOCKS_ALONE.ingest, workers)
         span = Span(1, last)
         ingest(
             source,

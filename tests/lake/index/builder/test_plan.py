@@ -41,27 +41,43 @@ def count_transactions(lake: Path, mc_range: tuple[int, int]) -> int:
 @pytest.mark.parametrize("fewest", [1, 7, 20, 1000])
 def test_due_ranges_are_full_and_follow_each_other(lake: Path, fewest: int) -> None:
     with mock.patch.object(plan, "FEWEST_ROWS", fewest):
-        due = list_due(read_state(lake), {}, MOST)
+        due = list_due(read_state(lake), {}, MOST, MOST)
         before = 0
         for mc_range, rows in due.items():
             assert mc_range[1] % 2 == 0, "it ends where no commit does"
-            assert rows == count_transactions(lake, mc_range) >= choose_rows(before, MOST)
+            assert rows == count_transactions(lake, mc_range) >= choose_rows(before, MOST, MOST)
             before += rows
     assert len(merge_ranges(tuple(due))) == bool(due)
-    assert before <= count_transactions(lake, (1, 40)) < before + choose_rows(before, MOST) + fewest
+    assert (
+        before
+        <= count_transactions(lake, (1, 40))
+        < before + choose_rows(before, MOST, MOST) + fewest
+    )
 
 
 def test_the_same_ranges_are_due_at_once_and_one_by_one(lake: Path) -> None:
     with mock.patch.object(plan, "FEWEST_ROWS", 7):
         state = read_state(lake)
-        at_once = list_due(state, {}, MOST)
+        at_once = list_due(state, {}, MOST, MOST)
         ahead: dict[tuple[int, int], int] = {}
         while len(ahead) < len(at_once):
             first = dict(list(at_once.items())[: len(ahead)])
             assert first == ahead
-            (mc_range, rows), *_ = list_due(state, ahead, MOST).items()
+            (mc_range, rows), *_ = list_due(state, ahead, MOST, MOST).items()
             ahead[mc_range] = rows
-        assert list_due(state, at_once, MOST) == {}
+        assert list_due(state, at_once, MOST, MOST) == {}
+
+
+def test_rows_of_a_segment_grow_with_the_chain_within_their_bounds() -> None:
+    easy, done, count = 130_000, 0, 0
+    while done < 5_000_000:
+        rows = choose_rows(done, MOST, easy)
+        assert plan.FEWEST_ROWS <= rows <= max(easy, done // 32)
+        done, count = done + rows, count + 1
+    assert count < 60
+    assert rows < 170_000
+    assert choose_rows(1 << 40, MOST, easy) == MOST
+    assert choose_rows(400_000, MOST, easy, earlier=80_000) == 120_000
 
 
 def test_segments_of_bounded_size_have_every_row(lake: Path) -> None:
