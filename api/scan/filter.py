@@ -15,7 +15,7 @@ from tonlake.lake.scan.plan import SCANNED, Among, AmongAccounts, Plan, list_joi
 from tonlake.lake.schema.column import ARROW_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tonlake.api.scan.query import Selection, Value
     from tonlake.lake.scan.plan import Filter, Join
@@ -84,7 +84,7 @@ def _find_column(table: Table, name: str) -> Column:
     raise RequestInvalid(f"column {suggest(name, [*table.names, *_list_joined(joins)])}")
 
 
-def _list_joined(joins: dict[str, Join]) -> list[str]:
+def _list_joined(joins: Mapping[str, Join]) -> list[str]:
     return [f"{join.name}.{column}" for join in joins.values() for column in join.table.names]
 
 

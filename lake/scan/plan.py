@@ -6,7 +6,7 @@ A column of a joined row is written with the name of its join: ``transaction.com
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -136,7 +136,8 @@ EXTERNAL_IN = "external_in"
 """A key that is computed: whether a message's ``kind`` is ``ext_in``."""
 
 
-def list_joins(table: Table) -> dict[str, Join]:
+@cache
+def list_joins(table: Table) -> Mapping[str, Join]:
     """Return by name what can be joined to the rows of a table."""
     names = set(table.names)
     found: list[Join] = []

@@ -25,7 +25,7 @@ from tonlake.lake.index.segment.file import SegmentFile
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.state import read_state
-from tonlake.lake.schema import TRACES
+from tonlake.lake.schema import MESSAGES, TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,6 +104,7 @@ def read_all(data: bytes) -> Counter[str]:
         check("record", segment.read_records, [row])
         for place in range(2):
             check("line", segment.read_lines, [(row, place)])
+            check("columns", segment.read_columns, [(row, place)], MESSAGES.names)
         check("trace", segment._source.read_traces, [row])
         check("ends", read_ends, row)
     for number in range(min(accounts, MOST_ROWS)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from tonlake.lake.index.answer.ends import cut_chunks, read_ends, sort_rows
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.segment.ends import opcode_key
 from tonlake.lake.index.segment.postings import cut_hash
@@ -86,10 +87,22 @@ def select_rows(
     lists = [each for filters in chosen for each in _find_fewest(segments, table, filters)]
     if _count(lists) > most:
         raise Declined
+    if all(each.ends is _read_lines for each in lists):
+        lines = [(each.segment, _list_places(each)) for each in lists if each.places]
+        return read_ends(segments.segments, columns, lines, span)
     found = _list_rows(segments.segments, lists)
     placed = sorted((segments.segments[at].mc_seqno[row], at, row) for at, row in found)
     places = [place for place in placed if span[0] <= place[0] <= span[1]]
     return _read_parts(segments.segments, table, columns, places)
+
+
+def _list_places(listed: _List) -> list[tuple[int, int]]:
+    """Return rows and places in them of the messages that postings lead to."""
+    if listed.postings is None or not listed.places:
+        return []
+    start, end = listed.places.start, listed.places.stop
+    rows, places = listed.postings.rows, listed.postings.places
+    return list(zip(rows[start:end], places[start:end], strict=True))
 
 
 def _count(lists: Sequence[_List]) -> int:
@@ -138,22 +151,13 @@ def _read_parts(
     columns: Sequence[str],
     places: Sequence[tuple[int, int, int]],
 ) -> Iterator[tuple[pa.Table, int]]:
-    start = 0
-    while start < len(places):
-        end = min(len(places), start + CHUNK_RECORDS)
-        while end < len(places) and places[end][0] == places[end - 1][0]:
-            end += 1
+    for chunk in cut_chunks(places, CHUNK_RECORDS):
         records = [
             record
-            for number, group in groupby(sorted(places[start:end], key=itemgetter(1)), _number_of)
+            for number, group in groupby(sorted(chunk, key=itemgetter(1)), itemgetter(1))
             for record in segments[number].read_records([row for _, _, row in group])
         ]
-        yield _make_table(table, columns, records), places[end - 1][0]
-        start = end
-
-
-def _number_of(place: tuple[int, int, int]) -> int:
-    return place[1]
+        yield _make_table(table, columns, records), chunk[-1][0]
 
 
 def _make_table(table: Table, columns: Sequence[str], records: Sequence[Any]) -> pa.Table:
@@ -171,8 +175,7 @@ def _make_table(table: Table, columns: Sequence[str], records: Sequence[Any]) ->
             for name in names
         }
     schema = pa.schema([table.arrow.field(name) for name in names])
-    rows = pa.table(read, schema=schema)
-    return rows.sort_by([(name, "ascending") for name in order]).select(columns)
+    return sort_rows(table, pa.table(read, schema=schema)).select(columns)
 
 
 def _find_transactions(segments: Segments, hashes: list[bytes]) -> list[_List]:
@@ -233,10 +236,7 @@ def _find_correspondence(
 
 def _read_lines(listed: _List) -> list[Any]:
     """Return the messages that postings lead to."""
-    if listed.postings is None or not listed.places:
-        return []
-    rows, places = listed.postings.rows, listed.postings.places
-    return listed.segment.read_lines([(rows[at], places[at]) for at in listed.places])
+    return listed.segment.read_lines(_list_places(listed))
 
 
 def _read_own(direction: str, listed: _List) -> list[Any]:

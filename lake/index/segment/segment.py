@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.index.segment.columns import read_columns
 from tonlake.lake.index.segment.contracts import open_tables
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.places import open_places
@@ -18,6 +19,8 @@ from tonlake.lake.index.segment.traces import SegmentTraces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.segment.file import SegmentFile
@@ -160,14 +163,20 @@ class Segment:
 
     def read_lines(self, places: Sequence[tuple[int, int]]) -> list[Any]:
         """Return messages by row and place in its record."""
-        lines: list[Any] = self._source.read_lines(places)
+        lines: list[Any] = self._source.read_messages(places)
         return lines
+
+    def read_columns(
+        self, places: Sequence[tuple[int, int | bytes]], names: Sequence[str]
+    ) -> pa.Table:
+        """Return columns of messages by row and place, or by row and hash where the row has it."""
+        return read_columns(self._source, places, names)
 
     def find_other_ends(self, lines: Sequence[Any]) -> list[tuple[int, Any]]:
         """Return the other ends of messages, each with the number of its line."""
         others = self._find_others(lines)
         places = [(row, lines[number].msg_hash) for number, row in others]
-        ends = self._source.read_ends(places) if places else []
+        ends = self._source.read_messages(places) if places else []
         return [
             (number, end)
             for (number, _), end in zip(others, ends, strict=True)

@@ -112,7 +112,9 @@ def _write_join(table: Table, name: str) -> str:
     )
 
 
-def _is_used(name: str, joins: dict[str, Any], columns: list[str], conditions: list[str]) -> bool:
+def _is_used(
+    name: str, joins: Mapping[str, Any], columns: list[str], conditions: list[str]
+) -> bool:
     text = " ".join((*columns, *conditions))
     return f"{name}." in text or (name == "state" and "interface." in text and "state" in joins)
 

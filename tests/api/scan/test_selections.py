@@ -9,7 +9,12 @@ import pyarrow as pa
 
 import tonlake
 from tests.api.scan.selections import draw
+from tests.lake.chain import Chain, commit_chain
+from tonlake.lake.index.answer import ends
+from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.scan import rows
+from tonlake.lake.schema import MESSAGES
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
@@ -19,6 +24,9 @@ if TYPE_CHECKING:
 
     from tests.api.scan.selections import Asked
     from tonlake.api.python.lake import Lake
+
+# ruff: noqa: S608 - statements of names that are written here
+ORDER = "mc_seqno, tx_lt, tx_workchain, tx_account, direction, msg_index"
 
 
 def compare(lake: Lake, asked: Asked) -> int:
@@ -87,3 +95,35 @@ def test_selective_scans_use_the_index(demo_lake: Path, monkeypatch: pytest.Monk
     found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(200)]
     assert sum(answered) > 60, "few of them concern no more than an 8th of the rows"
     assert sum(1 for count in found if count) > 60, "filters leave something to compare"
+
+
+def test_messages_between_segments_are_given_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = Chain(3)
+    for first in range(1, 31, 3):
+        commit_chain(tmp_path, chain, first, first + 2)
+    rebuild_index(tmp_path, most_rows=1)
+    lake = tonlake.open(tmp_path)
+    assert len(open_snapshot(tmp_path).segments) > 5
+    monkeypatch.setattr(rows, "ROWS_PER_RECORD", 1)
+    monkeypatch.setattr(ends, "CHUNK_MESSAGES", 5)
+    # In a block of the made-up chain a message may be consumed at the time at which it is sent.
+    at_once = lake.sql("select msg_hash from messages group by msg_hash, tx_lt having count(*) > 1")
+    left_out = {row[0] for row in at_once.fetchall()}
+    hash_at = MESSAGES.names.index("msg_hash")
+    hashes = [row[0] for row in lake.sql("select distinct body_hash from messages").fetchall()]
+    body, found = f"body_hash = unhex('{hashes[0].hex()}')", 0
+    for opcode in (0, 0x0F8A7EA5, -1):
+        for where, condition in (
+            ({"opcode": opcode}, f"opcode = {opcode}"),
+            ({"opcode": [opcode, 0]}, f"opcode in ({opcode}, 0)"),
+            ([{"opcode": opcode}, {"body_hash": hashes[0]}], f"opcode = {opcode} or {body}"),
+        ):
+            statement = f"select * exclude (day) from messages where {condition} order by {ORDER}"
+            expected = lake.sql(statement).fetchall()
+            scanned = [row for batch in lake.scan("messages", where) for row in batch.rows]
+            expected = [row for row in expected if row[hash_at] not in left_out]
+            assert [row for row in scanned if row[hash_at] not in left_out] == expected
+            found += len(expected)
+    assert found > 100

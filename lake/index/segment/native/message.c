@@ -65,26 +65,6 @@ static bool skip_message(Source *source, Cursor *cursor, Context *context)
     return shape && skip_row(source, cursor, context, shape, NULL);
 }
 
-PyObject *read_line(Source *source, Context *context, int64_t number, int64_t place)
-{
-    Cursor cursor;
-    uint64_t count;
-    PyObject *in_hash = NULL, *message = NULL;
-    if (!open_messages(source, context, number, &cursor, &in_hash, &count))
-        goto done;
-    if (place < 0 || (uint64_t)place >= count) {
-        PyErr_SetString(PyExc_ValueError, "a record of the segment lacks a message");
-        goto done;
-    }
-    for (int64_t at = 0; at < place; at++)
-        if (!skip_message(source, &cursor, context))
-            goto done;
-    message = read_own_message(source, &cursor, context, in_hash);
-done:
-    Py_XDECREF(in_hash);
-    return message;
-}
-
 /* Compare the hash of the message that comes next: 1 the same, 0 another, -1 an error. */
 static int compare_hash(Source *source, Cursor cursor, Context *context, PyObject *in_hash,
                         PyObject *hash)
@@ -98,22 +78,49 @@ static int compare_hash(Source *source, Cursor cursor, Context *context, PyObjec
     return same;
 }
 
-PyObject *read_end(Source *source, Context *context, int64_t number, PyObject *hash)
+/* Go to the message in a place, of count. */
+static bool find_place(Source *source, Context *context, PyObject *key, uint64_t count,
+                       Cursor *cursor)
+{
+    long long place = PyLong_AsLongLong(key);
+    if (PyErr_Occurred())
+        return false;
+    if (place < 0 || (uint64_t)place >= count) {
+        PyErr_SetString(PyExc_ValueError, "a record of the segment lacks a message");
+        return false;
+    }
+    for (int64_t at = 0; at < place; at++)
+        if (!skip_message(source, cursor, context))
+            return false;
+    return true;
+}
+
+bool find_message(Source *source, Context *context, int64_t number, PyObject *key, Cursor *cursor,
+                  PyObject **in_hash, bool *found)
+{
+    uint64_t count;
+    *found = false;
+    if (!open_messages(source, context, number, cursor, in_hash, &count))
+        return false;
+    if (!PyBytes_Check(key))
+        return *found = find_place(source, context, key, count, cursor);
+    for (uint64_t at = 0; at < count; at++) {
+        int same = compare_hash(source, *cursor, context, *in_hash, key);
+        if (same)
+            return *found = same > 0;
+        if (!skip_message(source, cursor, context))
+            return false;
+    }
+    return true;
+}
+
+PyObject *read_one(Source *source, Context *context, int64_t number, PyObject *key)
 {
     Cursor cursor;
-    uint64_t count;
     PyObject *in_hash = NULL, *message = NULL;
-    if (!open_messages(source, context, number, &cursor, &in_hash, &count))
-        goto done;
-    for (uint64_t at = 0; at < count; at++) {
-        int same = compare_hash(source, cursor, context, in_hash, hash);
-        if (same > 0)
-            message = read_own_message(source, &cursor, context, in_hash);
-        if (same || !skip_message(source, &cursor, context))
-            goto done;
-    }
-    message = Py_NewRef(Py_None);
-done:
+    bool found;
+    if (find_message(source, context, number, key, &cursor, &in_hash, &found))
+        message = found ? read_own_message(source, &cursor, context, in_hash) : Py_NewRef(Py_None);
     Py_XDECREF(in_hash);
     return message;
 }

@@ -8,6 +8,8 @@
 #define WIDEST 57
 #define WORD 64
 #define MOST ((uint64_t)1 << 32)
+#define ROUNDS 2
+#define FEW 64
 
 bool open_packed(const Py_buffer *view, Packed *packed)
 {
@@ -31,18 +33,46 @@ bool open_packed(const Py_buffer *view, Packed *packed)
     return true;
 }
 
+/* Sorted numbers, those before low less than what is looked for, those from high on not. */
+typedef struct {
+    int64_t low, high;
+} Bounds;
+
+static void probe(const Packed *packed, int64_t cut, int64_t at, Bounds *bounds)
+{
+    if (at < bounds->low || at >= bounds->high)
+        return;
+    if (packed_at(packed, at) < cut)
+        bounds->low = at + 1;
+    else
+        bounds->high = at;
+}
+
+/* Look where a number would stand if they were spread evenly, as hashes are, and a little beside:
+   a few places in memory are read where halving reads twenty. */
+static void narrow(const Packed *packed, int64_t cut, Bounds *bounds)
+{
+    int64_t count = bounds->high - bounds->low, beside = 1;
+    int64_t first = packed_at(packed, bounds->low), last = packed_at(packed, bounds->high - 1);
+    if (cut <= first || cut > last)
+        return;
+    double share = ((double)cut - (double)first) / ((double)last - (double)first);
+    int64_t middle = bounds->low + (int64_t)(share * (double)(count - 1));
+    while (beside * beside < count)
+        beside *= 2;
+    probe(packed, cut, middle - beside, bounds);
+    probe(packed, cut, middle + beside, bounds);
+}
+
 int64_t find_packed(const Packed *packed, uint64_t key)
 {
     int64_t cut = (int64_t)(key >> packed->cut_bits);
-    int64_t low = 0, high = packed->count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (packed_at(packed, middle) < cut)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < packed->count && packed_at(packed, low) == cut ? low : -1;
+    Bounds bounds = {0, packed->count};
+    for (int round = 0; round < ROUNDS && bounds.high - bounds.low > FEW; round++)
+        narrow(packed, cut, &bounds);
+    while (bounds.low < bounds.high)
+        probe(packed, cut, bounds.low + (bounds.high - bounds.low) / 2, &bounds);
+    return bounds.low < packed->count && packed_at(packed, bounds.low) == cut ? bounds.low : -1;
 }
 
 static unsigned count_bits(uint64_t value)

@@ -82,6 +82,14 @@ typedef struct {
     PyObject *in_hash; /* borrowed: hash of the in message */
 } Context;
 
+/* A value as it stands: an object (borrowed), else bytes, else a number. */
+typedef struct {
+    PyObject *object;
+    const uint8_t *data;
+    uint64_t size;
+    int64_t number;
+} Value;
+
 /* Find the number of an account, a tuple of workchain and 32 bytes; -1: the segment has none. */
 bool find_account(const Source *source, PyObject *address, int64_t *number);
 
@@ -104,6 +112,18 @@ static inline bool read_number(Cursor *cursor, uint64_t *value)
 
 Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind);
 Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape);
+
+/* Find the value of a column that the shape leaves open; of code g what is above the base. */
+bool find_value(Source *source, Cursor *cursor, Context *context, char code, Value *value);
+
+/* Whether the shape has all of a column: its value, or where in the body it stands. */
+static inline bool is_shaped(char code)
+{
+    return code == '.' || code == 'o';
+}
+
+/* Read the opcode that stands in a body. */
+bool read_opcode(const uint8_t *body, uint64_t size, PyObject *place, int32_t *opcode);
 
 /* Read one column of bytes of the row that comes next; in_hash is the hash of the in message. */
 PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
@@ -135,11 +155,17 @@ PyObject *read_trace(Source *source, Context *context, int64_t number);
 PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObject *hash,
                         PyObject *lt);
 
-/* Read one message of a record, and nothing else of it. */
-PyObject *read_line(Source *source, Context *context, int64_t number, int64_t place);
+/* Read one message of a record, by its place or hash, and nothing else of it; None where it has
+   none of the hash. */
+PyObject *read_one(Source *source, Context *context, int64_t number, PyObject *key);
 
-/* Read the message of a hash from a record; None where it has none. */
-PyObject *read_end(Source *source, Context *context, int64_t number, PyObject *hash);
+/* Go to a message of a record, by its place or hash: where it begins, and the hash of the in message
+   (owned); found: whether the record has it. */
+bool find_message(Source *source, Context *context, int64_t number, PyObject *key, Cursor *cursor,
+                  PyObject **in_hash, bool *found);
+
+/* Return columns of messages as the buffers of Arrow arrays. */
+PyObject *read_columns(PyObject *self, PyObject *args);
 
 /* Return (number, row) for each row of another time that postings have of hashes. */
 PyObject *find_others(PyObject *self, PyObject *args);

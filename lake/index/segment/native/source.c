@@ -55,27 +55,16 @@ static PyObject *source_traces(PyObject *self, PyObject *numbers)
     return read_all(self, numbers, trace_at);
 }
 
-static PyObject *line_at(Source *source, Context *context, PyObject *at)
-{
-    long long row, place;
-    return PyArg_ParseTuple(at, "LL", &row, &place) ? read_line(source, context, row, place) : NULL;
-}
-
-static PyObject *source_lines(PyObject *self, PyObject *places)
-{
-    return read_all(self, places, line_at);
-}
-
-static PyObject *end_at(Source *source, Context *context, PyObject *at)
+static PyObject *message_at(Source *source, Context *context, PyObject *at)
 {
     long long row;
-    PyObject *hash;
-    return PyArg_ParseTuple(at, "LO", &row, &hash) ? read_end(source, context, row, hash) : NULL;
+    PyObject *key;
+    return PyArg_ParseTuple(at, "LO", &row, &key) ? read_one(source, context, row, key) : NULL;
 }
 
-static PyObject *source_ends(PyObject *self, PyObject *items)
+static PyObject *source_messages(PyObject *self, PyObject *items)
 {
-    return read_all(self, items, end_at);
+    return read_all(self, items, message_at);
 }
 
 static void source_dealloc(PyObject *self)
@@ -175,9 +164,13 @@ failed:
 
 static PyMethodDef source_methods[] = {
     {"read_records", source_records, METH_O, "Return the records of rows, in their order."},
-    {"read_lines", source_lines, METH_O, "Return messages by row and place."},
-    {"read_ends", source_ends, METH_O,
-     "Return messages by row and hash; None where the row has none."},
+    {"read_messages", source_messages, METH_O,
+     "Return messages by row and place, or by row and hash: None where the row has none of it."},
+    {"read_columns", read_columns, METH_VARARGS,
+     "Return columns of messages, which are given as to read_messages: how many there are, and of "
+     "each column validity, offsets and data as Arrow has them, None where not needed. A column is "
+     "its place, or a negative one of the transaction's, and what it is: a width in bytes, 0 for "
+     "bits, 32 for hashes, -1 for bytes of any number."},
     {"read_states", source_states, METH_O,
      "Return the newest states of a list of accounts, each workchain and 32 bytes."},
     {"read_traces", source_traces, METH_O, "Return complete traces by their numbers."},

@@ -40,10 +40,17 @@ bool number_at(Source *source, Array array, int64_t at, int64_t *value)
     return true;
 }
 
-static PyObject *hash_at(Source *source, Array array, int64_t row)
+static bool find_hash(Source *source, Array array, int64_t row, Value *value)
 {
-    const uint8_t *data = item_at(source, array, row, HASH_BYTES);
-    return data ? PyBytes_FromStringAndSize((const char *)data, HASH_BYTES) : NULL;
+    value->data = item_at(source, array, row, HASH_BYTES);
+    value->size = HASH_BYTES;
+    return value->data != NULL;
+}
+
+static bool find_object(PyObject *object, const char *what, Value *value)
+{
+    value->object = object;
+    return object != NULL || fail(what);
 }
 
 /* Find bytes that stand elsewhere: far ones in an earlier record, literal ones here. */
@@ -93,71 +100,53 @@ static const uint8_t *find_next(Source *source, const Context *context, uint64_t
     return find_bytes(source, &next, form, size);
 }
 
-static PyObject *read_bytes(Source *source, Cursor *cursor, Context *context)
+static bool find_form(Source *source, Cursor *cursor, Context *context, Value *value)
 {
-    uint64_t form, size;
+    uint64_t form;
     if (!read_number(cursor, &form))
-        return NULL;
+        return false;
     switch (form) {
     case OWN_ACCOUNT:
-        if (!context->account) {
-            fail("there is no account");
-            return NULL;
-        }
-        return Py_NewRef(context->account);
+        return find_object(context->account, "there is no account", value);
     case HASH_BEFORE:
-        return hash_at(source, HASH, context->row - 1);
+        return find_hash(source, HASH, context->row - 1, value);
     case STATE_BEFORE:
-        return hash_at(source, HASH_AFTER, context->row - 1);
+        return find_hash(source, HASH_AFTER, context->row - 1, value);
     case IN_HASH:
-        if (!context->in_hash) {
-            fail("there is no in message");
-            return NULL;
-        }
-        return Py_NewRef(context->in_hash);
-    default: {
-        const uint8_t *data = form == NEXT_BYTES ? find_next(source, context, &size)
-                                                 : find_bytes(source, cursor, form, &size);
-        if (data && form < NEXT_BYTES)
-            context->far_end = data - (const uint8_t *)source->arrays[RECORDS].buf + (int64_t)size;
-        return data ? PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size) : NULL;
-    }
+        return find_object(context->in_hash, "there is no in message", value);
+    default:
+        value->data = form == NEXT_BYTES ? find_next(source, context, &value->size)
+                                         : find_bytes(source, cursor, form, &value->size);
+        if (value->data && form < NEXT_BYTES)
+            context->far_end = value->data - (const uint8_t *)source->arrays[RECORDS].buf +
+                               (int64_t)value->size;
+        return value->data != NULL;
     }
 }
 
-static PyObject *read_text(Source *source, Cursor *cursor, bool whole_number)
+static bool find_text(Source *source, Cursor *cursor, Value *value)
 {
-    uint64_t form, size;
-    if (!read_number(cursor, &form) || (form != FAR_HASH && form != FAR_BYTES && form < LITERAL)) {
-        if (!PyErr_Occurred())
-            fail("a text has no form");
-        return NULL;
-    }
-    const uint8_t *data = find_bytes(source, cursor, form, &size);
-    if (!data)
-        return NULL;
-    PyObject *text = PyUnicode_DecodeUTF8((const char *)data, (Py_ssize_t)size, NULL);
-    if (!whole_number || !text)
-        return text;
-    const char *digits = PyUnicode_AsUTF8AndSize(text, NULL);
-    PyObject *number = digits ? PyLong_FromString(digits, NULL, 10) : NULL;
-    Py_DECREF(text);
-    return number;
+    uint64_t form;
+    if (!read_number(cursor, &form))
+        return false;
+    if (form != FAR_HASH && form != FAR_BYTES && form < LITERAL)
+        return fail("a text has no form");
+    value->data = find_bytes(source, cursor, form, &value->size);
+    return value->data != NULL;
 }
 
-/* Read a hash of few values. */
-static PyObject *read_numbered(Source *source, Cursor *cursor, Context *context)
+/* Find a hash of few values. */
+static bool find_numbered(Source *source, Cursor *cursor, Context *context, Value *value)
 {
     uint64_t number;
     if (!read_number(cursor, &number))
-        return NULL;
+        return false;
     if (!number)
-        return read_bytes(source, cursor, context);
-    if (number > (uint64_t)PyTuple_Size(source->hashes)) {
-        fail("a hash has no such number");
-        return NULL;
-    }
-    return Py_NewRef(PyTuple_GetItem(source->hashes, (Py_ssize_t)number - 1));
+        return find_form(source, cursor, context, value);
+    if (number > (uint64_t)PyTuple_Size(source->hashes))
+        return fail("a hash has no such number");
+    value->object = PyTuple_GetItem(source->hashes, (Py_ssize_t)number - 1);
+    return true;
 }
 
 /* Return how much gas was probably used, from its cost: NULL, None or a number. */
@@ -171,8 +160,8 @@ static uint64_t divide_fees(PyObject *fees)
     return nanotons > 0 ? (uint64_t)nanotons / GAS_PRICE : 0;
 }
 
-/* Return what a number is close to, by its code and the column before. */
-static uint64_t base_of(const Context *context, char code, PyObject *before)
+/* Return what a number is close to, by its code. */
+static uint64_t base_of(const Context *context, char code)
 {
     switch (code) {
     case 'l':
@@ -181,29 +170,54 @@ static uint64_t base_of(const Context *context, char code, PyObject *before)
         return (uint64_t)context->lt_before;
     case 't':
         return (uint64_t)context->now;
-    case 'g':
-        return divide_fees(before);
     default:
         return 0;
     }
 }
 
+bool find_value(Source *source, Cursor *cursor, Context *context, char code, Value *value)
+{
+    uint64_t number;
+    *value = (Value){NULL};
+    if (code == 'b' || code == 'n')
+        return find_form(source, cursor, context, value);
+    if (code == 'h')
+        return find_numbered(source, cursor, context, value);
+    if (code == 's' || code == 'a')
+        return find_text(source, cursor, value);
+    if (!read_number(cursor, &number))
+        return false;
+    value->number = code == 'r' ? (int64_t)reverse_bits(number)
+                                : (int64_t)((number >> 1 ^ (0 - (number & 1))) +
+                                            base_of(context, code));
+    return true;
+}
+
+static PyObject *make_text(const Value *value, bool whole_number)
+{
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)value->data, (Py_ssize_t)value->size, NULL);
+    if (!whole_number || !text)
+        return text;
+    const char *digits = PyUnicode_AsUTF8AndSize(text, NULL);
+    PyObject *number = digits ? PyLong_FromString(digits, NULL, 10) : NULL;
+    Py_DECREF(text);
+    return number;
+}
+
 static PyObject *read_value(Source *source, Cursor *cursor, Context *context, char code,
                             PyObject *before)
 {
-    if (code == 'b' || code == 'n')
-        return read_bytes(source, cursor, context);
-    if (code == 'h')
-        return read_numbered(source, cursor, context);
-    if (code == 's' || code == 'a')
-        return read_text(source, cursor, code == 'a');
-    uint64_t number;
-    if (!read_number(cursor, &number))
+    Value value;
+    if (!find_value(source, cursor, context, code, &value))
         return NULL;
-    if (code == 'r')
-        return PyLong_FromLongLong((long long)reverse_bits(number));
-    uint64_t value = number >> 1 ^ (0 - (number & 1));
-    return PyLong_FromLongLong((long long)(value + base_of(context, code, before)));
+    if (value.object)
+        return Py_NewRef(value.object);
+    if (code == 's' || code == 'a')
+        return make_text(&value, code == 'a');
+    if (value.data)
+        return PyBytes_FromStringAndSize((const char *)value.data, (Py_ssize_t)value.size);
+    uint64_t base = code == 'g' ? divide_fees(before) : 0;
+    return PyLong_FromLongLong((long long)((uint64_t)value.number + base));
 }
 
 static bool skip_value(Source *source, Cursor *cursor, char code)
@@ -220,27 +234,30 @@ static bool skip_value(Source *source, Cursor *cursor, char code)
     return find_bytes(source, cursor, form, &size) != NULL;
 }
 
-/* Whether the shape has all of a column: its value, or where in the body it stands. */
-static bool is_shaped(char code)
+bool read_opcode(const uint8_t *body, uint64_t size, PyObject *place, int32_t *opcode)
 {
-    return code == '.' || code == 'o';
+    Py_ssize_t at = PyLong_AsSsize_t(place);
+    if (at < 0 || !body || size < 4 || (uint64_t)at > size - 4) {
+        PyErr_Clear();
+        return fail("a body is shorter than its opcode");
+    }
+    const uint8_t *data = body + at;
+    *opcode = (int32_t)((uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 |
+                        data[3]);
+    return true;
 }
 
 /* Put the number that stands in the row's body in the place of where it stands there. */
 static bool fill_opcode(const Source *source, Row *row, Py_ssize_t at)
 {
     PyObject *body = row->values[source->body_at];
-    Py_ssize_t place = PyLong_AsSsize_t(row->values[at]);
-    if (place < 0 || !body || !PyBytes_Check(body) || PyBytes_Size(body) < 4 ||
-        place > PyBytes_Size(body) - 4) {
-        PyErr_Clear();
-        return fail("a body is shorter than its opcode");
-    }
-    const uint8_t *data = (const uint8_t *)PyBytes_AsString(body) + place;
-    uint32_t opcode = (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 |
-                      data[3];
+    bool is_body = body && PyBytes_Check(body);
+    int32_t opcode;
+    if (!read_opcode(is_body ? (const uint8_t *)PyBytes_AsString(body) : NULL,
+                     is_body ? (uint64_t)PyBytes_Size(body) : 0, row->values[at], &opcode))
+        return false;
     Py_DECREF(row->values[at]);
-    row->values[at] = PyLong_FromLong((int32_t)opcode);
+    row->values[at] = PyLong_FromLong(opcode);
     return row->values[at] != NULL;
 }
 
@@ -291,7 +308,7 @@ bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *sha
     for (Py_ssize_t at = 0; at < shape->count; at++) {
         if (in_hash && at == source->in_hash_at) {
             *in_hash = shape->codes[at] == '.' ? Py_NewRef(shape->values[at])
-                                               : read_bytes(source, cursor, context);
+                                               : read_value(source, cursor, context, 'b', NULL);
             if (!*in_hash)
                 return false;
         } else if (!is_shaped(shape->codes[at]) && !skip_value(source, cursor, shape->codes[at])) {
@@ -310,7 +327,7 @@ PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Sh
     if (shape->codes[column] == '.')
         return Py_NewRef(shape->values[column]);
     context->in_hash = in_hash;
-    PyObject *value = read_bytes(source, cursor, context);
+    PyObject *value = read_value(source, cursor, context, 'b', NULL);
     context->in_hash = NULL;
     return value;
 }

@@ -16,11 +16,12 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.segment import shape
-from tonlake.lake.index.segment.file import SegmentFile
+from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
+from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -127,8 +128,31 @@ def test_the_end_of_a_message_that_a_row_lacks_is_none(chained: Path) -> None:
     segment = Segment(SegmentFile(compose(chained), "whole"))
     record = segment.read_records([0])[0]
     hashes = [*(line.msg_hash for line in record.messages), bytes(32)]
-    ends = segment._source.read_ends([(0, each) for each in hashes])
+    ends = segment._source.read_messages([(0, each) for each in hashes])
     assert [end and end.msg_index for end in ends] == [
         *(line.msg_index for line in record.messages),
         None,
     ]
+
+
+def test_columns_are_those_of_rows(chained: Path, demo_lake: Path) -> None:
+    mapped = [map_segment(demo_lake, each.path) for each in open_snapshot(demo_lake).segments]
+    for segment in map(Segment, (SegmentFile(compose(chained), "whole"), *mapped)):
+        records = segment.read_records(range(len(segment.lt)))
+        lines = [(record.row, line) for record in records for line in record.messages]
+        places = [(row, at) for row, one in enumerate(records) for at in range(len(one.messages))]
+        named = [(row, line.msg_hash) for (row, _), (_, line) in zip(places, lines, strict=True)]
+        own = {f"tx_{name}": name for name in ("workchain", "account", "lt", "hash")}
+        own |= {"mc_seqno": "mc_seqno", "now": "now"}
+        expected = [
+            {name: row[own[name]] if name in own else line[name] for name in MESSAGES.names}
+            for row, line in lines
+        ]
+        found = segment.read_columns(places, MESSAGES.names)
+        assert found.schema.equals(MESSAGES.arrow)
+        found.validate(full=True)
+        assert found.to_pylist() == expected
+        assert segment.read_columns([*named, (0, bytes(32))], MESSAGES.names).equals(found)
+        assert segment.read_columns([], ["opcode"]).num_rows == 0
+    with pytest.raises(ValueError, match="lacks a message"):
+        segment.read_columns([(0, 99)], ["opcode"])
