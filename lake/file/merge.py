@@ -137,4 +137,9 @@ def _advance(head: _Head, count: int, table: Table) -> _Head:
 def _edge_keys(window: pa.Table, table: Table) -> tuple[Key, Key]:
     keys = window.select(table.sort)
     first, last = (keys.slice(at, 1).to_pylist()[0] for at in (0, keys.num_rows - 1))
-    return tuple(first.values()), tuple(last.values())
+    return _make_key(first.values()), _make_key(last.values())
+
+
+def _make_key(values: Iterable[Any]) -> Key:
+    """Return values in the order of Arrow: NULL stands behind all others."""
+    return tuple((value is None, value) for value in values)

@@ -87,8 +87,8 @@ class _Plan(NamedTuple):
 def encode_plain(rows: pa.Table, table: Table) -> bytes | None:
     """Return the file of rows, in the table's order; None where pyarrow is to write it.
 
-    That is without the extension, for other columns than the schema's, NULLs in sort columns,
-    and lists of more than 1,024 values.
+    That is without the extension, for other columns than the schema's, and for lists of more than
+    1,024 values.
     """
     if NATIVE is None or not rows.num_rows or not rows.schema.equals(table.arrow):
         return None

@@ -262,7 +262,7 @@ MESSAGE_BODIES = Table(
         "versions have a row for the first block of a file alone: there, join without mc_seqno."
     ),
     key=("body_hash", "external_in", "mc_seqno"),
-    sort=("body_hash", "external_in", "mc_seqno"),
+    sort=("decoded_opcode", "body_hash", "external_in", "mc_seqno"),
     columns=(
         Column("body_hash", "hash", "Hash of the body cell"),
         Column("external_in", "bool", "External-in message: decoded by wallet layouts"),

@@ -18,8 +18,12 @@ static int64_t number_at(const Values *values, int64_t row)
                               : ((const int64_t *)array->buffers[1])[at];
 }
 
+/* NULL stands behind all values. */
 static int compare_values(const Values *values, int64_t one, int64_t other)
 {
+    bool has_one = is_valid(values->array, one), has_other = is_valid(values->array, other);
+    if (!has_one || !has_other)
+        return has_other - has_one;
     if (values->physical != BYTE_ARRAY && values->physical != FIXED_BYTES) {
         int64_t first = number_at(values, one), second = number_at(values, other);
         return (first > second) - (first < second);
@@ -40,7 +44,7 @@ static int compare(const Keys *keys, uint32_t one, uint32_t other)
     return order;
 }
 
-/* Find the columns to compare; false where one has NULLs, or is of a type not in order here. */
+/* Find the columns to compare; false where one is of a type not in order here. */
 static bool open_keys(const struct ArrowSchema *schema, const struct ArrowArray *rows,
                       const Plan *plan, Keys *keys)
 {
@@ -56,9 +60,6 @@ static bool open_keys(const struct ArrowSchema *schema, const struct ArrowArray 
         keys->of[i] = column.values;
         if (column.lists || column.values.form == AMOUNTS)
             return false;
-        for (int64_t row = 0; row < rows->length; row++)
-            if (!is_valid(column.values.array, row))
-                return false;
     }
     return true;
 }

@@ -66,6 +66,31 @@ def test_merged_rows_are_the_sorted_rows(
     assert pa.concat_tables([TABLE.arrow.empty_table(), *merged]).equals(sort_rows(joined, TABLE))
 
 
+@given(
+    seed=st.integers(0, 10**6),
+    sizes=st.lists(st.integers(0, 40), max_size=6),
+    memory_rows=st.sampled_from([1, 7, 10_000]),
+)
+@settings(max_examples=30, deadline=None)
+def test_null_stands_behind_other_keys(
+    seed: int, sizes: list[int], memory_rows: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder, table = tmp_path_factory.getbasetemp(), TABLES["message_bodies"]
+    rng = random.Random(seed)  # noqa: S311 - no secret, but a seed
+    pieces = []
+    for number, size in enumerate(sizes):
+        names = [rng.choice((None, "a", "b")) for _ in range(size)]
+        rows = make_table(table.name, 1, 9, seed=seed + number, rows=size)
+        at = table.names.index("decoded_opcode")
+        pieces.append(rows.set_column(at, rows.schema.field(at), pa.array(names, pa.string())))
+    merged = list(merge_rows(iter(pieces), table, memory_rows, folder))
+    joined = pa.concat_tables([table.empty, *pieces])
+    expected = sort_rows(joined, table)
+    assert pa.concat_tables([table.empty, *merged]).equals(expected)
+    nulls = expected["decoded_opcode"].is_null().to_pylist()
+    assert nulls == sorted(nulls)
+
+
 def test_files_do_not_depend_on_the_pieces_they_are_written_from(tmp_path: Path) -> None:
     options = LakeSettings(row_group_rows=16)
     pieces = make_pieces(3, [30, 1, 25, 16], keys=50)
