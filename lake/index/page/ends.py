@@ -47,10 +47,12 @@ def list_transactions(
     """
     budget = Budget()
     found: dict[bytes, int] = {}
-    for segment in segments:
+    for segment in segments[::-1] if descending else segments:
         postings: Postings = getattr(segment, name)
         start, end = postings.find(key)
-        if start == end:
+        if start == end or (
+            len(found) >= most and _count_before(found, segment, descending=descending) >= most
+        ):
             continue
         border = find_external(segment, postings, start, end)
         again: Postings = getattr(segment, f"{name}_again")
@@ -68,6 +70,12 @@ def list_transactions(
     while 0 < end < len(ordered) and found[ordered[end]] == found[ordered[end - 1]]:
         end += 1
     return ordered[:end]
+
+
+def _count_before(found: dict[bytes, int], segment: Segment, *, descending: bool) -> int:
+    """Return how many transactions come before all of a segment."""
+    first, last = segment.lt_span
+    return sum(lt > last if descending else lt < first for lt in found.values())
 
 
 def _read_created(

@@ -9,6 +9,7 @@ row, ``end`` is left out, and a key stands as often as it has rows.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.segment.native import NATIVE
@@ -101,6 +102,11 @@ class Postings:
         if self._ends is None:
             return at, bisect_right(self._keys, self._keys[at], at)
         return (self._ends[at - 1] if at else 0), self._ends[at]
+
+    def list_spans(self) -> list[tuple[int, int]]:
+        """Return where the rows of each key begin and end; row by row where keys are repeated."""
+        ends = range(1, len(self.rows) + 1) if self._ends is None else self._ends[:]
+        return list(pairwise((0, *ends)))
 
     def list_rows(self, key: int) -> list[int]:
         """Return the rows of a key, in their order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -108,6 +109,16 @@ class Segment:
         self.tables, self.places = open_tables(arrays), open_places(arrays)
         self._hash, self._id = arrays["hash"], arrays["account.id"]
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
+
+    @cached_property
+    def lt_span(self) -> tuple[int, int]:
+        """The least and the greatest logical time of the transactions; (0, 0) without any."""
+        rows = self.block.rows
+        ends = [(rows[first], rows[last - 1]) for first, last in self.block.list_spans()]
+        return (
+            min((self.lt[first] for first, _ in ends), default=0),
+            max((self.lt[last] for _, last in ends), default=0),
+        )
 
     def find_transaction(self, tx_hash: bytes) -> int | None:
         """Return the row of a transaction, or None."""

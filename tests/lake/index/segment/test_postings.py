@@ -79,6 +79,11 @@ def test_each_key_has_its_rows_in_order(listed: list[tuple[int, ...]]) -> None:
         same = {row for row in zip(*columns.values(), strict=True) if row[0] // CUT == key // CUT}
         expected = [row for _, row in sorted({row[1:] for row in same})]
         assert list(found.rows[slice(*found.find(key))]) == expected
+    spans = found.list_spans()
+    assert [at for span in spans for at in range(*span)] == list(range(len(found.rows)))
+    for key in columns["key"]:
+        start, end = found.find(key)
+        assert {start, end} <= {at for span in spans for at in span}
 
 
 @given(listed=rows)

@@ -55,6 +55,7 @@ def test_rows_are_found_as_they_were_written(
     for trace in make_traces(rows["transactions"]).to_pylist():
         assert segment.traces.find_ended(trace["trace_id"]) == trace
     assert segment.traces.find_ended(b"\xaa" * 32) is None
+    assert segment.lt_span == (min(segment.lt), max(segment.lt))
 
 
 def listed(columns: Sequence[str], rows: Iterable[Any]) -> list[str]:
