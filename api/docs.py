@@ -41,9 +41,9 @@ _DOCS = """<!doctype html>
 <body><nav aria-label="Main"><a href="/">tonlake</a> <a href="/blocks">Blocks</a>
 <a href="/accounts">Accounts</a> <a href="/jettons">Tokens</a> <a href="/collections">NFTs</a>
 <a href="/validators">Validators</a> <a href="/config">Config</a>
-<a href="/lake">Lake</a> <a href="/docs" aria-current="page">API</a>
+<a href="/lake">Lake</a> {sql}<a href="/docs" aria-current="page">API</a>
 <a href="/openapi.json">openapi.json</a></nav>
-<main id="ui"></main>
+<main><h1>API reference</h1><div id="ui"></div></main>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/start.js"></script></body></html>
 """
@@ -55,19 +55,26 @@ _STYLE = """\
 :root[data-theme="light"] { color-scheme: light; }
 @media (prefers-color-scheme: dark) {
   :root:not([data-theme="light"]) {
-    --ground: #0d1520; --text: #e6edf3; --link: #7cbcff; --turn: invert(.9) hue-rotate(180deg);
+    --ground: #191919; --text: #e6edf3; --link: #7cbcff; --turn: invert(.9) hue-rotate(180deg);
   }
 }
 :root[data-theme="dark"] {
   color-scheme: dark;
-  --ground: #0d1520; --text: #e6edf3; --link: #7cbcff; --turn: invert(.9) hue-rotate(180deg);
+  --ground: #191919; --text: #e6edf3; --link: #7cbcff; --turn: invert(.9) hue-rotate(180deg);
 }
 body { margin: 0; background: var(--ground); color: var(--text); }
 nav { font: 16px/1.5 system-ui, sans-serif; }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; padding: .9rem 1rem; }
 nav a { color: var(--link); }
 nav a:first-child { font-weight: 700; color: var(--text); }
-#ui { filter: var(--turn); color-scheme: light; }
+h1 { margin: 0; padding: 0 1rem; font: 700 1.6rem/1.3 system-ui, sans-serif; }
+#ui .info { margin: 1.5rem 0; }
+#ui { filter: var(--turn); color-scheme: light; background: #fff; }
+#ui .info .title small { background: #545b68; }
+#ui .info .title small.version-stamp { background: #456200; }
+#ui .info .url { color: #0a55aa; }
+#ui .opblock-get .opblock-summary-method { background: #0a5cad; }
+#ui .opblock-post .opblock-summary-method { background: #136b3f; }
 #ui .scheme-container { display: none; }
 #ui .wrapper { padding: 0 1rem; }
 @media (max-width: 40rem) {
@@ -103,7 +110,8 @@ def read_asset(name: str) -> bytes:
 @get("/docs", sync_to_thread=False)
 def answer_docs(request: ApiRequest) -> Response[str]:
     """Show the API's description, to read and to try out, in the colours of the explorer."""
-    page = _DOCS.format(theme=read_theme(request))
+    sql = '<a href="/sql">SQL</a> ' if request.app.state.settings.sql.enabled else ""
+    page = _DOCS.format(theme=read_theme(request), sql=sql)
     return Response(page, media_type=_HTML, headers=_HEADERS)
 
 

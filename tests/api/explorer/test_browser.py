@@ -45,6 +45,14 @@ new Promise((done) => {
 """
 """Waits until a part of the page shows something else, a minute at most."""
 
+DRAWN = """
+new Promise((done) => {
+  const look = () => (document.querySelector(".opblock-tag") ? done(0) : setTimeout(look, 50));
+  look();
+})
+"""
+"""Waits until Swagger UI has drawn the groups of operations."""
+
 WIDER = """
 [...document.querySelectorAll("main *, header *, footer *, aside *")]
   .filter((each) => !each.closest(".scroll, .picture, .quiet, pre, svg"))
@@ -155,20 +163,37 @@ def test_every_page_is_clean(
 def test_axe_finds_no_violation_and_nothing_is_cut_off(
     chrome: Chrome, paths: dict[str, str], width: int, scheme: str
 ) -> None:
-    provide_packages()
-    script = AXE.read_text(encoding="utf-8")
-    options = json.dumps({"runOnly": RULES, "resultTypes": ["violations"]})
     found = {}
     for name, path in paths.items():
         chrome.open(path, width=width, scheme=scheme)
-        chrome.run(f"{script}; 0")
-        text = chrome.run(
-            f"axe.run(document, {options}).then((found) => JSON.stringify(found.violations.map("
-            "(each) => `${each.id}: ${each.nodes[0].html.slice(0, 200)}`)))"
-        )
-        if faults := [*json.loads(text), *chrome.run(WIDER)]:
+        if faults := [*_find_violations(chrome), *chrome.run(WIDER)]:
             found[name] = faults
     assert found == {}
+
+
+def _find_violations(chrome: Chrome) -> list[str]:
+    """Return what axe finds on the page that is open, an element each."""
+    provide_packages()
+    script = AXE.read_text(encoding="utf-8")
+    options = json.dumps({"runOnly": RULES, "resultTypes": ["violations"]})
+    chrome.run(f"{script}; 0")
+    text = chrome.run(
+        f"axe.run(document, {options}).then((found) => JSON.stringify(found.violations.map("
+        "(each) => `${each.id}: ${each.nodes[0].html.slice(0, 200)}`)))"
+    )
+    found: list[str] = json.loads(text)
+    return found
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_api_reference_is_drawn_without_a_violation(
+    chrome: Chrome, width: int, scheme: str
+) -> None:
+    chrome.problems.clear()
+    chrome.open("/docs", width=width, scheme=scheme)
+    chrome.run(DRAWN)
+    assert [*_find_violations(chrome), *chrome.run(WIDER), *chrome.problems] == []
 
 
 @pytest.mark.parametrize("width", [390, 1440])
