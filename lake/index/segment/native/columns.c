@@ -60,6 +60,10 @@ static bool write_bytes(Column *column, Py_ssize_t row, Value value)
     bool written = false;
     if (value.object && !read_bytes(value.object, &value, &kept))
         goto done;
+    if (!value.data) {
+        PyErr_SetString(PyExc_ValueError, "a record of the segment has a number for bytes");
+        goto done;
+    }
     if (column->width == HASH_BYTES) {
         written = value.size == HASH_BYTES;
         if (written)
