@@ -105,17 +105,24 @@ def shorten(text: str, keep: int = 6) -> str:
     return text if len(text) <= 2 * keep + 1 else f"{text[:keep]}…{text[-keep:]}"
 
 
+LEAST_OWN_OPCODE = 256
+
+
 def name_call(message: Message | None) -> str:
     """Return what a message asks for: the name of its op-code, else the op-code itself.
 
     A message from outside has no op-code by convention, most begin with a signature: it is called
-    after its layout.
+    after its layout. Op-codes below 256 are numbered by anybody: their name counts where the body
+    follows its layout.
     """
     if message is None:
         return ""
     if message.decoded_opcode is None and not message.source and message.destination:
         return _name_layout(message) or "external message"
-    name = message.decoded_opcode or write_opcode(message.opcode)
+    opcode = write_opcode(message.opcode)
+    name = message.decoded_opcode or opcode
+    if opcode and 0 < int(opcode, 16) < LEAST_OWN_OPCODE and _name_layout(message) != name:
+        name = opcode
     # The op-code of a body that bounced is itself named so.
     return f"bounced {name.removeprefix('bounce')}".strip() if message.bounced else name
 
