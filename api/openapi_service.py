@@ -15,6 +15,7 @@ from tonlake.api.scan.routes import PATH
 from tonlake.api.stream.event import FINALITIES, TYPES
 from tonlake.api.stream.routes import PREFIX
 from tonlake.api.stream.subscription import StreamQuery
+from tonlake.api.tables import routes as tables
 
 if TYPE_CHECKING:
     from tonlake.api.request.params import Converter
@@ -30,6 +31,7 @@ TAGS = [
     {"name": "streams", "description": "Events of new blocks: server-sent events, WebSocket"},
     {"name": "scan", "description": "Rows of a table in chain order, for indexers"},
     {"name": "sql", "description": "SQL over the lake, if the setting [sql] enabled is set"},
+    {"name": "tables", "description": "Own tables: answers to statements, kept by the lake"},
     {"name": "x", "description": "Beyond TON Center's API: prices"},
     {"name": "service", "description": "Health and monitoring"},
 ]
@@ -54,6 +56,10 @@ _SCAN = (
     "Rows of a table, or of several, by masterchain block, in batches. Each batch has a cursor"
     " behind which a later scan goes on: in the custom metadata of an Arrow record batch, in a line"
     " `@batch` of NDJSON. With `follow` the answer goes on with new blocks."
+)
+_TABLE = (
+    "A page of an own table (`tonlake table add`). `column=value` filters, and so do `column.ne`,"
+    " `column.lt`, `column.lte`, `column.gt` and `column.gte`; bytes are hex."
 )
 _ROWS = {
     "type": "object",
@@ -85,6 +91,7 @@ def describe_service() -> dict[str, Schema]:
         **_describe_streams(),
         "/sql": _describe_sql(),
         PATH: _describe_scan(),
+        **_describe_tables(),
         "/healthz": _describe_check("healthz", "Show that the process answers", _TEXT),
         "/readyz": _describe_check("readyz", "Show the snapshot served and its lag; 503 if late"),
         "/version": _describe_check("version", "Show name and version of the program"),
@@ -182,6 +189,37 @@ def _describe_scan() -> Schema:
             },
             "responses": answers,
         }
+    }
+
+
+def _describe_tables() -> dict[str, Schema]:
+    page = f"{tables.PREFIX}/{{name}}"
+    number, forms = {"type": "integer", "minimum": 0}, {"type": "string", "enum": [*MEDIA_TYPES]}
+    schemas: Schema = {"limit": number, "offset": number, "sort": _STRING, "format": forms}
+    name = describe_parameter(page, "name", _STRING, required=True) | {"in": "path"}
+    chosen = [
+        describe_parameter(page, each, schema, required=False) for each, schema in schemas.items()
+    ]
+    common = {"tags": ["tables"]}
+    return {
+        tables.PREFIX: {
+            "get": common
+            | {
+                "operationId": "tables_get",
+                "summary": "List the own tables: statement, columns, rows, newest commit",
+                "responses": _list_answers(_JSON, {"type": "object"}),
+            }
+        },
+        page: {
+            "get": common
+            | {
+                "operationId": "table_get",
+                "summary": "Return a page of an own table",
+                "description": _TABLE,
+                "parameters": [name, *chosen],
+                "responses": _list_answers(_JSON, _ROWS),
+            }
+        },
     }
 
 

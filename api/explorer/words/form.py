@@ -7,6 +7,8 @@ import binascii
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from tonlake.ingest.derive.body.body import name_opcode
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -119,9 +121,9 @@ def name_call(message: Message | None) -> str:
         return ""
     if message.decoded_opcode is None and not message.source and message.destination:
         return _name_layout(message) or "external message"
-    opcode = write_opcode(message.opcode)
+    opcode, number = write_opcode(message.opcode), read_opcode(message.opcode)
     name = message.decoded_opcode or opcode
-    if opcode and 0 < int(opcode, 16) < LEAST_OWN_OPCODE and _name_layout(message) != name:
+    if number and number < LEAST_OWN_OPCODE and _name_layout(message) != name:
         name = opcode
     # The op-code of a body that bounced is itself named so.
     return f"bounced {name.removeprefix('bounce')}".strip() if message.bounced else name
@@ -144,6 +146,19 @@ def write_opcode(opcode: str | int | None) -> str:
     if opcode is None:
         return ""
     return f"0x{opcode & 0xFFFFFFFF:08x}" if isinstance(opcode, int) else opcode
+
+
+def read_opcode(opcode: str | int | None) -> int | None:
+    """Return an op-code as an unsigned number; None for none."""
+    text = write_opcode(opcode)
+    return int(text, 16) & 0xFFFFFFFF if text.startswith("0x") else None
+
+
+def describe_opcode(opcode: str | int | None) -> str:
+    """Return the name of an op-code, else the op-code; those below 256 are numbered by anybody."""
+    number = read_opcode(opcode)
+    name = name_opcode(number) if number and number >= LEAST_OWN_OPCODE else None
+    return name or f"opcode {write_opcode(opcode)}"
 
 
 def sum_values(messages: Iterable[Message]) -> int:

@@ -13,12 +13,15 @@ from tonlake.api.errors import AddressInvalid
 from tonlake.api.explorer.words.form import (
     MOST_DIGITS,
     NANO_DIGITS,
+    describe_opcode,
+    read_opcode,
     shorten,
     write_count,
     write_units,
 )
 from tonlake.api.text.address import parse_address
 from tonlake.api.v3.page.book import describe_addresses
+from tonlake.ingest.derive.action.pattern import BOUNCE_OPCODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -203,7 +206,11 @@ def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction
 
 def write_action(action: Action, names: Names) -> list[Part]:
     """Return the sentence of an action."""
-    segments = load_sentences().get(action.type)
+    is_bounce = (
+        action.type == "call_contract"
+        and read_opcode(action.details.get("opcode")) == BOUNCE_OPCODE
+    )
+    segments = load_sentences().get("bounce" if is_bounce else action.type)
     if segments is None:
         return _write_plainly(action)
     parts: list[Part] = []
@@ -232,6 +239,8 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
     if amount is not None:
         return Part("value", amount)
     text = _text(value)
+    if form == "opcode" and isinstance(value, str | int):
+        text = describe_opcode(value)
     if form == "order" and text is not None:
         text = "the next order" if text == _NEXT_ORDER else f"order {text}"
     if form == "exchange" and text is not None:

@@ -67,7 +67,8 @@ def test_sentences_speak_of_fields_that_there_are(kind: str) -> None:
         named.add(name.split(".")[0])
         if form.startswith("of "):
             named.add(form.removeprefix("of ").split(".")[0])
-    listed = "ton_transfer" if kind == "extra_currency_transfer" else kind
+    alike = {"extra_currency_transfer": "ton_transfer", "bounce": "call_contract"}
+    listed = alike.get(kind, kind)
     known = {field.name for field in load_fields().get(listed, ())}
     assert named <= known | {"asset"}, named - known
 
@@ -76,6 +77,18 @@ def test_what_has_no_value_is_left_out() -> None:
     sent = {"source": ANN, "destination": BOB, "value": "1500000000"}
     assert _words("ton_transfer", **sent, comment=None) == "Ann sent 1500000000 TON to Bob"
     assert _words("ton_transfer", **sent, comment="hi") == "Ann sent 1500000000 TON to Bob: hi"
+
+
+def test_calls_have_the_name_of_their_opcode_and_bounces_are_none() -> None:
+    call = {"source": ANN, "destination": BOB, "value": "7"}
+    named = _words("call_contract", **call, opcode="0x7362d09c")
+    assert named == "Ann called Bob with jetton_notify and 7 TON"
+    for opcode in ("0x00000002", "0x12345678"):
+        told = _words("call_contract", **call, opcode=opcode)
+        assert told == f"Ann called Bob with opcode {opcode} and 7 TON"
+    bounced = _words("call_contract", **call, opcode="0xffffffff")
+    assert bounced == "Ann returned 7 TON of a bounced message to Bob"
+    assert _words("call_contract", **call, opcode=-1) == bounced
 
 
 def test_what_must_have_a_value_is_said_to_be_unknown() -> None:
