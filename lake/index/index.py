@@ -29,6 +29,7 @@ from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.index.segments import Segments
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.ranges import subtract_ranges
+from tonlake.lake.schema import TRACES
 from tonlake.lake.schema.block import BLOCKS
 from tonlake.lake.schema.transaction import ACCOUNT_STATES, TRANSACTIONS
 
@@ -191,6 +192,17 @@ class Index:
         if self._cells is None:
             raise Declined
         return self._cells
+
+    @cached_property
+    def open_traces(self) -> dict[bytes, Row]:
+        """The traces that may go on, by id.
+
+        Raises:
+            Declined: too much would have to be decoded.
+        """
+        columns = tuple(name for name in TRACES.names if name != "time")
+        rows = self.gather(TRACES.name, columns, {}, only_open=True)
+        return {row["trace_id"]: row for row in rows}
 
     @cached_property
     def has_blocks(self) -> bool:

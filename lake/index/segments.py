@@ -9,7 +9,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.merge import Hit, Listed
+from tonlake.lake.index.page.merge import Hit, Listed, order_ties
 from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.index.segment.postings import cut_hash
 
@@ -172,13 +172,13 @@ class Segments:
 
     def list_trace(self, trace_id: bytes) -> list[Hit]:
         """Return the transactions of a trace by logical time, then workchain and account."""
-        found = []
-        for segment in self.segments:
-            for row in segment.trace.list_rows(cut_hash(trace_id)):
-                if segment.traces.trace_of(row) == trace_id:
-                    account = segment.account_of(segment.account_number(row))
-                    found.append((segment.lt[row], *account, Hit(segment, row)))
-        return [item[-1] for item in sorted(found, key=itemgetter(0, 1, 2))]
+        found = [
+            (segment.lt[row], Hit(segment, row))
+            for segment in self.segments
+            for row in segment.trace.list_rows(cut_hash(trace_id))
+            if segment.traces.trace_of(row) == trace_id
+        ]
+        return order_ties(sorted(found, key=itemgetter(0)))
 
     def list_tables(self, name: str) -> list[SegmentTable]:
         """Return a table of contracts or moves by segment.

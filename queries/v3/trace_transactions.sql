@@ -4,7 +4,7 @@
 -- $first_lt  bigint  lowest logical time among their transactions
 -- $last_lt   bigint  highest logical time among their transactions
 --
--- returns: hash, lt, trace_id, parent_hash; ascending logical time, then account
+-- returns: hash, lt, trace_id, parent_hash; by trace, then ascending logical time, then account
 select
     hash,
     lt,
@@ -15,6 +15,7 @@ where
     lt between $first_lt and $last_lt
     and in_list(trace_id, $trace_ids::blob[])
 order by
+    trace_id,
     lt,
     workchain,
     account

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING
@@ -49,6 +50,8 @@ def network_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pages_of_a_network(network_lake: Path, name: str) -> None:
     if name in MOVES and not list_moves(connect(open_snapshot(network_lake)), name):
         pytest.skip("the network has none")
+    gc.collect()
+    gc.freeze()  # as the service does with what is there before the first request
     if name in OF_MESSAGES:
         cpu_ms = compare(network_lake, Random(name), DRAWS, name)  # noqa: S311 - repeatable
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from tonlake.lake.index.answer.window import (
 )
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.correspondence import MOST_SENT
-from tonlake.lake.index.page.merge import Hit
+from tonlake.lake.index.page.merge import Hit, order_ties
 from tonlake.lake.index.page.messages import FEWEST, read_alone
 from tonlake.lake.schema.block import BLOCKS
 
@@ -190,12 +189,4 @@ def _list_within(
 def _cut(found: list[_Found], asked: Mapping[str, Any]) -> list[Hit]:
     """Return a page of what is in order; transactions of one time by workchain and account."""
     most = asked["offset"] + asked["limit"]
-    chosen: list[Hit] = []
-    for _, same in groupby(found, key=itemgetter(0)):
-        if len(chosen) >= most:
-            break
-        hits = [hit for _, hit in same]
-        if len(hits) > 1:
-            hits.sort(key=itemgetter("workchain", "account"))
-        chosen += hits
-    return chosen[asked["offset"] : most]
+    return order_ties(found, most)[asked["offset"] :]

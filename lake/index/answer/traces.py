@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.segment.ends import NO_LT
-from tonlake.lake.schema import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +24,6 @@ MOST_OF_ACCOUNT = 10_000
 _FEWEST = 32
 """Transactions read at once at first; then twice as many each time."""
 
-_COLUMNS = tuple(name for name in TRACES.names if name != "time")
-
 _FILTERS = ("mc_seqno", "start_utime", "end_utime", "start_lt", "end_lt", "after_end")
 
 
@@ -36,8 +33,7 @@ class TraceRows:
     def __init__(self, index: Index) -> None:
         """Read those that may go on."""
         self._segments = index.traces
-        open_rows = index.gather(TRACES.name, _COLUMNS, {}, only_open=True)
-        self._found: dict[bytes, Row] = {row["trace_id"]: row for row in open_rows}
+        self._found: dict[bytes, Row] = dict(index.open_traces)
 
     def find(self, trace_id: bytes) -> Row:
         """Return the row of a trace.
@@ -218,13 +214,13 @@ def _cut_page(
 
 def list_members(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/trace_transactions``."""
-    segments, trace_ids = index.traces, dict.fromkeys(asked["trace_ids"])
     first, last = asked["first_lt"], asked["last_lt"]
-    lists = [segments.list_trace(trace_id) for trace_id in trace_ids]
-    found = [hit for listed in lists for hit in listed if first <= hit["lt"] <= last]
-    if len(lists) > 1:
-        found.sort(key=itemgetter("lt", "workchain", "account"))
-    return found
+    return [
+        hit
+        for trace_id in sorted(set(asked["trace_ids"]))
+        for hit in index.traces.list_trace(trace_id)
+        if first <= hit["lt"] <= last
+    ]
 
 
 def find_adjacent(index: Index, asked: Mapping[str, Any]) -> list[Hit]:

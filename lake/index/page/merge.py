@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import repeat
+from itertools import groupby, repeat
 from operator import attrgetter, eq, itemgetter, ne
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -157,6 +157,20 @@ def _find_edge(lists: Sequence[Listed], offset: int, *, descending: bool) -> int
         return sum(listed.below(lt) - listed.start for listed in lists)
 
     return lts[bisect_right(lts, offset, key=passed) - 1]
+
+
+def order_ties(found: Iterable[tuple[Any, Hit]], most: int | None = None) -> list[Hit]:
+    """Return the first transactions of some in the order of their moments; ties by account.
+
+    That is by workchain and account id, which take longer to read than a moment does.
+    """
+    hits: list[Hit] = []
+    for _, tied in groupby(found, key=itemgetter(0)):
+        if most is not None and len(hits) >= most:
+            break
+        same = [hit for _, hit in tied]
+        hits += same if len(same) == 1 else sorted(same, key=itemgetter("workchain", "account"))
+    return hits[:most]
 
 
 _Taken = tuple[Any, int, bytes, Hit]

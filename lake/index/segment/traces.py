@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.segment.postings import cut_hash
-from tonlake.lake.schema import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,13 +65,13 @@ class SegmentTraces:
         unknown = self._arrays["root"].list_between(rows.start, rows.stop, 0, 1)
         return sorted({*found, *unknown}) if unknown else found
 
-    def find_ended(self, trace_id: bytes) -> dict[str, Any] | None:
+    def find_ended(self, trace_id: bytes) -> Any | None:  # noqa: ANN401 - a row
         """Return the row of a complete trace that ends in the segment, or None."""
         at = self._keys.find(cut_hash(trace_id))
         while 0 <= at < len(self._keys):
             row = self._source.read_traces([at])[0]
             if row.trace_id == trace_id:
-                return {name: getattr(row, name) for name in TRACES.names}
+                return row
             if row.trace_id > trace_id:
                 break
             at += 1

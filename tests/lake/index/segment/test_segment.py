@@ -53,7 +53,9 @@ def test_rows_are_found_as_they_were_written(
         rows["messages"], MESSAGE_COLUMNS
     )
     for trace in make_traces(rows["transactions"]).to_pylist():
-        assert segment.traces.find_ended(trace["trace_id"]) == trace
+        row = segment.traces.find_ended(trace["trace_id"])
+        assert row is not None
+        assert {name: row[name] for name in trace} == trace
     assert segment.traces.find_ended(b"\xaa" * 32) is None
     assert segment.lt_span == (min(segment.lt), max(segment.lt))
 
