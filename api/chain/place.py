@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain import header
 from tonlake.api.errors import LiteServerError
+from tonlake.api.text import ranges
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
@@ -125,8 +126,7 @@ def find_range_start(call: Call, mc_seqno: int) -> int:
 
 def name_ranges(call: Call) -> str:
     """Return a text of the masterchain blocks that the lake has."""
-    ranges = ", ".join(f"{first}..{last}" for first, last in call.reader.snapshot.ranges)
-    return f"the lake covers masterchain {ranges}"
+    return f"the lake covers masterchain {ranges.name_ranges(call.reader.snapshot.ranges)}"
 
 
 def list_ancestors(shard: int) -> list[int]:

@@ -9,6 +9,7 @@ import msgspec
 from tonlake.api.explorer.frame import Question, Shown, link, read_offset
 from tonlake.api.text.address import Address
 from tonlake.api.v3.page.book import describe_addresses
+from tonlake.api.v3.page.coverage import check_no_contract_missing
 from tonlake.api.v3.page.history import check_derived
 from tonlake.api.v3.page.metadata import read_metadata
 
@@ -43,7 +44,7 @@ def show_jettons(question: Question) -> Shown:
     """List jettons by holders, transfers or volume.
 
     Raises:
-        NotDerived: the lake was not searched for contracts.
+        NotDerived, NotCovered: none is found, and the lake does not know of all.
     """
     return _rank(question, "jettons", "Jettons", JETTON_SORTS)
 
@@ -52,7 +53,7 @@ def show_collections(question: Question) -> Shown:
     """List NFT collections by owners, items, transfers or volume.
 
     Raises:
-        NotDerived: the lake was not searched for contracts.
+        NotDerived, NotCovered: none is found, and the lake does not know of all.
     """
     return _rank(question, "collections", "NFT collections", COLLECTION_SORTS)
 
@@ -64,6 +65,8 @@ def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> S
     rows = question.call.reader.rows(
         f"explorer/{name}", sort=sort, limit=ROWS, offset=read_offset(question)
     )
+    if not rows:
+        check_no_contract_missing(question.call.reader)
     return _show(question, name, title, rows, sort=sort, sorts=sorts)
 
 

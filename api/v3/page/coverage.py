@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.errors import NotCovered
+from tonlake.api.text.ranges import name_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,7 +130,7 @@ def check_no_gap(
             ends_inside = extent.mc_seqno == newest or (last is not None and last <= end)
             if first is not None and first >= start and ends_inside:
                 return
-    raise NotCovered(f"nothing found, and this lake covers masterchain {name_ranges(ranges)} alone")
+    raise NotCovered(f"nothing found, and this lake covers only masterchain {name_ranges(ranges)}")
 
 
 def check_no_contract_missing(reader: Reader, mc_seqno: int | None = None) -> None:
@@ -149,7 +150,7 @@ def check_no_contract_missing(reader: Reader, mc_seqno: int | None = None) -> No
         return
     if describe_gaps(snapshot.known_ranges) is not None:
         covered = name_ranges(snapshot.ranges)
-        raise NotCovered(f"nothing found, and this lake covers masterchain {covered} alone")
+        raise NotCovered(f"nothing found, and this lake covers only masterchain {covered}")
 
 
 def check_utime(reader: Reader, first: int | None, last: int | None) -> None:
@@ -180,8 +181,3 @@ def _check_span(what: str, held: list[Range], first: int | None, last: int | Non
         f"{what} {'' if first is None else first}..{'' if last is None else last} "
         f"is not indexed; this lake covers {name_ranges(held)}"
     )
-
-
-def name_ranges(ranges: Sequence[Range]) -> str:
-    """Return ranges as ``1..3, 7..9``."""
-    return ", ".join(f"{first}..{last}" for first, last in ranges) or "nothing"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tonlake.api.errors import NotDerived
+from tonlake.api.text.ranges import name_ranges
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
-from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_contract_missing, name_ranges
+from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_contract_missing
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import INTERFACES
 

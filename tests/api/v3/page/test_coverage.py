@@ -87,7 +87,7 @@ def test_nothing_found_is_not_nothing_there(
     for part, covered in ((late, "150..238"), (holed, "1..90, 150..238")):
         status, text = part.refused(operation, **params)
         assert status == 404
-        assert f"this lake covers masterchain {covered} alone" in text
+        assert f"this lake covers only masterchain {covered}" in text
     assert next(iter(ask(operation, **params).values())) == []
 
 
