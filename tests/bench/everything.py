@@ -60,11 +60,6 @@ class Cost(NamedTuple):
     start_s: float
     used: Used
 
-    @property
-    def worker_mib(self) -> float:
-        """Peak memory of the largest process beside the one that commits."""
-        return max(self.used.others_mib, default=0.0)
-
 
 class Round(NamedTuple):
     """All costs of one chain, taken one after the other; ``peer_us`` is the unit."""
@@ -191,6 +186,7 @@ def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]
     costs = [one.everything[count] for one in rounds]
     faster = [one.everything[first].wall_us / one.everything[count].wall_us for one in rounds]
     main_mib = max(cost.used.main_mib for cost in costs)
+    peaks = [f"{mib:,.0f}" for mib in max(costs, key=_worker_mib).used.others_mib]
     return [
         Figure(
             area=area,
@@ -218,10 +214,16 @@ def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]
             area=area,
             name=f"peak memory, {count} workers: the largest worker",
             unit="MiB",
-            value=max(cost.worker_mib for cost in costs),
+            value=max(map(_worker_mib, costs)),
             targets={"value": at_most(MEMORY_OF_WORKER_MIB)},
+            note=f"all beside the one that commits: {', '.join(peaks)}",
         ),
     ]
+
+
+def _worker_mib(cost: Cost) -> float:
+    """Return the peak memory of the largest process beside the one that commits."""
+    return max(cost.used.others_mib, default=0.0)
 
 
 def _describe_bound(area: str, costs: Sequence[Cost]) -> list[Figure]:

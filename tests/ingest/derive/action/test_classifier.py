@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -170,6 +171,22 @@ def test_children_show_unless_old_clients_know_the_action() -> None:
     assert {child.parent_action_id for child in children} == {parent.action_id}
     assert {tuple(child.ancestor_type) for child in children} == {("vesting_add_whitelist",)}
     assert parent.type not in V1
+
+
+def test_nothing_is_left_for_the_collector() -> None:
+    scene = Scene()
+    vesting = scene.external(A).send(B, whitelist()).deploy()
+    vesting.send(A, Cell(0xF258A69B).uint(1, 64)).send(None, opcode=1)
+    trace = scene.trace()
+    classify(trace, Interfaces())  # what is made once is made now
+    gc.collect()
+    gc.disable()
+    try:
+        classified = classify(trace, Interfaces())
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+    assert len(classified.actions) > 2
 
 
 def whitelist() -> Cell:
