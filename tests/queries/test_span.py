@@ -130,6 +130,9 @@ def compare_pages(lake_dir: Path, name: str, draws: int) -> Compared:
         parameters = draw(rng, name, moments)
         if name in OF_ACCOUNT:
             parameters |= dict(zip(("workchain", "account"), rng.choice(accounts), strict=True))
+        if name == "v3/actions" and rng.random() < 0.2:
+            workchain, account = rng.choice(accounts)
+            parameters["account"] = f"{workchain}:{account.hex().upper()}"
         if name in MOVES:
             parameters |= draw_addresses(rng, name, moves)
         wanted = plain.rows(name, **parameters)
