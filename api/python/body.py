@@ -10,6 +10,7 @@ from tonlake.api.python.history import NAME, add_history
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.body_table import add_tables
+from tonlake.lake.scan.body import read_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,8 +30,12 @@ def ask_bodies(
         QueryError, LakeCorrupt: as ``Lake.sql``.
     """
     tables = read_tables(signatures)
-    with closing(opened.connect(statement)) as connection, naming_the_fault(opened.snapshot):
-        misfits = add_tables(connection, tables)
+    # The tables are made of messages, whichever views the statement needs.
+    views = f"{statement} messages" if tables else statement
+    with closing(opened.connect(views)) as connection, naming_the_fault(opened.snapshot):
+        misfits = add_tables(
+            connection, tables, lambda table: read_messages(opened.call().reader, table)
+        )
         if NAME in statement.lower():
             add_history(connection, opened)
         found = ask(connection, opened.snapshot, statement, parameters).read_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import cache
 from typing import TYPE_CHECKING
 
 import click
@@ -26,11 +27,15 @@ from tonlake.lake.command.cli import failing_cleanly, read_settings, write_answe
 from tonlake.lake.duck.answer import ask
 from tonlake.lake.duck.body_table import add_tables
 from tonlake.lake.log.disk import unfinished
+from tonlake.lake.scan.body import read_messages
 from tonlake.lake.settings import LakeSections
 from tonlake.lake.transfer.remote import open_to_ask
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from tonlake.api.python.source import Opened
 
 EXAMPLES = """
 Examples:
@@ -78,17 +83,26 @@ def sql_command(
         raise click.UsageError(f"--signature: {error}") from error
     with failing_cleanly():
         settings = read_settings(LakeSections).lake
+        # The tables are made of messages, whichever views the statement needs.
+        views = f"{query} messages" if tables else query
         with (
-            open_to_ask(place, snapshot, settings, query) as (opened, connection),
+            open_to_ask(place, snapshot, settings, views) as (opened, connection),
             unfinished(output) if output else nullcontext() as path,
         ):
-            misfits = add_tables(connection, tables)
+            indexed = _open_once(place, opened.number)
+            misfits = add_tables(
+                connection, tables, lambda table: read_messages(indexed().call().reader, table)
+            )
             if NAME in query.lower():
-                source = Source(place, read_settings(Settings))
-                add_history(connection, source.open(opened.number))
+                add_history(connection, indexed())
             write_answer(opened, ask(connection, opened, query), output_format, path)
     for warning in misfits.warnings():
         click.echo(warning, err=True)
+
+
+def _open_once(place: Path | str, number: int) -> Callable[[], Opened]:
+    """Return what opens a snapshot with its index, the same one each time."""
+    return cache(lambda: Source(place, read_settings(Settings)).open(number))
 
 
 commands = [sql_command]

@@ -102,8 +102,15 @@ class Misfits:
         ]
 
 
-def add_tables(connection: DuckDBPyConnection, tables: Iterable[BodyTable]) -> Misfits:
+def add_tables(
+    connection: DuckDBPyConnection,
+    tables: Iterable[BodyTable],
+    find_messages: Callable[[BodyTable], pa.Table | None] = lambda _table: None,
+) -> Misfits:
     """Make tables on a connection that has the view ``messages``; return what will not fit.
+
+    ``find_messages`` returns the messages of a table as that view has them; None: they are looked
+    for in the view.
 
     Raises:
         QueryError: a table or a field has a name that is taken.
@@ -112,7 +119,11 @@ def add_tables(connection: DuckDBPyConnection, tables: Iterable[BodyTable]) -> M
     check_names(listed)
     misfits = Misfits()
     for table in listed:
-        add_table(connection, table, "messages", misfits)
+        view, messages = "messages", find_messages(table)
+        if messages is not None:
+            view = f"messages of {table.name}"
+            connection.register(view, messages)
+        add_table(connection, table, view, misfits)
     return misfits
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from datetime import date
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -12,13 +15,14 @@ from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, Misfits, add_
 from tonlake.lake.duck.connection import read_macros
 from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.statement import join_scripts, quote_name
+from tonlake.lake.log.place import read_place
 from tonlake.lake.scan.file import mask_selections
 from tonlake.lake.scan.plan import Among, Plan
-from tonlake.lake.scan.rows import Part, RowReader
+from tonlake.lake.scan.rows import ROWS_PER_RECORD, Part, RowReader
 from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from duckdb import DuckDBPyConnection
 
@@ -27,12 +31,16 @@ if TYPE_CHECKING:
     from tonlake.lake.scan.file import OpenFiles
     from tonlake.lake.scan.plan import Filter
     from tonlake.lake.scan.rows import Select, SnapshotFiles
+    from tonlake.lake.scan.scanner import Newest
     from tonlake.lake.settings import LakeSettings
 
 _WORD = re.compile(r"\w+")
 _GIVEN = tuple(name for name in MESSAGE_COLUMNS if name != "day")
 _ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
 """The order of messages, as those of a signature have one inbound message of a transaction."""
+
+MOST_READ = 65_536
+"""Transactions at most that messages of a statement are read of by the index: they are held."""
 
 _FILTERED = ("opcode", "direction", "kind", "body")
 """Columns of messages that the view of a signature reads, whichever are asked for."""
@@ -121,6 +129,33 @@ def list_message_columns(view_columns: Sequence[str]) -> list[str]:
     return [name for name in MESSAGES.names if name in needed]
 
 
+def read_messages(newest: Newest, table: BodyTable) -> pa.Table | None:
+    """Return the messages with the opcodes of a signature, if the index leads to few of them.
+
+    They have the columns that the view of a signature reads, ``day`` as well.
+    """
+    snapshot = newest.snapshot
+    names = list_message_columns(_GIVEN)
+    most = sum(file.rows for file in snapshot.files[MESSAGES.name]) // ROWS_PER_RECORD
+    selections = ((_choose_opcodes(layout.opcode for layout in table.layouts),),)
+    span = 0, snapshot.last_mc_seqno
+    found = newest.select(MESSAGES, names, selections, span, min(most, MOST_READ))
+    if found is None:
+        return None
+    schema = pa.schema([MESSAGES.arrow.field(name) for name in names])
+    parts = [rows.filter(mask_selections(rows, selections)) for rows, _height in found]
+    rows = pa.concat_tables([schema.empty_table(), *parts])
+    places = sorted(
+        (place.first, place.last, date.fromisoformat(place.day))
+        for place in (read_place(file.path) for file in snapshot.files[MESSAGES.name])
+    )
+    days = [
+        places[bisect_right(places, seqno, key=itemgetter(0)) - 1][2]
+        for seqno in rows["mc_seqno"].to_pylist()
+    ]
+    return rows.append_column("day", pa.array(days, pa.date32()))
+
+
 class BodyFilter(NamedTuple):
     """A filter by a column of the view; ``early`` is the same by columns of messages, if there is.
 
@@ -188,7 +223,12 @@ def _choose_messages(
     view: BodyView, selections: Sequence[Sequence[BodyFilter]]
 ) -> tuple[tuple[Filter, ...], ...]:
     """Return what is chosen of messages before their bodies are decoded."""
-    opcodes = [code - (1 << 32) if code >> 31 else code for code in view.opcodes]
-    is_named = Among("opcode", pa.array(opcodes, pa.int32()))
+    is_named = _choose_opcodes(view.opcodes)
     early = [[one.early for one in each if one.early is not None] for each in selections or [[]]]
     return tuple((is_named, *each) for each in early)
+
+
+def _choose_opcodes(opcodes: Iterable[int]) -> Among:
+    """Return the filter of messages with one of some opcodes."""
+    signed = sorted({code - (1 << 32) if code >> 31 else code for code in opcodes})
+    return Among("opcode", pa.array(signed, pa.int32()))
