@@ -26,11 +26,16 @@ if TYPE_CHECKING:
     from tonlake.api.explorer.contract.tab import Contract
     from tonlake.api.explorer.history import Story
     from tonlake.api.text.address import Address
-    from tonlake.api.v3.resource.answer import WalletState
+    from tonlake.api.v3.resource.answer import Metadata, WalletState
 
 Values = dict[str, Any]
 
 ROWS = 20
+TOKEN_PAGES = {
+    "jetton_masters": ("jetton", "Jetton page"),
+    "nft_items": ("nft", "NFT page"),
+    "nft_collections": ("nft", "Collection page"),
+}
 CHART_ROWS = 500
 """Balances of a chart; an account with more changes shows the newest of them."""
 
@@ -53,6 +58,7 @@ def show_account(question: Question) -> Shown:
         "watched": raw,
         "is_newest": not any(map(question.argument, ("offset", "cursor"))),
         "state": states.accounts[0] if states.accounts else None,
+        "token_page": _find_token_page(states.metadata, raw),
         "wallet": _describe_wallet(question, address),
         "domains": ask_or_say(lambda: _list_domains(question, address)),
         "balances": _draw_balance(question, address) if shown == "history" else None,
@@ -61,6 +67,13 @@ def show_account(question: Question) -> Shown:
         "listed": ask_or_say(lambda: LISTS[shown][1](question, address)),
     }
     return Shown("account.html", f"Account {question.names.label(raw)}", values)
+
+
+def _find_token_page(metadata: Metadata, raw: str) -> tuple[str, str] | None:
+    """Return the kind of page that shows an account as a token, and what to call it."""
+    known = metadata.get(raw)
+    types = [info.type for info in known.token_info] if known else []
+    return next((TOKEN_PAGES[name] for name in types if name in TOKEN_PAGES), None)
 
 
 def name_path(question: Question, kind: str, raw: str) -> str:

@@ -13,7 +13,7 @@ from tonlake.api.explorer.words.form import write_count, write_hex, write_moment
 from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
-from tonlake.api.v3.route import multisig, nft, vesting
+from tonlake.api.v3.route import jetton, multisig, nft, vesting
 from tonlake.api.v3.route.name import DNSRecord
 
 if TYPE_CHECKING:
@@ -130,6 +130,19 @@ def _write_schedule(one: vesting.VestingInfo) -> list[Fact]:
     return [*facts, Fact("Ends", write_moment(end))]
 
 
+def _describe_jetton_wallet(question: Question, address: Address) -> list[list[Fact]]:
+    query = jetton.WalletsQuery(address=(address,), limit=1, offset=0)
+    wallets = question.ask(jetton.get_wallets, query).jetton_wallets
+    return [
+        [
+            Fact("Owner", accounts=(one.owner,) if one.owner else ()),
+            Fact("Jetton", accounts=(one.jetton,)),
+            Fact("Balance", question.names.amount(one.balance, one.jetton)),
+        ]
+        for one in wallets
+    ]
+
+
 _TIMES = ("_time", "_at")
 _COINS = ("price", "bid", "fee", "royalty_amount", "marketplace_fee")
 
@@ -200,6 +213,7 @@ def _find_expiry(question: Question, address: Address) -> str:
 
 
 _TERMS: tuple[tuple[str, str, Callable[[Question, Address], list[list[Fact]]]], ...] = (
+    ("jetton_wallet", "Jetton wallet", _describe_jetton_wallet),
     ("multisig_v", "Multisig wallet", _describe_multisig),
     ("order", "Multisig order", _describe_order),
     ("vesting", "Vesting", _describe_vesting),

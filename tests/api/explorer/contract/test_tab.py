@@ -163,3 +163,28 @@ def test_an_order_says_what_it_does() -> None:
     assert _write_action(1, sending) == Fact("Action 1", "ton transfer “rent”, 0.7 TON, to", (to,))
     change = OrderAction(parsed=True, parsed_body_type="multisig_update_params")
     assert _write_action(2, change) == Fact("Action 2", "multisig update params")
+
+
+def test_a_jetton_wallet_says_whose_it_is(client: TestClient[Any], wallet: dict[str, Any]) -> None:
+    page = show(client, wallet["address"])
+    assert "Jetton wallet" in page.words
+    params = {"address": wallet["owner"]}
+    book = client.get("/api/v3/addressBook", params=params).json()
+    assert f"/account/{book[wallet['owner']]['user_friendly']}" in page.links
+
+
+@pytest.mark.parametrize(
+    ("operation", "items", "page"),
+    [
+        ("jetton/masters", "jetton_masters", "jetton"),
+        ("nft/items", "nft_items", "nft"),
+        ("nft/collections", "nft_collections", "nft"),
+    ],
+)
+def test_accounts_of_tokens_lead_to_their_pages(
+    client: TestClient[Any], operation: str, items: str, page: str
+) -> None:
+    answer = client.get(f"/api/v3/{operation}", params={"limit": 3}).json()
+    for each in answer[items]:
+        friendly = answer["address_book"][each["address"]]["user_friendly"]
+        assert f"/{page}/{friendly}" in show(client, each["address"]).links
