@@ -88,14 +88,14 @@ def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
 def _fits(line: Any, asked: Mapping[str, Any]) -> bool:  # noqa: ANN401 - a message
     """Return whether all filters but hashes and direction leave a message."""
     return (
-        (asked["opcode"] is None or line.opcode == asked["opcode"])
+        _is_end(asked, "source", line)
+        and _is_end(asked, "destination", line)
+        and (asked["opcode"] is None or line.opcode == asked["opcode"])
         and (asked["body_hash"] is None or line.body_hash == asked["body_hash"])
         and not (asked["no_source"] and line.source is not None)
         and not (asked["no_destination"] and line.destination is not None)
         and not (asked["exclude_externals"] and line.created_lt is None)
         and not (asked["only_externals"] and line.created_lt is not None)
-        and _is_end(asked, "source", line)
-        and _is_end(asked, "destination", line)
         and _lies_in(line.created_lt, asked["start_lt"], asked["end_lt"])
         and _lies_in(line.created_at, asked["start_utime"], asked["end_utime"])
     )
@@ -103,8 +103,8 @@ def _fits(line: Any, asked: Mapping[str, Any]) -> bool:  # noqa: ANN401 - a mess
 
 def _is_end(asked: Mapping[str, Any], end: str, line: Any) -> bool:  # noqa: ANN401 - a message
     """Return whether an end of a message is the account asked for, if any is."""
-    names = end, f"{end}_workchain"
-    return asked[end] is None or all(line[name] == asked[name] for name in names)
+    account, workchain = asked[end], f"{end}_workchain"
+    return account is None or bool(line[end] == account and line[workchain] == asked[workchain])
 
 
 def _lies_in(value: int | None, first: int | None, last: int | None) -> bool:
