@@ -108,6 +108,15 @@ class BufferFiles:
                 wholes[path] = memoryview(known.get(path) or _map(path))
         return _load(packed, wholes)
 
+    def keep(self, packed: Packed) -> tuple[Packed, memoryview | None]:
+        """Return what any process can unpack while the value that was packed is kept, and this."""
+        if packed.fresh is None:
+            return packed, None
+        whole = self._map_fresh(packed.fresh)
+        kept, _at, _size = self._find(whole) or (_FRESH, 0, 0)
+        places = [(path or kept, at, size) for path, at, size in packed.places]
+        return Packed(packed.data, places, None), whole
+
     def _find(self, raw: memoryview) -> tuple[str, int, int] | None:
         """Return the place of a buffer that lies in a mapped file."""
         mappings = self._mappings
@@ -182,16 +191,17 @@ class SharedValue(Generic[T]):
         Raises:
             LakeFull: no room for its tables.
         """
-        self._value: T = files.unpack(files.pack(value))
-        self._packed = files.pack(self._value)
+        self._files, self._value = files, value
+        self._packed, self._whole = files.keep(files.pack(value))
 
     def __reduce__(self) -> tuple[Callable[..., SentValue], Packed]:
         """Give the receiver what opens the value, as long as this one is kept."""
         return SentValue, self._packed
 
     def open(self) -> T:
-        """Return the value, with tables that lie in files."""
-        return self._value
+        """Return an equal value, with tables that lie in files."""
+        value: T = self._files.unpack(self._packed)
+        return value
 
 
 class SentValue(Packed):
