@@ -7,7 +7,7 @@
 -- chart: bar x=address y=gas_used
 -- returns: address, label, transactions, failed, gas_used, fees; most gas first; fees in TON
 select
-    address,
+    ton_address(workchain, account) as address,
     label,
     count(*) as transactions,
     count(*) filter (where not success) as failed,
@@ -15,7 +15,7 @@ select
     sum(fee) as fees
 from v_transactions
 where in_range(time::date, $first, $last)
-group by address, label
+group by workchain, account, label
 order by
     gas_used desc nulls last,
     address
