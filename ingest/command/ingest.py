@@ -163,17 +163,17 @@ def _run(
     span = choose_span(source, range_text)
     count = workers or count_workers(span)
     sweep_orphans(lake, settings.lake.orphan_grace_s)
-    with show_blocks() as show, start_workers(origin, lake, settings, count) as processes:
-        if not settings.lake.build_index:
-            return ingest(source, lake, span, settings, show, workers=processes)
-        indexing = Indexing(lake, settings.ingest, processes)
+    with show_blocks() as show, start_workers(origin, lake, settings, count) as builders:
+        indexing = Indexing(lake, settings.ingest, builders)
 
         def go_on(progress: Progress) -> None:
             show(progress)
-            indexing.go_on()
+            if settings.lake.build_index:
+                indexing.go_on()
 
-        report = ingest(source, lake, span, settings, go_on, workers=processes)
-        if report.commits:
+        with start_workers(origin, lake, settings, count) as processes:
+            report = ingest(source, lake, span, settings, go_on, workers=processes)
+        if report.commits and settings.lake.build_index:
             indexing.finish()
         return report
 

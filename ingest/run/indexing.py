@@ -2,6 +2,8 @@
 
 Any process builds a segment; the one that commits only names it in the log. Which segments there
 are, and where in the log they are named, follows from the lake alone: from no number of workers.
+With several workers, processes that build segments do nothing else: what one needs for that does
+not come on top of what other stages hold.
 """
 
 from __future__ import annotations
