@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from tonlake.api.http.head import BODY_S, BoundedHead, LongQueries
+from tonlake.lake.process.limit import raise_file_limit
 
 if TYPE_CHECKING:
     import socket
@@ -81,8 +81,7 @@ class StreamingServer(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until shutdown."""
         sys.setswitchinterval(SWITCH_S)
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file, too
+        raise_file_limit()  # a connection is a file, too
         super().run(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

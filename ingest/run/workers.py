@@ -33,6 +33,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.process.limit import raise_file_limit
 from tonlake.lake.process.memory import without_pandas
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Workers:
     def __init__(self, count: int, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
         """Start up to ``count`` processes when they are needed; they unpickle ``open_source``."""
         self.count = count
+        raise_file_limit()  # rows that wait for other stages are open files
         make_folder(lake_dir / LOG_FOLDER)
         self._folder = TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER)
         self._files = BufferFiles(Path(self._folder.name), keeps=True)
