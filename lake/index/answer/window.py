@@ -144,7 +144,7 @@ def _find_edge(index: Index, *, descending: bool, by_time: bool) -> int:
 def grow_past_pruned(
     index: Index, asked: Mapping[str, Any], first: int, last: int, *, by_time: bool
 ) -> Iterator[Window]:
-    """Yield windows like ``_grow``, as long as all transactions in them have their blocks.
+    """Yield windows like ``grow``, as long as all transactions in them have their blocks.
 
     Of pruned blocks some transactions are there alone.
     """
