@@ -45,10 +45,11 @@ class Selection:
     def pick(self, places: Iterable[int], columns: Sequence[str]) -> list[Row]:
         """Return some rows by their places here, in the order of these."""
         wanted = list(places)
+        in_order = sorted(wanted)  # as all rows of a group are listed
         found: dict[int, Row] = {}
         first = 0
         for group, numbers in self._parts:
-            own = [at for at in wanted if first <= at < first + len(numbers)]
+            own = [at for at in in_order if first <= at < first + len(numbers)]
             chosen = [int(numbers[at - first]) for at in own]
             found |= zip(own, _list_rows(group, chosen, columns), strict=True)
             first += len(numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from contextlib import closing
 from functools import partial
@@ -120,11 +121,15 @@ def test_a_node_of_another_network_is_refused_where_nothing_is_lacking(
         _bring(source, lake)
 
 
-def test_a_follower_ends_where_the_node_is_of_another_network(lake: Path, demo_node: Path) -> None:
+def test_a_follower_ends_where_the_node_is_of_another_network(
+    lake: Path, demo_node: Path, tmp_path: Path
+) -> None:
+    own = shutil.copytree(lake, tmp_path / "lake", copy_function=os.link)
+
     def open_other() -> NodeSource:
         return OtherNetwork(demo_node, open_indexes=4)
 
-    follower = Follower(open_other, lake, SMALL, notify=print)
+    follower = Follower(open_other, own, SMALL, notify=print)
     with closing(follower), pytest.raises(SourceForeign, match="another network: its zero state"):
         follower.step()
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonlake.lake.index.rowgroup.predicate import FewRows
-from tonlake.lake.index.rowgroup.selection import Selection, find_rows
+from tonlake.lake.index.rowgroup.selection import FEW_VALUES, Selection, find_rows
 
 if TYPE_CHECKING:
     from tonlake.lake.index.rowgroup.selection import Decoded
@@ -46,7 +46,7 @@ def test_rows_are_selected_as_from_a_list(
     assert found.rows(SCHEMA.names) == wanted
     assert found.values("lacking") == [None] * len(wanted)
 
-    places = [at for at in range(len(wanted)) if at % 3 == 0][::-1]
+    places = data.draw(st.permutations(range(len(wanted))))[: data.draw(st.integers(0, 120))]
     assert found.pick(places, SCHEMA.names) == [wanted[at] for at in places]
     some = found.where("kind", lambda kind: kind != "a")
     assert some.rows(SCHEMA.names) == [row for row in wanted if row["kind"] != "a"]
@@ -56,3 +56,10 @@ def test_rows_are_selected_as_from_a_list(
     last = ordered[-1:]
     like_last = [row for row in wanted if row["lt"] in ordered or row["lt"] in last]
     assert order(near) == order(like_last)
+
+
+def test_all_rows_of_a_group_are_picked_in_any_order() -> None:
+    rows = [{"lt": lt, "kind": None, "ids": []} for lt in range(2 * FEW_VALUES)]
+    group = pa.Table.from_pylist(rows, schema=SCHEMA).to_batches()[0]
+    found = Selection([(group, find_rows(group, {}))])
+    assert found.pick(reversed(range(len(rows))), SCHEMA.names) == rows[::-1]
