@@ -59,7 +59,9 @@ def test_rows_are_selected_as_from_a_list(
 
 
 def test_all_rows_of_a_group_are_picked_in_any_order() -> None:
-    rows = [{"lt": lt, "kind": None, "ids": []} for lt in range(2 * FEW_VALUES)]
+    rows: list[dict[str, Any]] = [
+        {"lt": lt, "kind": None, "ids": []} for lt in range(2 * FEW_VALUES)
+    ]
     group = pa.Table.from_pylist(rows, schema=SCHEMA).to_batches()[0]
     found = Selection([(group, find_rows(group, {}))])
     assert found.pick(reversed(range(len(rows))), SCHEMA.names) == rows[::-1]
