@@ -183,7 +183,7 @@ def _load(packed: Packed, wholes: Mapping[str, memoryview]) -> Any:  # noqa: ANN
 
 
 class SharedValue(Generic[T]):
-    """A value that is pickled once, whoever it is sent to; its tables lie in files."""
+    """A value that is pickled once, for all receivers; its tables lie in files."""
 
     def __init__(self, files: BufferFiles, value: T) -> None:
         """Pack a value in ``files`` that keep what they map.

@@ -2,7 +2,7 @@
 
 A trace may span a day: of the files of its blocks only those are read that hold some of its
 transactions, and only its own rows are kept. Of the commit, which is in memory, nothing is copied:
-whoever classifies some of the traces takes their rows out of it.
+a process that classifies some of the traces takes their rows out of it.
 """
 
 from __future__ import annotations

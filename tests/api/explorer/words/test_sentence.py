@@ -84,8 +84,8 @@ def test_calls_have_the_name_of_their_opcode_and_bounces_are_none() -> None:
     named = _words("call_contract", **call, opcode="0x7362d09c")
     assert named == "Ann called Bob with jetton_notify and 7 TON"
     for opcode in ("0x00000002", "0x12345678"):
-        told = _words("call_contract", **call, opcode=opcode)
-        assert told == f"Ann called Bob with opcode {opcode} and 7 TON"
+        sentence = _words("call_contract", **call, opcode=opcode)
+        assert sentence == f"Ann called Bob with opcode {opcode} and 7 TON"
     bounced = _words("call_contract", **call, opcode="0xffffffff")
     assert bounced == "Ann returned 7 TON of a bounced message to Bob"
     assert _words("call_contract", **call, opcode=-1) == bounced
