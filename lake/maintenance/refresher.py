@@ -37,7 +37,7 @@ LASTS_S = 3_600.0
 """The process is replaced after this time, which returns what memory its statements took."""
 
 PAUSE_S = 5.0
-"""Between the end of a process and the next one; twice as long after each that failed."""
+"""Between the end of a process and the next one; twice as long each time one more has failed."""
 
 LONGEST_PAUSE_S = 640.0
 """Where the pauses stop growing: a statement that crashes the process does so every time."""
@@ -106,7 +106,8 @@ class Refresher:
         """Report an exit code that differs from the last, and lengthen the pause after failures."""
         if code and code != self._exit_code:
             self._on_failure(f"the process that refreshes own tables ended with code {code}")
-        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if self._exit_code else PAUSE_S
+        is_again = bool(code and self._exit_code)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if is_again else PAUSE_S
         self._exit_code = code
 
     def _start(self) -> None:
