@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+import tonlake
 from tests.bench.chain import NETWORK, Chain, ChainWriter, Moulds
 from tests.bench.network.block import NetworkBlocks
 from tests.bench.network.code import read_codes
-from tests.bench.network.traffic import JETTON_TRANSFERS, JETTONS, SWAPS, TRANSFERS, Network
+from tests.bench.network.traffic import (
+    JETTON_TRANSFERS,
+    JETTONS,
+    JETTONS_COMMENTED,
+    SWAPS,
+    TRANSFERS,
+    Network,
+)
 from tests.bench.template import Place
 from tonlake.api.settings import Settings
 from tonlake.ingest.blocks import McBundle
@@ -75,6 +83,18 @@ def test_every_trace_is_complete_and_every_act_an_action(lake: Path) -> None:
         assert _count(lake, "actions", f"type = '{kind}' and success") == count
     assert _count(lake, "actions", "type = 'ton_transfer' and success") >= TRANSFERS * MC_BLOCKS
     assert not _count(lake, "actions", "not success")
+
+
+def test_comments_of_jetton_transfers_are_read_in_both_forms(lake: Path) -> None:
+    found = tonlake.open(lake).sql(
+        "select count(comment), count(*) from v_jetton_transfers where comment is null"
+        " or comment similar to 'order [0-9]+'"
+    )
+    commented, transfers = found.fetchall()[0]
+    assert transfers >= JETTON_TRANSFERS * MC_BLOCKS
+    assert (
+        JETTONS_COMMENTED / 2 < commented / (JETTON_TRANSFERS * MC_BLOCKS) < 2 * JETTONS_COMMENTED
+    )
 
 
 def test_jettons_are_verified_by_their_masters(lake: Path) -> None:

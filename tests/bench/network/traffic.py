@@ -36,10 +36,20 @@ NEW_SHARE = 0.25
 """Of receivers; with transfers in the mixture below one transaction of twelve meets a new one."""
 
 SWAPS, JETTON_TRANSFERS, TRANSFERS = 4, 14, 24
+COMMENTED, JETTONS_COMMENTED, INLINE = 1 / 2, 1 / 3, 1 / 3
+"""Shares of transfers with a comment, and of the comments of jettons that need no cell.
+
+Of plain jetton transfers 3 of 19 in recorded traces of the main network have one, on recorded test
+networks 214 of 461 and 50 of 57; 80 of those 214 lie in the body itself.
+"""
+
 MINT, EXCESSES = 21, 0xD53276DB
 SIGNED, SEND, VALID_S = 0x7369676E, 0x0EC3C86D, 60
 COIN = 10**9
 FIRST_JETTONS = 10**15
+
+Payload = int | bytes | None
+"""What follows jettons to their receiver: a cell, bytes in the body itself, or nothing."""
 
 
 class Network:
@@ -150,13 +160,25 @@ class Network:
         """Send coins, half of them with a comment."""
         sender, receiver = self._draw(self.wallets), self._draw_receiver()
         body = None
-        if self._dice.random() < 0.5:
-            text = f"order {self._dice.randrange(10**6)}".encode()
-            body = ledger.sheet.cell().store_uint(0, 32).store_bytes(text).end()
+        if self._dice.random() < COMMENTED:
+            body = ledger.sheet.cell().store_bytes(self._write_comment()).end()
         amount = self._dice.randrange(1, 1000) * COIN // 100
         out = Out(receiver, amount, body, bounce=receiver.status == ACTIVE)
         (sent,) = self._ask(ledger, sender, [out])
         ledger.run(receiver, sent)
+
+    def _write_comment(self) -> bytes:
+        """Return a comment in its layout: op-code 0, then the text."""
+        return bytes(4) + f"order {self._dice.randrange(10**6)}".encode()
+
+    def _write_payload(self, ledger: Ledger) -> Payload:
+        """Return what a transfer of jettons carries: a comment or nothing."""
+        if self._dice.random() >= JETTONS_COMMENTED:
+            return None
+        comment = self._write_comment()
+        if self._dice.random() < INLINE:
+            return comment
+        return ledger.sheet.cell().store_bytes(comment).end()
 
     def _mint(self, ledger: Ledger, number: int, admin: Wallet, owner: Contract) -> None:
         """Let the administrator mint; the first time the jetton is deployed with it."""
@@ -180,11 +202,11 @@ class Network:
         """Send jettons: five messages, of which the last gives the rest of the coins back."""
         number = int(JETTONS ** self._dice.random()) - 1
         sender, receiver = self._draw(self._holders[number]), self._draw_receiver()
-        amount = self._dice.randrange(1, 10**4)
+        amount, payload = self._dice.randrange(1, 10**4), self._write_payload(ledger)
         (asked,) = self._ask(
-            ledger, sender, [self._order(ledger, number, sender, receiver, amount, None)]
+            ledger, sender, [self._order(ledger, number, sender, receiver, amount, payload)]
         )
-        self._move(ledger, asked, (number, sender, receiver, amount), sender)
+        self._move(ledger, asked, (number, sender, receiver, amount), sender, payload)
         self._hold(number, receiver)
 
     def _order(
@@ -194,7 +216,7 @@ class Network:
         sender: Contract,
         receiver: Contract,
         amount: int,
-        payload: int | None,
+        payload: Payload,
     ) -> Out:
         """Return the message that asks a wallet of jettons to send some."""
         body = self._begin(ledger, TRANSFER).store_coins(amount)
@@ -207,10 +229,13 @@ class Network:
         query = self._dice.getrandbits(64)
         return ledger.sheet.cell().store_uint(opcode, 32).store_uint(query, 64)
 
-    def _end(self, body: CellBuilder, payload: int | None) -> None:
-        body.store_bit(payload is not None)
-        if payload is not None:
+    def _end(self, body: CellBuilder, payload: Payload) -> None:
+        """Store forward_payload:(Either Cell ^Cell)."""
+        body.store_bit(isinstance(payload, int))
+        if isinstance(payload, int):
             body.store_ref(payload)
+        elif payload is not None:
+            body.store_bytes(payload)
 
     def _move(
         self,
@@ -218,7 +243,7 @@ class Network:
         asked: Sent,
         what: tuple[int, Contract, Contract, int],
         rest_to: Contract,
-        payload: int | None = None,
+        payload: Payload = None,
     ) -> Sent:
         """Let jettons go from wallet to wallet, with a notice to the receiver; return the notice.
 
