@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,9 @@ KEEP_ALIVE_S = 75
 Longer than proxies keep theirs (60 s): one that is closed here while a request is on its way there
 leaves that without an answer.
 """
+
+HANG_UP_S = 2
+"""How long requests may take to notice that their clients have been dropped."""
 
 
 def configure_server(
@@ -89,3 +93,14 @@ class StreamingServer(uvicorn.Server):
         for end in self._end_streams:
             end()
         await super().shutdown(sockets)
+        if self.force_exit:  # by a second Ctrl-C
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """Drop clients and end the application, which the server would cancel with a traceback."""
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=HANG_UP_S)
+        await self.lifespan.shutdown()

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+from contextlib import suppress
 from http.client import HTTPConnection
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -207,6 +208,31 @@ def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:
             assert server.wait(120) == 0
         finally:
             server.kill()
+
+
+def test_a_second_ctrl_c_drops_clients_without_a_traceback(demo_lake: Path) -> None:
+    command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
+    command += ["serve", "--lake", str(demo_lake), "--port", "0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as server:
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline().split("/")[2].rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port), timeout=120) as client:
+                # A request whose body does not come keeps a stopping server waiting.
+                client.sendall(b"POST /api/v3/message HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n")
+                client.sendall(b"Expect: 100-continue\r\n\r\n")
+                assert client.recv(99).startswith(b"HTTP/1.1 100 ")
+                server.send_signal(signal.SIGINT)
+                with suppress(ConnectionRefusedError):
+                    while True:
+                        socket.create_connection(("127.0.0.1", port)).close()
+                server.send_signal(signal.SIGINT)
+                _, stderr = server.communicate(timeout=120)
+        finally:
+            server.kill()
+    assert server.returncode == 0
+    assert "Traceback" not in stderr
 
 
 def test_a_file_is_no_lake_to_serve_or_to_make(tmp_path: Path) -> None:
