@@ -79,8 +79,10 @@ def _ask(call: Call, target: WrittenAddress, seqno: int | None, name: bytes) -> 
     builder = CellBuilder().store_bytes(name)
     start = TvmSlice(serialize_boc(builder.tree, [builder.end()]))
     outcome = run_on_state(call, state, (start, 0, RESOLVE))
-    if outcome.exit_code not in _SUCCESS or len(outcome.stack) != 2:  # noqa: PLR2004 - see below
+    if outcome.exit_code not in _SUCCESS:
         raise LiteServerError(f"{target.address} does not resolve: exit code {outcome.exit_code}")
+    if len(outcome.stack) != 2:  # noqa: PLR2004 - see below
+        raise LiteServerError(f"{target.address} does not resolve: it is no DNS contract")
     bits, cell = outcome.stack  # (int bits known, cell)
     if not isinstance(bits, int) or bits % 8 or not 0 <= bits <= len(name) * 8:
         raise LiteServerError(f"{target.address} knows {bits} bits of a name: those are no bytes")

@@ -135,6 +135,9 @@ def test_what_does_not_resolve(patient: Asker, facts: Facts) -> None:
     status, text = patient.refused("dnsResolve", address=wallet, name="x")
     assert status == 500
     assert "does not resolve: exit code 11" in text
+    elector = f"-1:{'3' * 64}"
+    status, text = patient.refused("dnsResolve", address=elector, name="x")
+    assert (status, text) == (500, f"{elector} does not resolve: it is no DNS contract")
     status, text = patient.refused("dnsResolve", address=wallet, name="a..b")
     assert (status, text) == (500, "'a..b' is no name")
     status, text = patient.refused("dnsResolve", address=wallet, ttl=-1)
