@@ -60,7 +60,10 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0
     orphan_grace_s: Annotated[
         int,
-        Meta(description="Seconds before a file that no commit names may be removed", ge=0),
+        Meta(
+            description="Seconds before a file that the newest snapshot leaves out may go",
+            ge=0,
+        ),
     ] = 3600
     check_digests: Annotated[
         bool, Meta(description="Check every file's digest when a lake is opened")

@@ -98,7 +98,9 @@ def status_command(*, lake_dir: Path, as_json: bool) -> None:
 @click.command("verify", epilog="Example: tonlake verify --lake mainnet.lake")
 @lake_option
 @json_option
-@click.option("--sweep", is_flag=True, help="Remove old files that no commit names.")
+@click.option(
+    "--sweep", is_flag=True, help="Remove old files that the newest snapshot does not use."
+)
 def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
     """Compare every file with its digest, and the log with itself; exit 1 on any damage."""
     with failing_cleanly(), show_progress("files") as show:
@@ -111,9 +113,14 @@ def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
         for path in swept:
             click.echo(f"removed: {path.relative_to(lake_dir)}")
         for orphan in report.orphans:
-            click.echo(f"no commit names: {orphan}")
+            click.echo(f"unused: {orphan}")
         for damage in report.damage:
             click.echo(f"damaged: {damage.file}: {damage.reason}")
+        if report.orphans:
+            click.echo(
+                f"unused by the newest snapshot: {len(report.orphans):,} files; "
+                f"--sweep removes those older than {settings.orphan_grace_s:,} s"
+            )
         click.echo(
             f"{report.commits:,} commits, {report.files:,} files, {report.rows:,} rows, "
             f"{report.bytes:,} bytes: {len(report.damage) or 'none'} damaged"

@@ -1,4 +1,4 @@
-"""Files that no commit names: what a crash or a refused commit left behind."""
+"""Files that the newest snapshot does not use: replaced, or left behind by a crash."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 class VerifyReport(msgspec.Struct):
-    """What was looked at, what of it is damaged, and files that no commit names."""
+    """What was looked at, what of it is damaged, and files that are not used."""
 
     commits: int
     files: int

@@ -129,7 +129,9 @@ def test_verify_names_damage(lake: Path) -> None:
 def test_verify_lists_and_sweeps_orphans(lake: Path) -> None:
     orphan = "blocks/day=2024-01-02/1-10-00.parquet"
     (lake / orphan).write_text("x")
-    assert f"no commit names: {orphan}" in run("verify", "--lake", lake).output
+    listed = run("verify", "--lake", lake).output
+    assert f"unused: {orphan}" in listed
+    assert "unused by the newest snapshot: 1 files; --sweep removes those older than" in listed
     kept = run("verify", "--lake", lake, "--sweep")
     assert "removed" not in kept.output
     swept = run("verify", "--lake", lake, "--sweep", env={"TONLAKE_LAKE_ORPHAN_GRACE_S": "0"})
