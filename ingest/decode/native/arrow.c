@@ -92,7 +92,7 @@ static uint8_t *lay_out(uint8_t *at, Filling *filling)
 static inline uint32_t gather_bits(const Tile *tile, size_t place)
 {
     uint32_t bits = 0;
-    for (size_t i = 0; i < tile->count; i++)
+    for (size_t i = 0; i < tile->count && i < TILE_ROWS; i++)
         bits |= (uint32_t)tile->rows[i][place] << i;
     return bits;
 }
