@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.values import iter_tuples
-from tonlake.lake.log.ranges import merge_ranges
+from tonlake.lake.log.ranges import merge_ranges, subtract_ranges
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema import STATE_CELLS
@@ -42,14 +42,25 @@ class LakeCache(Generic[Key, Value]):
     """Values by key out of one table; no more than twice ``most`` are held."""
 
     def __init__(
-        self, lake_dir: Path, settings: LakeSettings, table: str, ask: Ask[Key, Value], *, most: int
+        self,
+        lake_dir: Path,
+        settings: LakeSettings,
+        table: str,
+        ask: Ask[Key, Value],
+        *,
+        most: int,
+        lasts: bool = False,
     ) -> None:
-        """Begin with nothing; the lake need not be there yet."""
+        """Begin with nothing; the lake need not be there yet.
+
+        ``lasts`` whether more blocks add values but change none, as of cells by their hashes.
+        """
         self._lake_dir = lake_dir
         self._settings = settings
         self._table = table
         self._ask = ask
         self._most = most
+        self._lasts = lasts
         self._asked: dict[Key, Value | None] = {}
         self._recent: dict[Key, Value] = {}
         self._connection: DuckDBPyConnection | None = None
@@ -111,12 +122,21 @@ class LakeCache(Generic[Key, Value]):
         content = state.known_ranges, state.undoings
         if content != self._content:
             self.close()
-            self._asked.clear()
+            self._asked = self._list_lasting(content)
             self._content = content
         files = state.by_table.get(self._table, ())
         if files != self._files:
             self.close()
             self._files = files
+
+    def _list_lasting(
+        self, content: tuple[tuple[Range, ...], tuple[Undoing, ...]]
+    ) -> dict[Key, Value | None]:
+        """Return what holds in a lake of other blocks: values that last, if it has more blocks."""
+        (before, undoings), (after, undoings_after) = self._content, content
+        if not self._lasts or undoings != undoings_after or subtract_ranges(before, after):
+            return {}
+        return {key: value for key, value in self._asked.items() if value is not None}
 
     def _look_up(self, keys: set[Key], state: LogState) -> Mapping[Key, Value]:
         """Ask the lake for keys that are not remembered."""
@@ -150,7 +170,7 @@ class CellFinder:
         self._most = most = settings.ingest.cached_rows
         self._log = log or LogReader(lake_dir)
         self._memory = LakeCache(
-            lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake, most=most
+            lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake, most=most, lasts=True
         )
         self._fresh_rows: pa.Table | None = None
         self._fresh: Cells = {}

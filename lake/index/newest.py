@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.index.builder.place import is_readable, lacks_baseline, range_of
-from tonlake.lake.index.segment.file import map_segment
+from tonlake.lake.index.segment.file import SegmentFile, map_file
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.segment import Segment
-from tonlake.lake.index.segments import Segments
 from tonlake.lake.log.digest import find_damage
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from mmap import mmap
     from pathlib import Path
 
     from tonlake.lake.account import AccountId
@@ -35,16 +35,16 @@ class Newest(NamedTuple):
 
 
 class NewestStates:
-    """The sound segments of a lake, open."""
+    """The sound segments of a lake, each opened when it is needed."""
 
     def __init__(self, lake_dir: Path) -> None:
         """Open nothing yet; the lake need not be there."""
         self._lake_dir = lake_dir
+        self._mapped: list[tuple[str, mmap]] = []
         self._open: dict[str, Segment] = {}
-        self._segments = Segments(())
 
     def open(self, state: LogState) -> list[Range]:
-        """Open the segments of a lake, and return the masterchain blocks that they cover.
+        """Take the segments of a lake, and return the masterchain blocks that they cover.
 
         The digest of each segment is checked once; one that is damaged covers nothing.
         """
@@ -53,36 +53,37 @@ class NewestStates:
             for segment in state.segments
             if NATIVE and is_readable(segment) and not lacks_baseline(state, segment)
         ]
-        new = [segment for segment in listed if segment.path not in self._open]
-        damaged = {error.file for error in find_damage(self._lake_dir, new, trust_earlier=True)}
-        self._open = {
-            segment.path: self._open.get(segment.path)
-            or Segment(map_segment(self._lake_dir, segment.path))
-            for segment in listed
-            if segment.path not in damaged
-        }
-        self._segments = Segments(self._open.values())
-        return [range_of(segment) for segment in listed if segment.path in self._open]
+        damaged = {error.file for error in find_damage(self._lake_dir, listed, trust_earlier=True)}
+        sound = {each.path: range_of(each) for each in listed if each.path not in damaged}
+        newest_first = sorted(sound, key=sound.__getitem__, reverse=True)
+        # Pages of earlier maps are let go of: those of all segments grow with the chain.
+        self._mapped = [(path, map_file(self._lake_dir, path)) for path in newest_first]
+        self._open = {}
+        return list(sound.values())
 
     def find(self, accounts: Collection[AccountId]) -> dict[AccountId, Newest]:
         """Return the newest states that the segments have; accounts without one are left out."""
-        asked = list(accounts)
-        states = self._segments.newest_states(asked)
-        return {
-            account: Newest(state, _find_utime(self._segments, account, state))
-            for account, state in zip(asked, states, strict=True)
-            if state is not None
-        }
+        found: dict[AccountId, Newest] = {}
+        left = list(accounts)
+        for path, mapped in self._mapped:
+            if not left:
+                break
+            if path not in self._open:
+                self._open[path] = Segment(SegmentFile(mapped, path))
+            segment = self._open[path]
+            for account, state in zip(left, segment.newest_states(left), strict=True):
+                if state is not None:
+                    found[account] = Newest(state, _find_utime(segment, account, state))
+            left = [account for account in left if account not in found]
+        return found
 
 
-def _find_utime(segments: Segments, account: AccountId, state: Any) -> int | None:  # noqa: ANN401 - a row
-    """Return the time of the block of a state: that of its last transaction, which is there too."""
-    for segment in segments.segments:
-        if segment.first_mc_seqno <= max(1, state.mc_seqno) <= segment.last_mc_seqno:
-            number = segment.find_account(account)
-            if number is not None:
-                start, end = segment.rows_of(number)
-                if start < end and segment.lt[end - 1] == state.last_trans_lt:
-                    utime: int = segment.now[end - 1]
-                    return utime
+def _find_utime(segment: Segment, account: AccountId, state: Any) -> int | None:  # noqa: ANN401 - a row
+    """Return the time of the block of a state: that of its last transaction, if that is here."""
+    number = segment.find_account(account)
+    if number is not None:
+        start, end = segment.rows_of(number)
+        if start < end and segment.lt[end - 1] == state.last_trans_lt:
+            utime: int = segment.now[end - 1]
+            return utime
     return None

@@ -153,9 +153,18 @@ def map_segment(lake_dir: Path, path: str) -> SegmentFile:
     Raises:
         LakeCorrupt: it is missing, or no segment.
     """
+    return SegmentFile(map_file(lake_dir, path), path)
+
+
+def map_file(lake_dir: Path, path: str) -> mmap.mmap:
+    """Map a segment of the lake, of which nothing is read yet.
+
+    Raises:
+        LakeCorrupt: it is missing, or empty.
+    """
     try:
         with (lake_dir / path).open("rb") as stream:
-            return SegmentFile(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), path)
+            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise LakeCorrupt.unreadable(path, error) from error
     except ValueError as error:

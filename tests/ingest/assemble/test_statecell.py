@@ -102,3 +102,21 @@ def test_a_lake_that_only_this_one_adds_to_is_asked_once(tmp_path: Path) -> None
         assert memory.find(accounts | {bytes(32)}, log.read()) == first
         assert memory.find({bytes(32)}, log.read()) == {}
     assert asked.times == 2
+
+
+def test_values_that_last_are_asked_once_whoever_commits(tmp_path: Path) -> None:
+    chain, asked = Chain(1, accounts=4), Asked()
+    accounts = {account for _workchain, account in chain.accounts}
+    log = LogReader(tmp_path)
+    memory = LakeCache(tmp_path, SETTINGS.lake, "account_states", asked, most=10, lasts=True)
+    commit_chain(tmp_path, chain, 1, 3)
+    with closing(memory):
+        first = memory.find(accounts, log.read())
+        commit_chain(tmp_path, chain, 4, 6)
+        assert memory.find(set(first), log.read()) == first
+        assert asked.times == 1
+        assert memory.find(accounts, log.read()).keys() == ask_anew(tmp_path, accounts).keys()
+        undo_after(
+            tmp_path, 3, SETTINGS.lake, most_mc_blocks=9, source={}, reopen=lambda _a, _b: ()
+        )
+        assert memory.find(accounts, log.read()) == ask_anew(tmp_path, accounts)
