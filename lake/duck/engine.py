@@ -32,9 +32,10 @@ def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBP
     connection = duckdb.connect(":memory:", config=config)
     # An option of the Parquet extension, so not known before the database is there.
     connection.execute("set parquet_metadata_cache = true")
-    # By default what a query took stays until 128 MiB of it are free at once.
+    # By default what a query took stays until 128 MiB of it are free at once. Most buffers of
+    # columns are below 2 MiB: giving back each would double the CPU time of a query.
     connection.execute("set allocator_flush_threshold = '64KiB'")
-    connection.execute("set allocator_bulk_deallocation_flush_threshold = '64KiB'")
+    connection.execute("set allocator_bulk_deallocation_flush_threshold = '2MiB'")
     return connection
 
 
