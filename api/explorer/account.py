@@ -12,8 +12,8 @@ from tonlake.api.explorer.code import draw_code
 from tonlake.api.explorer.contract.tab import show_contract
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_address, read_offset
 from tonlake.api.explorer.history import list_history
-from tonlake.api.explorer.holding import WAYS, list_holdings, list_messages
-from tonlake.api.v3.page.transaction_page import answer_transactions
+from tonlake.api.explorer.holding import WAYS, Price, list_holdings, list_messages
+from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.api.v3.route.name import RecordsQuery, get_records
@@ -107,6 +107,8 @@ class History(msgspec.Struct, frozen=True):
     rows: list[Any]
     older: str
     newest: str
+    ton_price: Price | None = None
+    """Of tokens: what one TON is worth, where it is known."""
 
 
 def _list_transactions(question: Question, address: Address) -> History:
@@ -114,13 +116,14 @@ def _list_transactions(question: Question, address: Address) -> History:
     keys = find_keys(
         question.call, TransactionsQuery(account=(address,), limit=ROWS, offset=offset)
     )
-    found = question.ask(answer_transactions, keys)
+    found = ask_transactions(question, keys)
     return _page_by_offset(question, address, found.transactions, offset)
 
 
 def _list_tokens(question: Question, address: Address) -> History:
-    rows = list_holdings(question, address)
-    return _page_by_offset(question, address, rows, read_offset(question))
+    rows, ton_price = list_holdings(question, address)
+    found = _page_by_offset(question, address, rows, read_offset(question))
+    return msgspec.structs.replace(found, ton_price=ton_price)
 
 
 def _list_messages(question: Question, address: Address) -> History:

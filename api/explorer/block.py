@@ -6,6 +6,7 @@ import re
 import time
 from collections import Counter
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,9 +16,9 @@ from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_offset
 from tonlake.api.explorer.network import compare_configuration
 from tonlake.api.explorer.shards import draw_shards
+from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.sentence import write_actions
 from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
-from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
@@ -139,13 +140,13 @@ def show_block(question: Question) -> Shown:
             sort="asc",
         ),
     )
-    listed = question.ask(answer_transactions, keys)
+    listed = ask_transactions(question, keys)
     here = f"/block/{workchain}:{block.shard.lower()}:{seqno}"
     values = {
         "block": block,
         **(_show_masterchain(question, block) if workchain == MASTERCHAIN else _SHARD),
         "transactions": listed.transactions,
-        "next_seqno": _find_next(question, query),
+        "next_blocks": list_next(question, block),
         "newest": here if offset else "",
         "older": link(here, offset=offset + BLOCK_ROWS) if len(keys) == BLOCK_ROWS else "",
     }
@@ -191,11 +192,23 @@ def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
     return sorted(committed, key=lambda each: (each.workchain, each.shard, each.seqno))
 
 
-def _find_next(question: Question, query: BlocksQuery) -> int | None:
-    """Return the next seqno of the same shard, where the lake has it."""
-    following = msgspec.structs.replace(query, seqno=(query.seqno or 0) + 1)
-    found = ask_or_say(lambda: get_blocks(question.call, following).blocks)
-    return following.seqno if found and not isinstance(found, str) else None
+def list_next(question: Question, block: Block) -> list[Block]:
+    """Return the next block of a block's shard, or those of its halves, where the lake has them."""
+    shard = int(block.shard, 16)
+    half = (shard & -shard) >> 1
+    shards = [shard - half, shard + half] if block.before_split else [shard]
+    found: list[Block] = []
+    for each in shards:
+        query = BlocksQuery(
+            workchain=block.workchain,
+            shard=parse_shard(f"{each:016x}"),
+            seqno=block.seqno + 1,
+            limit=1,
+            offset=0,
+        )
+        answer = ask_or_say(partial(get_blocks, question.call, query))
+        found += [] if isinstance(answer, str) else answer.blocks
+    return found
 
 
 _DAY = re.compile(r"/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/")

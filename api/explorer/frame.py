@@ -22,10 +22,10 @@ from tonlake.api.explorer.past import (
     read_seqno,
 )
 from tonlake.api.explorer.words.body import list_body
-from tonlake.api.explorer.words.form import FILTERS
+from tonlake.api.explorer.words.form import FILTERS, shorten
 from tonlake.api.explorer.words.movement import write_amount
+from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.outcome import judge_with
-from tonlake.api.explorer.words.sentence import Names
 from tonlake.api.http.content.validators import matches, tag_body
 from tonlake.api.http.lane import in_lane
 from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
@@ -122,7 +122,8 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> 
         seqno = None if is_timeless(path) else read_seqno(arguments)
         call = open_call(request, arguments, seqno)
         parts = {name: str(part) for name, part in request.path_params.items()}
-        names = Names(call, full=arguments.last("full") == "1")
+        labels = load_labels(call.settings.lake)
+        names = Names(call, labels, full=arguments.last("full") == "1")
         question = Question(call, parts, arguments, names)
         shown = answer(question)
         if isinstance(shown, Elsewhere):
@@ -222,6 +223,8 @@ ELECTOR = f"-1:{'3' * 64}"
 """It has a transaction in every masterchain block: pages about new blocks follow its state."""
 
 MOST_OFFSET = (1 << 31) - 1
+MOST_ADDRESS_CHARACTERS = 80
+"""Of what is no address, in an error."""
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -274,4 +277,5 @@ def read_address(question: Question) -> Address:
     try:
         return parse_any_address(question.parts["address"])
     except ConversionError as error:
-        raise RequestInvalid("invalid address in the path") from error
+        text = shorten(question.parts["address"], MOST_ADDRESS_CHARACTERS // 2)
+        raise RequestInvalid(f"{text!r} is not an address") from error

@@ -33,7 +33,7 @@ from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonlake.api.explorer.words.sentence import Names
+    from tonlake.api.explorer.words.names import Names
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.action import Action
 

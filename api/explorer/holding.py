@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.explorer.frame import Question, read_offset
+from tonlake.api.explorer.words.movement import TON
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.message import Message
 from tonlake.api.v3.page.book import read_address_book
@@ -47,12 +48,13 @@ class Passed(msgspec.Struct, frozen=True):
     sent: bool
 
 
-def list_holdings(question: Question, address: Address) -> list[Holding]:
-    """Return a page of an account's jettons."""
+def list_holdings(question: Question, address: Address) -> tuple[list[Holding], Price | None]:
+    """Return a page of an account's jettons, and the price of TON where it is known."""
     query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
     wallets = question.ask(get_wallets, query).jetton_wallets
     prices = read_prices(question, [wallet.jetton for wallet in wallets])
-    return [_value(question, wallet, prices.get(wallet.jetton)) for wallet in wallets]
+    valued = [_value(question, wallet, prices.get(wallet.jetton)) for wallet in wallets]
+    return valued, prices.get(TON)
 
 
 def _value(question: Question, wallet: JettonWallet, price: Price | None) -> Holding:
@@ -64,9 +66,9 @@ def _value(question: Question, wallet: JettonWallet, price: Price | None) -> Hol
 
 
 def read_prices(question: Question, jettons: list[str]) -> dict[str, Price]:
-    """Return the newest prices of jettons by raw address; those that were swapped alone."""
+    """Return the newest prices of jettons by raw address, and of TON, where they are known."""
     reader = question.call.reader
-    if not jettons or not reader.snapshot.files["dex_swaps"]:
+    if not reader.snapshot.files["dex_swaps"]:
         return {}
     rows = reader.rows("explorer/prices", jettons=jettons)
     return {row["address"]: Price(row["ton"], row["usd"], row["utime"]) for row in rows}

@@ -12,9 +12,11 @@ from tonlake.api.explorer.tree import draw_tree, list_outline
 from tonlake.api.explorer.words.outcome import BAD, judge_with
 from tonlake.api.explorer.words.phase import COINS, list_phases, list_postings, split_fees
 from tonlake.api.explorer.words.sentence import write_actions
+from tonlake.api.text.address import parse_address
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v2.method.transaction import read_bags
 from tonlake.api.v3.page.coverage import check_no_gap
+from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
@@ -22,10 +24,12 @@ from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tonlake.api.explorer.words.names import Names
     from tonlake.api.explorer.words.outcome import Outcome
-    from tonlake.api.explorer.words.sentence import Names, WrittenAction
+    from tonlake.api.explorer.words.sentence import WrittenAction
     from tonlake.api.request.call import Call
     from tonlake.api.v3.layout.transaction import Transaction
+    from tonlake.api.v3.resource.answer import Transactions
     from tonlake.api.v3.resource.trace import Traces
 
 Row = dict[str, Any]
@@ -43,7 +47,7 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
     if not keys:
         check_no_gap(question.call.reader)
         raise AnswerNotFound(f"transaction {tx_hash.hex()} not found in this lake")
-    found = question.ask(answer_transactions, keys)
+    found = ask_transactions(question, keys)
     transaction = found.transactions[0]
     values = {
         "each": transaction,
@@ -56,6 +60,14 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
         "result": judge_with(transaction, question.names),
     }
     return Shown("transaction.html", f"Transaction {tx_hash.hex()[:8]}", values)
+
+
+def ask_transactions(question: Question, keys: list[Row]) -> Transactions:
+    """Return transactions by their keys, and remember the names of the accounts in them."""
+    found = question.ask(answer_transactions, keys)
+    named = map(parse_address, found.address_book)
+    question.names.learn({}, read_metadata(question.call, named))
+    return found
 
 
 def _read_bag(question: Question, tx_hash: bytes, keys: list[Row]) -> str:

@@ -13,7 +13,7 @@ from tonlake.api.v3.layout.transaction import Transaction
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.api.explorer.words.sentence import Names
+    from tonlake.api.explorer.words.names import Names
     from tonlake.api.v3.layout.message import Message
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48

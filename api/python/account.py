@@ -16,7 +16,7 @@ from tonlake.api.chain.get_method import run_on_state
 from tonlake.api.chain.place import MASTERCHAIN_SHARD, name_ranges
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered
 from tonlake.api.explorer.words.form import NANO_DIGITS
-from tonlake.api.explorer.words.sentence import Names
+from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.python.history import read_history
 from tonlake.api.python.method import MethodResult, read_argument
 from tonlake.api.python.result import Result
@@ -245,7 +245,7 @@ def _list_jettons(call: Call, address: Address, seqno: int | None) -> list[Row]:
             offset=offset,
         )
         found = get_wallets(call, query)
-        names = Names(call)
+        names = Names(call, load_labels(call.settings.lake))
         names.learn(found.address_book, found.metadata)
         rows += (_describe_jetton(wallet, names, found.metadata) for wallet in found.jetton_wallets)
         if len(found.jetton_wallets) < PAGE_WALLETS:

@@ -17,7 +17,8 @@ from tonlake.api.explorer.frame import ask_or_say, fill_template
 from tonlake.api.explorer.transaction import find_trace
 from tonlake.api.explorer.tree import MOST_BOXES, ROW, draw_tree, place_tree
 from tonlake.api.explorer.words.form import name_call, write_ton
-from tonlake.api.explorer.words.sentence import Names, WrittenAction, write_actions
+from tonlake.api.explorer.words.names import Names, load_labels
+from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.request.params import parse_hash
 from tonlake.api.v3.route.action import ActionsQuery, get_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
@@ -186,7 +187,7 @@ def open_trace(opened: Opened, any_hash: bytes) -> Trace:
     call = opened.call()
     query = TracesQuery(trace_id=(find_trace(call, any_hash),), limit=1, offset=0)
     found = answer_traces(call, query)
-    names = Names(call)
+    names = Names(call, load_labels(call.settings.lake))
     names.learn(found.address_book, found.metadata)
     return Trace(opened, found.traces[0], names)
 

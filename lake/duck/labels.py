@@ -68,6 +68,16 @@ class Label(NamedTuple):
     source: str | None
 
 
+def read_labels(settings: LakeSettings) -> Mapping[str, Label]:
+    """Return the labels by raw address: those that the settings name, and those that ship.
+
+    Raises:
+        LabelsInvalid: the file of labels or an address in it cannot be read.
+    """
+    given = _read_given(Path(settings.labels)) if settings.labels else {}
+    return _read_shipped() | given
+
+
 def render_labels(settings: LakeSettings) -> str:
     """Return the script that makes ``labels``, ``code_labels`` and ``stablecoins``.
 
@@ -76,8 +86,7 @@ def render_labels(settings: LakeSettings) -> str:
     Raises:
         LabelsInvalid: the file of labels or an address in it or in the settings cannot be read.
     """
-    given = _read_given(Path(settings.labels)) if settings.labels else {}
-    rows = json.dumps([*(_read_shipped() | given).values()], ensure_ascii=False)
+    rows = json.dumps([*read_labels(settings).values()], ensure_ascii=False)
     named = [text.strip() for text in settings.stablecoins.split(",") if text.strip()]
     coins = json.dumps(sorted({_read_address(text, "[lake] stablecoins") for text in named}))
     return join_scripts(

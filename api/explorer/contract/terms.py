@@ -198,7 +198,7 @@ def _write_records(question: Question, address: Address, one: DNSRecord) -> list
     if one.dns_site_adnl:
         facts.append(Fact("Site (ADNL)", write_hex(one.dns_site_adnl)))
     if one.dns_storage_bag_id:
-        facts.append(Fact("Storage bag", one.dns_storage_bag_id))
+        facts.append(Fact("Storage bag", one.dns_storage_bag_id.lower()))
     return [*facts, Fact("Expires", _find_expiry(question, address))]
 
 

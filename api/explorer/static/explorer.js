@@ -109,15 +109,15 @@ for (const figure of document.querySelectorAll("[data-zoom]")) {
   const choices = {
     "Smaller": () => scale / 1.25,
     "Larger": () => scale * 1.25,
-    "Whole": () => Math.min(1, (figure.clientWidth - 16) / width),
-    "Real size": () => 1,
+    "Fit": () => Math.min(1, (figure.clientWidth - 16) / width),
+    "Actual size": () => 1,
   };
   const draw = (wanted) => {
     scale = Math.min(4, Math.max(0.1, wanted));
     picture.setAttribute("width", width * scale);
     picture.setAttribute("height", height * scale);
   };
-  draw(Math.max(0.7, choices.Whole())); // whole where its text stays readable
+  draw(Math.max(0.7, choices.Fit())); // whole where its text stays readable
   for (const [title, choose] of Object.entries(choices)) {
     const button = document.createElement("button");
     button.type = "button";

@@ -40,8 +40,14 @@ _TIMES = frozenset(
         *("enabled_since", "utime_since", "utime_until"),
     }
 )
-_SPANS = ("elected_for", "start_before", "end_before", "held_for", "store_sec", "lifetime")
+_SPANS = (
+    *("elected_for", "start_before", "end_before", "held_for", "store_sec", "lifetime"),
+    *("merge_delay", "merge_interval"),
+)
 """How names of seconds end, in the configuration."""
+_DIGEST = re.compile(r"[0-9A-F]{64}")
+_DIGESTS = ("hash", "key")
+"""How names of 256 bits end that are shown as hex digits."""
 _FACTOR, FACTOR_UNIT = "_factor", 1 << 16
 """How names of fixed-point numbers end, and what is one."""
 
@@ -78,6 +84,8 @@ def _list_children(value: Any, left: list[int]) -> tuple[Node, ...]:  # noqa: AN
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     found: list[Node] = []
     for name, each in pairs:
+        if name == "type" and value.get(_TYPE) == each:
+            continue  # said already
         left[0] -= 1
         if left[0] < 0:
             return (*found, Node("…", "more values are not shown"))
@@ -103,7 +111,7 @@ def _make_node(name: str, value: Any, left: list[int]) -> Node:  # noqa: ANN401 
 def _write_value(name: str, text: str) -> str:
     """Return a value with the unit that its name tells of."""
     if not (text.isascii() and text.isdecimal()):
-        return text
+        return text.lower() if name.endswith(_DIGESTS) and _DIGEST.fullmatch(text) else text
     if name.endswith(_TON):
         return write_ton(text)
     if name in _TIMES and int(text) in _UNIX_SECONDS:

@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tonlake.api.explorer.words.form import write_units
+from tonlake.api.explorer.words.form import write_count, write_units
 
 if TYPE_CHECKING:
-    from tonlake.api.explorer.words.sentence import Names
+    from tonlake.api.explorer.words.names import Names
     from tonlake.api.v3.resource.action import Action
 
 IN, OUT, BOTH, NEITHER = "in", "out", "both", "neither"
 DIRECTIONS = {IN: "received", OUT: "sent", BOTH: "both", NEITHER: "neither"}
 """What an action was for an account: with their names on pages."""
 
-TON, NFT = "TON", "NFT"
+TON, NFT, EXTRA_CURRENCY = "TON", "NFT", "extra currency"
 """Assets that are no jetton; a jetton is named by the raw address of its master."""
 
 
 class Move(NamedTuple):
     """Fields of an action's details: who gave, who got, how much, and of which asset.
 
-    ``asset`` is TON, NFT with the item in ``amount``, or the field of a jetton, where None is TON.
+    ``asset`` is TON, NFT with the item in ``amount``, an extra currency with amounts by id in
+    ``amount``, or the field of a jetton, where None is TON.
     """
 
     giver: str | None
@@ -39,7 +40,10 @@ MOVES: dict[str, tuple[Move, ...]] = {
     "ton_transfer": _SENT,
     "call_contract": _SENT,
     "contract_deploy": _SENT,
-    "extra_currency_transfer": _SENT,
+    "extra_currency_transfer": (
+        *_SENT,
+        Move("source", "destination", "value_extra_currencies", EXTRA_CURRENCY),
+    ),
     "jetton_transfer": (Move("sender", "receiver", "amount", "asset"),),
     "jetton_mint": (Move(None, "receiver", "amount", "asset"),),
     "jetton_burn": (Move("owner", None, "amount", "asset"),),
@@ -87,16 +91,16 @@ def list_movements(action: Action, account: str) -> list[Movement]:
         action: The action.
         account: The raw address of the account.
     """
-    found = []
+    found: list[Movement] = []
     for move in MOVES.get(action.type, ()) if action.success else ():
         giver, taker = (_read(action.details, name) for name in (move.giver, move.taker))
         if giver == taker:
             continue  # it stays where it is
         if giver == account:
-            found.append(_measure(action.details, move, taker, gained=False))
+            found += _measure(action.details, move, taker, gained=False)
         if taker == account:
-            found.append(_measure(action.details, move, giver, gained=True))
-    return [one for one in found if one is not None]
+            found += _measure(action.details, move, giver, gained=True)
+    return found
 
 
 def name_direction(movements: list[Movement]) -> str:
@@ -112,6 +116,8 @@ def write_amount(movement: Movement, names: Names) -> tuple[str, str]:
     sign = "+" if movement.gained else "-"
     if movement.item is not None:
         return f"{sign}1", f"NFT {names.label(movement.item)}"
+    if movement.asset.startswith(EXTRA_CURRENCY):
+        return sign + write_count(movement.amount or 0), f"of {movement.asset}"
     jetton = None if movement.asset == TON else movement.asset
     if movement.amount is None:
         return f"{sign}?", names.unit(jetton)
@@ -120,19 +126,31 @@ def write_amount(movement: Movement, names: Names) -> tuple[str, str]:
 
 def _measure(
     details: dict[str, Any], move: Move, other: str | None, *, gained: bool
-) -> Movement | None:
+) -> list[Movement]:
+    if move.asset == EXTRA_CURRENCY:
+        amounts: dict[str, Any] = details.get(move.amount) or {}
+        return [
+            Movement(gained, f"{EXTRA_CURRENCY} {name}", int(amount), None, other)
+            for name, amount in amounts.items()
+        ]
     value = _read(details, move.amount)
     if move.asset == NFT:
-        return None if value is None else Movement(gained, NFT, None, value, other)
+        return [] if value is None else [Movement(gained, NFT, None, value, other)]
     known = value is not None and value.isdecimal()
-    if value is None and "." in move.amount:
-        return None  # the object is missing as a whole
+    if value is None and ("." in move.amount or (other is None and move.amount == "value")):
+        return []  # the object is missing as a whole, or the message came from outside
     asset = TON if move.asset == TON else _read(details, move.asset) or TON
-    return Movement(gained, asset, int(value or 0) if known else None, None, other)
+    return [Movement(gained, asset, int(value or 0) if known else None, None, other)]
+
+
+def find_field(details: dict[str, Any], path: str) -> object:
+    """Return a field; of an object's field, None where there is no such object."""
+    found: Any = details
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def _read(details: dict[str, Any], path: str | None) -> str | None:
-    found: Any = details if path else None
-    for name in path.split(".") if path else ():
-        found = found.get(name) if isinstance(found, dict) else None
+    found = find_field(details, path) if path else None
     return None if found is None else str(found)

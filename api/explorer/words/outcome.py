@@ -12,7 +12,7 @@ from msgspec import UNSET
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonlake.api.explorer.words.sentence import Names
+    from tonlake.api.explorer.words.names import Names
     from tonlake.api.v3.layout.transaction import ComputePhase, Transaction
 
 GOOD, PLAIN, BAD = "good", "plain", "bad"

@@ -19,7 +19,7 @@ from tonlake.api.explorer.words.outcome import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tonlake.api.explorer.words.sentence import Names
+    from tonlake.api.explorer.words.names import Names
     from tonlake.api.v3.layout.transaction import Transaction
 
 Facts = dict[str, Any]

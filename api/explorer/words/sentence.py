@@ -1,4 +1,4 @@
-"""Names of accounts and tokens on pages, and one sentence for each type of action."""
+"""One sentence for each type of action."""
 
 from __future__ import annotations
 
@@ -9,130 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.api.errors import AddressInvalid
-from tonlake.api.explorer.words.form import (
-    MOST_DIGITS,
-    NANO_DIGITS,
-    describe_opcode,
-    read_opcode,
-    shorten,
-    write_count,
-    write_units,
-)
-from tonlake.api.text.address import parse_address
-from tonlake.api.v3.page.book import describe_addresses
+from tonlake.api.explorer.words.form import describe_opcode, read_opcode, write_count
+from tonlake.api.explorer.words.movement import find_field
 from tonlake.ingest.derive.action.pattern import BOUNCE_OPCODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tonlake.api.request.call import Call
+    from tonlake.api.explorer.words.names import Names
     from tonlake.api.v3.resource.action import Action
-    from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
-
-MOST_NAME_CHARACTERS = 40
-"""Names are strangers' texts: what is longer is cut."""
-
-_TOKENS = ("jetton_masters", "nft_collections", "nft_items")
-
-
-class Names:
-    """Friendly forms, domains and token names by raw address."""
-
-    def __init__(self, call: Call, *, full: bool = False) -> None:
-        """Begin with nothing; addresses that no answer described are looked up when needed.
-
-        With ``full``, accounts without a name are called by their whole address.
-        """
-        self._call, self._full = call, full
-        self._book: AddressBook = {}
-        self._tokens: dict[str, TokenInfo] = {}
-
-    def learn(self, book: AddressBook, metadata: Metadata | None = None) -> None:
-        """Remember what an answer has about the addresses in it."""
-        self._book |= book
-        for address, known in (metadata or {}).items():
-            for info in known.token_info:
-                if info.type in _TOKENS:
-                    self._tokens[address] = info
-
-    def friendly(self, raw: str) -> str:
-        """Return the form people write; raw where there is none."""
-        row = self._look_up(raw)
-        return raw if row is None or row.user_friendly is None else row.user_friendly
-
-    def label(self, raw: str) -> str:
-        """Return what to call an account: its domain, its token's name, or its address cut."""
-        row = self._look_up(raw)
-        if row is not None and row.domain:
-            return row.domain[:MOST_NAME_CHARACTERS]
-        friendly = self.friendly(raw)
-        return self.token_name(raw) or (friendly if self._full else shorten(friendly, 5))
-
-    def interfaces(self, raw: str) -> list[str]:
-        """Return what an account's contract is known to be."""
-        row = self._look_up(raw)
-        return [] if row is None else row.interfaces or []
-
-    def token_name(self, raw: str) -> str:
-        """Return the name of a token contract, of a domain's NFT the domain, or ""."""
-        info = self._tokens.get(raw)
-        if info is None:
-            return ""
-        return str(info.name or (info.extra or {}).get("domain", ""))[:MOST_NAME_CHARACTERS]
-
-    def has_picture(self, raw: str) -> bool:
-        """Return whether a token contract names a picture."""
-        info = self._tokens.get(raw)
-        return info is not None and bool(info.image)
-
-    def symbol(self, raw: str | None) -> str:
-        """Return the symbol of a jetton by its master, else its address; None is TON itself."""
-        if raw is None:
-            return "TON"
-        return self._find_symbol(raw) or shorten(self.friendly(raw), 4)
-
-    def unit(self, raw: str | None) -> str:
-        """Return what stands behind an amount of a jetton, or of TON."""
-        known = raw is None or self._find_symbol(raw)
-        return self.symbol(raw) if known else f"units of {self.symbol(raw)}"
-
-    def _find_symbol(self, raw: str) -> str:
-        info = self._tokens.get(raw)
-        text = "" if info is None else info.symbol or info.name or ""
-        return text[:MOST_NAME_CHARACTERS]
-
-    def digits(self, raw: str | None) -> int:
-        """Return the decimal places of a jetton by its master, 9 where it names none."""
-        info = None if raw is None else self._tokens.get(raw)
-        if info is None:
-            return NANO_DIGITS if raw is None else 0
-        extra = info.extra or {}
-        text = str(extra.get("decimals", NANO_DIGITS))
-        known = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_DIGITS))
-        return int(text) if known and int(text) <= MOST_DIGITS else NANO_DIGITS
-
-    def amount(self, amount: str | int | None, jetton: str | None = None) -> str:
-        """Return an amount in units with its symbol; of TON without a jetton."""
-        if amount is None:
-            return f"an unknown amount of {self.symbol(jetton)}"
-        return f"{write_units(amount, self.digits(jetton))} {self.unit(jetton)}"
-
-    def _look_up(self, raw: str) -> AddressBookRow | None:
-        if raw not in self._book:
-            try:
-                address = parse_address(raw)
-            except AddressInvalid:
-                return None
-            self._book[raw] = describe_addresses(self._call, [address])[address]
-        return self._book[raw]
-
 
 Details = dict[str, Any]
 
 _SEGMENT = re.compile(r"\[([^\]]*)\]|([^\[\]]+)")
 _FIELD = re.compile(r"\{([^}]+)\}")
 _ACCOUNT = re.compile(r"-?[0-9]{1,10}:[0-9A-F]{64}")
+_UNLIKE = "unlike "
 MOST_TEXT_CHARACTERS = 300
 """Comments are strangers' texts; what is longer is cut."""
 
@@ -227,7 +119,10 @@ def _fill(segment: Segment, details: Details, names: Names) -> list[Part] | None
             parts += [Part("text", piece)] if piece else []
             continue
         name, _, form = piece.partition(" ")
-        value = _find(details, name)
+        value = find_field(details, name)
+        if form.startswith(_UNLIKE):
+            other, form = form.removeprefix(_UNLIKE), ""
+            value = None if value == details.get(other) else value
         if segment.optional and (value is None or value == ""):
             return None
         parts.append(_show(value, form, details, names))
@@ -257,7 +152,7 @@ def _show_amount(value: object, form: str, details: Details, names: Names) -> st
     if form == "TON":
         return names.amount(_number(value))
     if form.startswith("of "):
-        asset = _find(details, form.removeprefix("of "))
+        asset = find_field(details, form.removeprefix("of "))
         return names.amount(_number(value), _text(asset))
     if form == "currencies" and isinstance(value, dict):
         amounts = value.items()
@@ -272,14 +167,6 @@ def _number(value: object) -> int | None:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def _find(details: Details, path: str) -> object:
-    """Return a field; of an object's field, None where there is no such object."""
-    found: Any = details
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
 
 
 def _write_plainly(action: Action) -> list[Part]:

@@ -102,8 +102,11 @@ def test_a_wrong_filter_is_named(client: TestClient[Any], busy: str, query: str)
         assert query.partition("=")[0] in answer.text
 
 
-def test_addresses_are_shown_in_full_on_demand(client: TestClient[Any], busy: str) -> None:
-    short, full = (client.get(f"/account/{busy}{end}").text for end in ("", "?full=1"))
+def test_addresses_are_shown_in_full_on_demand(
+    client: TestClient[Any], transfer: dict[str, Any]
+) -> None:
+    path = f"/account/{transfer['details']['sender']}"
+    short, full = (client.get(f"{path}{end}").text for end in ("", "?full=1"))
     page = Page(full)
     assert "…" in Page(short).words.partition("History")[2]
     assert "…" not in page.words.partition("History")[2]

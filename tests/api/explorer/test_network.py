@@ -85,7 +85,7 @@ def test_a_nominator_pool_is_read() -> None:
 
 def test_the_configuration_is_a_page(show: Callable[[str], Page]) -> None:
     words = show("/config").words
-    for text in ("Times of elections", "validators_elected_for", "Workchains", "zero state"):
+    for text in ("Election timing", "validators_elected_for", "Workchains", "zero state"):
         assert text in words
 
 

@@ -131,6 +131,14 @@ def test_the_start_page_leads_everywhere(walk: Walker, client: TestClient[Any]) 
         assert client.get(load).status_code == 200, load
 
 
+def test_a_split_shard_leads_on_to_its_halves(client: TestClient[Any], walk: Walker) -> None:
+    blocks = client.get("/api/v3/blocks?workchain=0&shard=8000000000000000&limit=1000").json()
+    split = next(each for each in blocks["blocks"] if each["before_split"])
+    page = walk(f"/block/0:8000000000000000:{split['seqno']}")
+    for half in ("4000000000000000", "c000000000000000"):
+        assert f"/block/0:{half}:{split['seqno'] + 1}" in page.links
+
+
 def test_a_walk_from_search_to_block_and_back(
     walk: Walker, client: TestClient[Any], transfer: dict[str, Any]
 ) -> None:
@@ -344,7 +352,7 @@ def test_no_page_links_elsewhere(client: TestClient[Any], back: str) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
-        ("/account/zz", 422, "invalid address"),
+        ("/account/zz", 422, "'zz' is not an address"),
         ("/transaction/zz", 422, "64 hex digits"),
         ("/trace/zz", 422, "64 hex digits"),
         (f"/transaction/{'0' * 64}", 404, "not found in this lake"),

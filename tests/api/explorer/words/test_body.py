@@ -128,3 +128,10 @@ def test_values_have_the_unit_of_their_name() -> None:
         *("0.02 TON", "1795235211 (2026-11-21 04:26:51)", "5"),
         *("65,536 s (18 h)", "0", "98304 (1.5 times)"),
     ]
+
+
+def test_a_type_is_said_once() -> None:
+    nodes = list_values({"@type": "text_comment", "type": "text_comment", "comment": ""})
+    assert [(node.name, node.text) for node in nodes] == [("type", "text_comment"), ("comment", "")]
+    key = "E8" * 32
+    assert [node.text for node in list_values({"key": key, "text": key})] == [key.lower(), key]

@@ -15,7 +15,7 @@ from tonlake.api.explorer.words.form import (
     sum_values,
     write_opcode,
 )
-from tonlake.api.explorer.words.sentence import Names
+from tonlake.api.explorer.words.names import Names
 from tonlake.api.v3.layout.message import Message, MessageContent
 from tonlake.api.v3.resource.answer import AddressMetadata, TokenInfo
 

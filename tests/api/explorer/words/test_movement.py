@@ -11,6 +11,7 @@ import pytest
 
 from tonlake.api.explorer.words.movement import (
     BOTH,
+    EXTRA_CURRENCY,
     IN,
     MOVES,
     NEITHER,
@@ -35,6 +36,7 @@ def make(kind: str, details: dict[str, Any], *, success: bool = True) -> Action:
 
 
 SENT = {"source": A, "destination": B, "value": "5"}
+EXTRA = SENT | {"value_extra_currencies": {"239": "8"}}
 SWAP = {
     "sender": A,
     "dex_incoming_transfer": {"asset": None, "amount": "7"},
@@ -51,6 +53,14 @@ BOUGHT = {"new_owner": A, "real_old_owner": B, "price": "3", "nft_item": C}
         ("ton_transfer", SENT, C, NEITHER, []),
         ("ton_transfer", SENT | {"destination": A}, A, NEITHER, []),
         ("contract_deploy", {"source": A, "destination": B}, A, OUT, [(False, TON, None)]),
+        ("contract_deploy", {"source": None, "destination": B}, B, NEITHER, []),
+        (
+            "extra_currency_transfer",
+            EXTRA,
+            B,
+            IN,
+            [(True, TON, 5), (True, f"{EXTRA_CURRENCY} 239", 8)],
+        ),
         ("jetton_swap", SWAP, A, BOTH, [(False, TON, 7), (True, JETTON, 9)]),
         ("jetton_swap", {"sender": A}, A, NEITHER, []),
         ("nft_purchase", BOUGHT, A, BOTH, [(False, TON, 3), (True, NFT, None)]),
@@ -88,6 +98,7 @@ def test_every_field_is_one_of_its_type(shared: Path) -> None:
         for kind, moves in MOVES.items()
         for move in moves
         for name in (move.giver, move.taker, move.amount, move.asset)
-        if name not in (None, TON, NFT) and str(name).partition(".")[0] not in fields[kind]
+        if name not in (None, TON, NFT, EXTRA_CURRENCY)
+        and str(name).partition(".")[0] not in fields[kind]
     ]
     assert unknown == []

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from tonlake.api.explorer.words.sentence import (
-    Names,
     Part,
     load_sentences,
     parse_sentence,
     write_action,
 )
 from tonlake.api.v3.resource.action import Action, load_fields
-from tonlake.api.v3.resource.answer import AddressBookRow, AddressMetadata, TokenInfo
 
 ANN, BOB, GOLD = (f"0:{digit * 64}" for digit in "ABC")
 
@@ -116,22 +114,6 @@ def test_values_of_objects() -> None:
     assert "an unknown account swapped None TON" in _words("jetton_swap")
 
 
-def test_tokens_are_called_by_name_domain_or_address() -> None:
-    names = Names(None)  # type: ignore[arg-type] # nothing has to be looked up
-    tokens = {
-        ANN: TokenInfo("jetton_masters", name="Annas", symbol="AN"),
-        BOB: TokenInfo("nft_items", extra={"domain": "bob.ton"}),
-    }
-    metadata = {
-        raw: AddressMetadata(is_indexed=True, token_info=[info]) for raw, info in tokens.items()
-    }
-    book = {raw: AddressBookRow(f"EQ-of-{raw[-1]}", None, None) for raw in (ANN, BOB, GOLD)}
-    names.learn(book, metadata)
-    assert [names.label(raw) for raw in (ANN, BOB, GOLD)] == ["Annas", "bob.ton", "EQ-of-C"]
-    assert [names.symbol(raw) for raw in (None, ANN, GOLD)] == ["TON", "AN", "EQ-of-C"]
-    assert [names.unit(raw) for raw in (None, ANN, GOLD)] == ["TON", "AN", "units of EQ-of-C"]
-
-
 def test_the_next_order_has_no_number_yet() -> None:
     proposed = {"source": ANN, "destination": BOB}
     following = str(2**256 - 1)
@@ -167,3 +149,11 @@ def test_the_grammar() -> None:
     first, second = parse_sentence("a {b} c[ {d TON} e]")
     assert (first.pieces, first.optional) == (("a ", "b", " c"), False)
     assert (second.pieces, second.optional) == ((" ", "d TON", " e"), True)
+
+
+def test_what_is_named_already_is_not_named_again() -> None:
+    bid = {"bidder": ANN, "amount": "5", "nft_item": BOB}
+    assert _words("auction_bid", **bid, auction=BOB) == "Ann bid 5 TON for Bob"
+    assert _words("auction_bid", **bid, auction=GOLD).endswith(f"for Bob in auction {GOLD}")
+    minted = _words("nft_mint", nft_item=BOB, owner=ANN, nft_collection=ANN)
+    assert minted == "NFT Bob was minted in Ann"

@@ -1,0 +1,124 @@
+"""Names of accounts and tokens on pages: labels, domains, what tokens call themselves."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from tonlake.api.errors import AddressInvalid
+from tonlake.api.explorer.words.form import MOST_DIGITS, NANO_DIGITS, shorten, write_units
+from tonlake.api.text.address import parse_address
+from tonlake.api.v3.page.book import describe_addresses
+from tonlake.lake.duck.labels import Label, read_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tonlake.api.request.call import Call
+    from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
+
+MOST_NAME_CHARACTERS = 40
+"""Names are strangers' texts: what is longer is cut."""
+
+_TOKENS = ("jetton_masters", "nft_collections", "nft_items")
+
+_NO_LABELS: Mapping[str, Label] = MappingProxyType({})
+load_labels = cache(read_labels)
+
+
+class Names:
+    """Friendly forms, domains and token names by raw address."""
+
+    def __init__(
+        self, call: Call, labels: Mapping[str, Label] = _NO_LABELS, *, full: bool = False
+    ) -> None:
+        """Take labels by raw address; addresses that no answer described are looked up when needed.
+
+        With ``full``, accounts without a name are called by their whole address.
+        """
+        self._call, self._labels, self._full = call, labels, full
+        self._book: AddressBook = {}
+        self._tokens: dict[str, TokenInfo] = {}
+
+    def learn(self, book: AddressBook, metadata: Metadata | None = None) -> None:
+        """Remember what an answer has about the addresses in it."""
+        self._book |= book
+        for address, known in (metadata or {}).items():
+            for info in known.token_info:
+                if info.type in _TOKENS:
+                    self._tokens[address] = info
+
+    def friendly(self, raw: str) -> str:
+        """Return the form people write; raw where there is none."""
+        row = self._look_up(raw)
+        return raw if row is None or row.user_friendly is None else row.user_friendly
+
+    def label(self, raw: str) -> str:
+        """Return what to call an account: its label, domain, token's name, or its address cut."""
+        known = self._labels.get(raw)
+        if known is not None:
+            return known.label[:MOST_NAME_CHARACTERS]
+        row = self._look_up(raw)
+        if row is not None and row.domain:
+            return row.domain[:MOST_NAME_CHARACTERS]
+        friendly = self.friendly(raw)
+        return self.token_name(raw) or (friendly if self._full else shorten(friendly, 5))
+
+    def interfaces(self, raw: str) -> list[str]:
+        """Return what an account's contract is known to be."""
+        row = self._look_up(raw)
+        return [] if row is None else row.interfaces or []
+
+    def token_name(self, raw: str) -> str:
+        """Return the name of a token contract, of a domain's NFT the domain, or ""."""
+        info = self._tokens.get(raw)
+        if info is None:
+            return ""
+        return str(info.name or (info.extra or {}).get("domain", ""))[:MOST_NAME_CHARACTERS]
+
+    def has_picture(self, raw: str) -> bool:
+        """Return whether a token contract names a picture."""
+        info = self._tokens.get(raw)
+        return info is not None and bool(info.image)
+
+    def symbol(self, raw: str | None) -> str:
+        """Return the symbol of a jetton by its master, else its address; None is TON itself."""
+        if raw is None:
+            return "TON"
+        return self._find_symbol(raw) or shorten(self.friendly(raw), 4)
+
+    def unit(self, raw: str | None) -> str:
+        """Return what stands behind an amount of a jetton, or of TON."""
+        known = raw is None or self._find_symbol(raw)
+        return self.symbol(raw) if known else f"units of {self.symbol(raw)}"
+
+    def _find_symbol(self, raw: str) -> str:
+        info = self._tokens.get(raw)
+        text = "" if info is None else info.symbol or info.name or ""
+        return text[:MOST_NAME_CHARACTERS]
+
+    def digits(self, raw: str | None) -> int:
+        """Return the decimal places of a jetton by its master, 9 where it names none."""
+        info = None if raw is None else self._tokens.get(raw)
+        if info is None:
+            return NANO_DIGITS if raw is None else 0
+        extra = info.extra or {}
+        text = str(extra.get("decimals", NANO_DIGITS))
+        known = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_DIGITS))
+        return int(text) if known and int(text) <= MOST_DIGITS else NANO_DIGITS
+
+    def amount(self, amount: str | int | None, jetton: str | None = None) -> str:
+        """Return an amount in units with its symbol; of TON without a jetton."""
+        if amount is None:
+            return f"an unknown amount of {self.symbol(jetton)}"
+        return f"{write_units(amount, self.digits(jetton))} {self.unit(jetton)}"
+
+    def _look_up(self, raw: str) -> AddressBookRow | None:
+        if raw not in self._book:
+            try:
+                address = parse_address(raw)
+            except AddressInvalid:
+                return None
+            self._book[raw] = describe_addresses(self._call, [address])[address]
+        return self._book[raw]

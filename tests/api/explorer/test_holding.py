@@ -1,0 +1,23 @@
+"""What the tokens of an account are worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.api.explorer.test_pages import Page
+from tests.api.v3.scene import make_raw
+from tests.api.x.test_prices import build_scene, open_service
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_tons_and_jettons_have_a_value(tmp_path: Path) -> None:
+    scene = build_scene()
+    scene.put_state("wallets", "ann", 1, kind="wallet_v4r2")
+    scene.rows["account_states"][-1]["balance"] = 1_500_000_000
+    scene.put_state("jetton_wallets", "purse", 1, owner="ann", jetton="dollar", balance=6_000_000)
+    with open_service(scene.commit(tmp_path / "lake")) as client:
+        page = Page(client.get(f"/account/{make_raw('ann')}?show=tokens").text)
+    assert "TON1.5 TON1.504.50" in "".join(page.words.splitlines())
+    assert "6 DOLLAR2.006.00" in "".join(page.words.splitlines())
