@@ -66,7 +66,11 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--liteserver", type=File, help="Configuration of a network: blocks from its servers."
 )
-@click.option("--traces", type=File, help="File of recorded traces, .jsonl or .jsonl.zst.")
+@click.option(
+    "--traces",
+    type=File,
+    help="File of recorded traces, .jsonl or .jsonl.zst; each message with its cell (msg_boc).",
+)
 @make_lake_option("lake")
 @click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
 @click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")

@@ -59,7 +59,7 @@ def _make_command(stage: Stage) -> click.Command:
             except IngestError as error:
                 raise click.ClickException(str(error)) from error
         added = () if commit is None else commit.added
-        report_rebuilt(commit, stage.name, sorted({file.table for file in added}))
+        report_rebuilt(lake_dir, commit, stage.name, sorted({file.table for file in added}))
 
     return _all_option(command) if stage.has_versions else command
 

@@ -188,6 +188,8 @@ def rebuild(
 ) -> Commit | None:
     """Derive the files of a stage again and commit them; None if nothing differs.
 
+    Index segments with other traces or contracts are outdated by it: ``rebuild_index`` mends them.
+
     Args:
         name: Name of the stage; the tables that it reads stay as they are.
         lake_dir: Folder of the lake.

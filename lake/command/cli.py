@@ -16,7 +16,12 @@ from tonlake.lake.command.argument import (
     lake_option,
 )
 from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
-from tonlake.lake.command.status import read_status, render_status
+from tonlake.lake.command.status import (
+    describe_outdated,
+    read_index_status,
+    read_status,
+    render_status,
+)
 from tonlake.lake.duck.answer import (
     TABLE_ROWS,
     TEXT_WRITERS,
@@ -211,8 +216,8 @@ def schema_command(*, output_format: str, lake_dir: Path | None) -> None:
     click.echo(writers[output_format](own))
 
 
-def report_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
-    """Print what was rebuilt, with the rows that a commit added to some tables."""
+def report_rebuilt(lake_dir: Path, commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
+    """Print what was rebuilt, the rows that a commit added to some tables, and what is due."""
     if commit is None:
         click.echo(f"nothing differs from the {noun} that were there")
         return
@@ -221,6 +226,8 @@ def report_rebuilt(commit: Commit | None, noun: str, tables: Iterable[str]) -> N
     click.echo(
         f"commit {commit.number}: {len(commit.added)} files" + (f" with {counts}" if counts else "")
     )
+    if outdated := read_index_status(open_snapshot(lake_dir, check_digests=False)).outdated:
+        click.echo(f"index: {describe_outdated(outdated)}")
 
 
 @click.group("rebuild", epilog="Example: tonlake rebuild index --lake mainnet.lake")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.table import Table
 
-from tonlake.lake.index.builder.place import is_readable, range_of
+from tonlake.lake.index.builder.place import is_current, is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
 from tonlake.lake.log.network import Network
 from tonlake.lake.log.own import read_definitions, read_own_state
 from tonlake.lake.log.ranges import Range, subtract_ranges
 from tonlake.lake.log.selection import WHOLE, Selection, read_selection
 from tonlake.lake.log.state import Baseline, Commit, Undoing
-from tonlake.lake.schema import SCHEMA_VERSION, TABLES
+from tonlake.lake.schema import SCHEMA_VERSION, TABLES, TRANSACTIONS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,8 @@ class IndexStatus(msgspec.Struct, frozen=True):
     """Index segments: their number, transactions and bytes; masterchain blocks without an index.
 
     Transactions without a segment are indexed in memory while they are few. Segments with the
-    format of another version of tonlake are not read: they count as ``unreadable`` alone.
+    format of another version of tonlake are not read: they count as ``unreadable`` alone. Of
+    ``outdated`` segments the traces or contracts were derived again since.
     """
 
     segments: int = msgspec.field(name="runs")
@@ -56,6 +57,7 @@ class IndexStatus(msgspec.Struct, frozen=True):
     missing: tuple[Range, ...]
     rows_missing: int
     unreadable: int
+    outdated: int
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -102,7 +104,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         pruned=snapshot.state.pruned_ranges,
         tables=tables,
         bytes=sum(table.bytes for table in tables.values()),
-        lookups=_index_status(snapshot, tables["transactions"].rows),
+        lookups=read_index_status(snapshot),
         last_commit=last_commit,
         undoings=snapshot.undoings,
         lag=measure_lag(snapshot.lake_dir, snapshot),
@@ -121,7 +123,8 @@ def _own_table_status(state: OwnState) -> OwnTableStatus:
     return OwnTableStatus(len(parts), state.rows, size, state.commit, state.error)
 
 
-def _index_status(snapshot: Snapshot, transactions: int) -> IndexStatus:
+def read_index_status(snapshot: Snapshot) -> IndexStatus:
+    """Return how much of a snapshot has an index that answers."""
     readable = [segment for segment in snapshot.segments if is_readable(segment)]
     rows = sum(segment.rows for segment in readable)
     return IndexStatus(
@@ -129,8 +132,9 @@ def _index_status(snapshot: Snapshot, transactions: int) -> IndexStatus:
         rows=rows,
         bytes=sum(segment.bytes for segment in readable),
         missing=subtract_ranges(snapshot.known_ranges, map(range_of, readable)),
-        rows_missing=transactions - rows,
+        rows_missing=sum(file.rows for file in snapshot.files[TRANSACTIONS.name]) - rows,
         unreadable=len(snapshot.segments) - len(readable),
+        outdated=sum(not is_current(snapshot.state, segment) for segment in readable),
     )
 
 
@@ -206,18 +210,30 @@ def _describe_lag(lag: Lag) -> str:
 
 
 def _describe_index(lookups: IndexStatus) -> str:
-    if not lookups.missing:
-        return f"Index: {lookups.segments:,} segments, {lookups.bytes:,} bytes, for every block"
-    text = (
-        f"Index: {lookups.segments:,} segments, {lookups.bytes:,} bytes; none for masterchain "
-        f"blocks {_spans(lookups.missing)} ({lookups.rows_missing:,} transactions)"
-    )
+    text = f"Index: {lookups.segments:,} segments, {lookups.bytes:,} bytes"
+    if lookups.missing:
+        text += (
+            f"; none for masterchain blocks {_spans(lookups.missing)} "
+            f"({lookups.rows_missing:,} transactions)"
+        )
+    else:
+        text += ", for every block"
+    if lookups.outdated:
+        text += f"; {describe_outdated(lookups.outdated)}"
     if lookups.unreadable:
         text += (
             f"; {lookups.unreadable:,} segments have the format of another version: rebuild "
             "them with `tonlake rebuild index`"
         )
     return text
+
+
+def describe_outdated(segments: int) -> str:
+    """Return what segments of earlier traces or contracts mean, and what mends them."""
+    return (
+        f"{segments:,} segments are older than the traces or contracts of their blocks, so SQL "
+        "answers, more slowly, until `tonlake rebuild index`"
+    )
 
 
 def _spans(ranges: tuple[Range, ...]) -> str:

@@ -12,8 +12,8 @@ from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.place import (
     count_rows,
     cut_range,
-    digest_derived,
     files_within,
+    is_current,
     is_readable,
     lacks_baseline,
     list_within,
@@ -76,11 +76,7 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
     except LakeCorrupt:
         return None
     _kept.shrink(2 * len(segments) + _SPARE)
-    ranges = [(segment, range_of(segment)) for segment in made]
-    stale = any(
-        segment.traces != digest_derived(list_within(snapshot.state, mc_range), mc_range)
-        for segment, mc_range in ranges
-    )
+    stale = not all(is_current(snapshot.state, segment) for segment in made)
     return Segments(segments, stale=stale)
 
 

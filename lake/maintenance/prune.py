@@ -15,8 +15,8 @@ import msgspec
 
 from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up
 from tonlake.lake.file.datafile import remove_files, write_changes
-from tonlake.lake.index.builder.place import range_of
-from tonlake.lake.index.builder.rebuild import is_current, make_segments
+from tonlake.lake.index.builder.place import is_current, range_of
+from tonlake.lake.index.builder.rebuild import make_segments
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock
 from tonlake.lake.log.place import (

@@ -95,6 +95,12 @@ def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
     return hashlib.sha256("\n".join(paths).encode()).hexdigest()
 
 
+def is_current(state: LogState, segment: DataFile) -> bool:
+    """Whether a segment is right about the traces and contracts of a state."""
+    mc_range = range_of(segment)
+    return segment.traces == digest_derived(list_within(state, mc_range), mc_range)
+
+
 def lacks_baseline(state: LogState, segment: DataFile) -> bool:
     """Whether the baseline came after a segment over its block, of which that has other rows."""
     if state.baseline is UNSET:
@@ -103,5 +109,5 @@ def lacks_baseline(state: LogState, segment: DataFile) -> bool:
     return (
         mc_range[0] <= at <= mc_range[1]
         and any(first <= at <= last for first, last in (*state.pruned_ranges, *state.ranges))
-        and segment.traces != digest_derived(list_within(state, mc_range), mc_range)
+        and not is_current(state, segment)
     )

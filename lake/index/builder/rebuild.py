@@ -12,6 +12,7 @@ from tonlake.lake.index.builder.gather import Read, Source
 from tonlake.lake.index.builder.place import (
     SEGMENT_FORMAT,
     digest_derived,
+    is_current,
     is_readable,
     list_within,
     range_of,
@@ -141,12 +142,6 @@ def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
         for segment in state.segments
         if is_readable(segment) and segment.path not in damaged and is_current(state, segment)
     )
-
-
-def is_current(state: LogState, segment: DataFile) -> bool:
-    """Whether a segment is right about the traces and contracts of a state."""
-    mc_range = range_of(segment)
-    return segment.traces == digest_derived(list_within(state, mc_range), mc_range)
 
 
 class Order(NamedTuple):

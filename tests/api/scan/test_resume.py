@@ -78,6 +78,7 @@ class Reader:
         self._rows: list[dict[str, Any]] = []
         self.cursor: str | None = None
         self.undone = 0
+        self.kills = 0
         self._batches: Iterator[ScanBatch] = iter(())
 
     def read(self, last: int) -> None:
@@ -85,6 +86,7 @@ class Reader:
         while True:
             if self._chance.random() < 0.3:  # killed
                 self._batches = iter(())
+                self.kills += self.cursor is not None
             batch = next(self._batches, None)
             if batch is None:
                 lake = tonlake.open(self._lake_dir)
@@ -107,16 +109,19 @@ class Reader:
 
 
 @pytest.mark.usefixtures("_small_batches")
-def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("steps", "kills"), [(9, 40), pytest.param(18, 100, marks=pytest.mark.long)]
+)
+def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path, steps: int, kills: int) -> None:
     chance, lake_dir = random.Random(5), tmp_path / "lake"  # noqa: S311 - no secret
     readers = [Reader(lake_dir, table, chance) for table in CHOSEN]
     last = 0
     with closing(open_node(demo_node)) as source:
-        for step in range(9):  # the last one undoes blocks
+        for step in range(steps):  # the last one undoes blocks
             last += chance.choice((10, 20))
             first = read_state(lake_dir).ranges[-1][1] + 1 if step else 1
             ingest(source, lake_dir, Span(first, last), SETTINGS)
-            chosen = chance.sample(readers, 3) if step < 8 else readers
+            chosen = chance.sample(readers, 3) if step < steps - 1 else readers
             for reader in chosen:
                 reader.read(last)
             if step % 3 == 1:
@@ -129,6 +134,7 @@ def test_a_chain_that_is_undone(demo_node: Path, tmp_path: Path) -> None:
         reader.read(lake.ranges[-1][1])
         reader.check(lake)
         assert reader.undone
+    assert sum(reader.kills for reader in readers) >= kills
 
 
 def _undo(lake_dir: Path, last_kept: int) -> None:

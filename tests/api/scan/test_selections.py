@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 
 import tonlake
 from tests.api.scan.selections import draw
+from tests.conftest import unpack
 from tests.lake.chain import Chain, commit_chain
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
 from tonlake.lake.index.answer import ends
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
@@ -19,8 +26,6 @@ from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from tests.api.scan.selections import Asked
     from tonlake.api.python.lake import Lake
@@ -44,6 +49,20 @@ def test_random_scans_equal_sql(demo_lake: Path) -> None:
     lake, chance = tonlake.open(demo_lake), random.Random(1)  # noqa: S311 - no secret
     found = [compare(lake, draw(chance, lake)) for _ in range(60)]
     assert sum(1 for count in found if count) > 20, "filters leave something to compare"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["localnet-db.tar.zst", "celldb-v2/localnet-celldbv2.tar.zst"])
+def test_500_random_scans_of_the_shared_networks_equal_sql(
+    shared: Path, tmp_path: Path, name: str
+) -> None:
+    """Half of them on each network."""
+    with closing(open_node(unpack(shared / "node" / name, tmp_path / "node"))) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, tmp_path / "lake", span, Settings())
+    lake, chance = tonlake.open(tmp_path / "lake"), random.Random(4)  # noqa: S311 - no secret
+    found = [compare(lake, draw(chance, lake)) for _ in range(250)]
+    assert sum(1 for count in found if count) > 80, "filters leave something to compare"
 
 
 def test_several_tables_give_what_each_gives(demo_lake: Path) -> None:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from click.testing import CliRunner
+
 from tests.commands import find_command
+from tests.lake.chain import Chain, commit_chain
+from tonlake.api.command.main import main
 from tonlake.ingest.derive.stages import STAGES
+from tonlake.lake.index.builder.rebuild import rebuild_index
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_every_stage_has_a_command() -> None:
@@ -13,3 +23,19 @@ def test_every_stage_has_a_command() -> None:
         assert ("--all" in options) == stage.has_versions
         assert command.help
         assert stage.name in (command.epilog or "")
+
+
+def test_a_rebuild_says_that_the_index_is_older(tmp_path: Path) -> None:
+    commit_chain(tmp_path, Chain(3), 1, 6)
+    rebuild_index(tmp_path)
+    assert "older" not in run("status", tmp_path)
+    assert "1 segments are older" in run("rebuild traces", tmp_path)
+    assert "1 segments are older" in run("status", tmp_path)
+    run("rebuild index", tmp_path)
+    assert "older" not in run("status", tmp_path)
+
+
+def run(command: str, lake: Path) -> str:
+    done = CliRunner().invoke(main, [*command.split(), "--lake", str(lake)])
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.split())

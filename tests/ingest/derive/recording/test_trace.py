@@ -219,6 +219,14 @@ def test_a_malformed_line_is_named(line: bytes, tmp_path: Path) -> None:
         list(read_recording(path))
 
 
+def test_a_missing_cell_and_what_reads_without_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "few.jsonl"
+    message = make_line()["transactions"][0]["in_msg"] | {"msg_boc": None}
+    path.write_text(json.dumps(make_line(in_msg=message)))
+    with pytest.raises(RecordingMalformed, match=r"msg_boc, is missing; tonlake classify reads"):
+        list(read_recording(path))
+
+
 def test_an_empty_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.jsonl"
     path.touch()
