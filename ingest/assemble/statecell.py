@@ -155,6 +155,9 @@ class LakeCache(Generic[Key, Value]):
             del self._asked[key]
 
 
+_FEW, _MANY_ROWS = 4, 10_000
+"""Of more rows than these a few cells, no more than one in four, are picked for themselves."""
+
 PackedCell = tuple[bytes, list[bytes]]
 Cells = dict[bytes, PackedCell]
 """Packed cells, as ``state_cells`` keeps them: descriptors with data, and child hashes."""
@@ -200,12 +203,13 @@ class CellFinder:
     def learn(self, fresh: pa.Table, commit: Commit) -> None:
         """Remember the cells of a commit that was made of rows asked about before it."""
         if fresh is self._fresh_rows or fresh.num_rows <= self._most:
-            self._find_fresh(fresh, set())
-            self._memory.learn(self._fresh, commit)
+            cells = self._fresh if fresh is self._fresh_rows else _pick(fresh)
+            self._memory.learn(cells, commit)
         self._fresh_rows, self._fresh = None, {}
 
     def _find_fresh(self, fresh: pa.Table, keys: set[bytes]) -> Cells:
-        if fresh.num_rows > self._most:
+        is_worth = fresh is self._fresh_rows or len(keys) * _FEW > fresh.num_rows
+        if fresh.num_rows > (self._most if is_worth else _MANY_ROWS):
             hashes = pa.array(sorted(keys), pa.binary(32))
             return _pick(fresh.filter(pc.is_in(fresh["hash"], hashes)))
         if fresh is not self._fresh_rows:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.heap import without_collector
@@ -21,7 +22,6 @@ from tonlake.ingest.derive.contract.known import KnownLake
 from tonlake.ingest.derive.contract.record import keep_first_codes, make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.transfer import (
-    keep_accounts,
     list_recipients,
     make_moves,
     select_moves,
@@ -40,6 +40,7 @@ from tonlake.lake.schema import (
     BLOCKS,
     CONFIG_PARAMS,
     LIBRARIES,
+    MESSAGES,
     STATE_CELLS,
 )
 from tonlake.lake.schema.contract import INTERFACES
@@ -59,6 +60,9 @@ GAS_LIMIT = 1_000_000
 
 WALL_MS = 10_000
 """Milliseconds a get-method may run at ingest; gas ends it before."""
+
+_STATES_OF_PART = 12_000
+"""States of the accounts that a worker takes at a time, which are Python objects."""
 
 _CELLS_KEPT = 5_000
 """Cells kept from one commit to the next, most of them of codes that come again: two megabytes.
@@ -116,15 +120,15 @@ class ContractFinder:
     ) -> dict[str, pa.Table]:
         """Return the tables of contracts of the base rows of a range that begins at ``first``.
 
-        Each worker takes some of the accounts.
+        Workers take parts, each with some of the accounts.
         """
         self._states = None
         if ACCOUNT_STATES.name not in rows:
             return {}
-        count = self.spread.count
-        if count == 1:
+        if self.spread.count == 1:
             found, self._states = self._derive_part(state, rows, first)
             return found
+        count = max(self.spread.count, -(-rows[ACCOUNT_STATES.name].num_rows // _STATES_OF_PART))
         read = {name: rows[name] for name in _WORLD if name in rows} | select_moves(rows)
         shared = self.spread.share(read)
         parts = [
@@ -137,27 +141,30 @@ class ContractFinder:
 
     def derive_part(self, part: _Part) -> dict[str, pa.Table]:
         """Return the tables of some of the accounts of a commit."""
-        return self._derive_part(
-            self._log.read(), part.rows.open(), part.first, number=part.number, parts=part.parts
-        )[0]
+        rows = part.rows.open()
+        own = {name: _keep_accounts(rows[name], column, part) for name, column in _OWN.items()}
+        others = rows[ACCOUNT_STATES.name]
+        return self._derive_part(self._log.read(), {**rows, **own}, part.first, others)[0]
 
     def _derive_part(
         self,
         state: LogState,
         rows: Mapping[str, pa.Table],
         first: int,
-        number: int = 0,
-        parts: int = 1,
+        others: pa.Table | None = None,
     ) -> tuple[dict[str, pa.Table], list[AccountState]]:
-        """Return the tables of one of ``parts`` parts of the accounts, and their states."""
+        """Return the tables of the accounts that rows are of, and their states.
+
+        ``others`` has the states of all accounts of the commit.
+        """
         if state.undoings != self._undoings:  # cells may have gone with the blocks
             self._cache, self._undoings = CellCache.make(), state.undoings
-        world, detection = self._look(state, rows, first)
-        every = list(world.list_states())
-        start, end = (_find_border(every, len(every) * at // parts) for at in (number, number + 1))
-        states = every[start:end]
-        if parts > 1:
-            rows = keep_accounts(rows, {each.address for each in states})
+        world = World(self._lake, state, self._cells, rows, self._cache, others)
+        session = GetMethodSession(
+            world, Network(world, first), self._tvm, GAS_LIMIT, kept=self._kept
+        )
+        detection = ContractDetection(world, session, _find_global_id(state, rows))
+        states = list(world.list_states())
         with without_collector():
             found = make_history(detection.detect(states, first))
         world.load_cells({each.code_hash for each in states})
@@ -171,15 +178,6 @@ class ContractFinder:
         if self._cache.tree.count > _CELLS_KEPT:
             self._cache = CellCache.make()
         return found | make_moves(rows, found, before), states
-
-    def _look(
-        self, state: LogState, rows: Mapping[str, pa.Table], first: int
-    ) -> tuple[World, ContractDetection]:
-        """Return what a commit's rows show, and the detection in them."""
-        world = World(self._lake, state, self._cells, rows, self._cache)
-        network = Network(world, first)
-        session = GetMethodSession(world, network, self._tvm, GAS_LIMIT, kept=self._kept)
-        return world, ContractDetection(world, session, _find_global_id(state, rows))
 
     def rederive(self, state: LogState | None, part: tuple[Place, list[DataFile]]) -> Derivation:
         """Return the contract files of a range with these files, in a lake as it is by default."""
@@ -206,6 +204,9 @@ class _Part(NamedTuple):
     parts: int
 
 
+_OWN = {ACCOUNT_STATES.name: "account", MESSAGES.name: "tx_account"}
+"""Tables of which a part reads its own rows alone, and the columns of its accounts."""
+
 _WORLD = tuple(
     table.name for table in (ACCOUNT_STATES, STATE_CELLS, BLOCKS, CONFIG_PARAMS, LIBRARIES)
 )
@@ -215,11 +216,13 @@ def _derive_part(part: _Part) -> dict[str, pa.Table]:
     return open_finder(part.lake_dir, part.settings).derive_part(part)
 
 
-def _find_border(states: Sequence[AccountState], at: int) -> int:
-    """Return the first place from ``at`` on where states of another account begin."""
-    while 0 < at < len(states) and states[at].address == states[at - 1].address:
-        at += 1
-    return at
+def _keep_accounts(rows: pa.Table, column: str, part: _Part) -> pa.Table:
+    """Return the rows of the accounts of a part, which are cut by the first byte."""
+    border, end = (-(-256 * at // part.parts) for at in (part.number, part.number + 1))
+    first = pa.scalar(bytes([border]).ljust(32, b"\0"), rows[column].type)
+    last = pa.scalar(bytes([end - 1]).ljust(32, b"\xff"), rows[column].type)
+    accounts = rows[column]
+    return rows.filter(pc.and_(pc.greater_equal(accounts, first), pc.less_equal(accounts, last)))
 
 
 @lru_cache(1)

@@ -190,9 +190,7 @@ class ContractDetection:
 
     def _load(self, addresses: set[Address], before: int) -> None:
         self._world.load_states(addresses, before)
-        found = [state for each in sorted(addresses) for state in self._world.list_history(each)]
-        earlier = (self._world.find_state(address, before - 1) for address in sorted(addresses))
-        found += [state for state in earlier if state is not None]
+        found = [state for each in sorted(addresses) for state in self._world.list_known(each)]
         self._world.load_cells(
             {state.code_hash for state in found} | {state.data_hash for state in found}
         )

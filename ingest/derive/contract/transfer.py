@@ -35,7 +35,7 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.derive.contract.record import Row
@@ -125,16 +125,6 @@ def select_moves(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     hashes = moving["tx_hash"].combine_chunks()
     theirs = transactions.filter(pc.is_in(transactions["hash"], value_set=hashes))
     return {MESSAGES.name: moving, TRANSACTIONS.name: theirs}
-
-
-def keep_accounts(
-    tables: Mapping[str, pa.Table], accounts: Collection[AccountId]
-) -> dict[str, pa.Table]:
-    """Return tables with the messages alone that some accounts consumed."""
-    messages = tables[MESSAGES.name]
-    consumers = iter_tuples(messages, ("tx_workchain", "tx_account"))
-    mine = pa.array([account in accounts for account in consumers], pa.bool_())
-    return {**tables, MESSAGES.name: messages.filter(mine)}
 
 
 def _list_messages(tables: Mapping[str, pa.Table]) -> pa.Table:

@@ -66,16 +66,21 @@ class World:
         finder: CellFinder,
         tables: Mapping[str, pa.Table],
         cache: CellCache | None = None,
+        others: pa.Table | None = None,
     ) -> None:
-        """Take the rows of a commit, and the lake as it is before them.
+        """Take the rows of a commit, or of some of its accounts, and the lake before them.
 
-        ``cache`` has cells of commits before it, and gets those that are looked up.
+        ``cache`` has cells of commits before it, and gets those that are looked up. ``others`` has
+        the states of all accounts of the commit, where ``tables`` lack some.
         """
         self.tables = tables
         self.finder = finder
         self._state = state
         self._lake = lake
-        self._histories = _read_histories(tables.get(ACCOUNT_STATES.name))
+        self._own = _read_histories(tables.get(ACCOUNT_STATES.name))
+        self._histories = dict(self._own)
+        self._others = others
+        self._searched: set[Address] = set()
         self._before: dict[Address, AccountState | None] = {}
         self._later: dict[Address, tuple[AccountState, ...]] = {}
         self._tree, self._places, self._bags = cache or CellCache.make()
@@ -90,16 +95,20 @@ class World:
         yield from self._lake.list_rows(self._state, table, columns, before)
 
     def list_states(self) -> Iterator[AccountState]:
-        """Yield the states of the commit, by account and masterchain block."""
-        for history in self._histories.values():
+        """Yield the states of the rows given, by account and masterchain block."""
+        for history in self._own.values():
             yield from history
 
-    def list_history(self, address: Address) -> Sequence[AccountState]:
-        """Return the states that an account has in the commit, by masterchain block.
+    def list_known(self, address: Address) -> Iterator[AccountState]:
+        """Yield the states of an account that were given or looked up: before the commit, in it.
 
         Behind them come later ones that may stand for states which a late baseline does not show.
         """
-        return (*self._histories.get(address, ()), *self._later.get(address, ()))
+        before = self._before.get(address)
+        if before is not None:
+            yield before
+        yield from self._histories.get(address, ())
+        yield from self._later.get(address, ())
 
     def find_state(self, address: Address, mc_seqno: int) -> AccountState | None:
         """Return the state of an account after a masterchain block; None where there is none.
@@ -125,14 +134,30 @@ class World:
         return state is not None and self._absent.isdisjoint((state.code_hash, state.data_hash))
 
     def load_states(self, addresses: Iterable[Address], before: int) -> None:
-        """Look up the last states that accounts had before a masterchain block."""
+        """Look up states of accounts: those in other parts of the commit, else the last before it.
+
+        An account of another part is looked up again where it is the one before that is needed.
+        """
         missing = set(addresses) - self._before.keys()
+        missing -= self._load_others(missing - self._own.keys() - self._searched)
         if not missing:
             return
         states = self._lake.find_states(missing, self._state, before)
         if before <= self._unknown_to:
             self._later |= self._lake.find_first_states(missing, self._state, self._unknown_to)
         self._before |= dict.fromkeys(missing) | states
+
+    def _load_others(self, addresses: set[Address]) -> set[Address]:
+        """Read the states of accounts in other parts, and return the accounts that have some."""
+        if self._others is None or not addresses:
+            return set()
+        self._searched |= addresses
+        accounts = pa.array(sorted({address.account for address in addresses}), pa.binary(32))
+        theirs = self._others.filter(pc.is_in(self._others["account"], value_set=accounts))
+        read = _read_histories(theirs)
+        found = addresses & read.keys()
+        self._histories |= {address: read[address] for address in found}
+        return found
 
     def load_cells(self, roots: Iterable[bytes | None]) -> None:
         """Load cells with all below them; ``find_cell`` returns those that were found."""

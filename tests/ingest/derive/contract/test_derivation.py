@@ -9,16 +9,24 @@ import msgspec
 import pytest
 
 from tests.patience import compose
+from tonlake.ingest.assemble.statecell import CellFinder
+from tonlake.ingest.derive.contract.derivation import ContractFinder, open_finder
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Scope, Span
+from tonlake.ingest.spread import OneProcess
 from tonlake.lake.errors import LakeNotFound
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.writer import sort_rows
+from tonlake.lake.log.place import list_places, read_place
 from tonlake.lake.log.state import read_state
-from tonlake.lake.schema import CONTRACT_TABLES
+from tonlake.lake.schema import CONTRACT_TABLES, TABLES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pyarrow as pa
 
     from tonlake.ingest.settings import IngestSections
 
@@ -72,6 +80,38 @@ def test_a_lake_without_contracts_gets_them_later(
     commit = rebuild("contracts", tmp_path, settings)
     assert commit is not None
     assert {file.path for file in commit.added} == list_files(in_order) == list_files(tmp_path)
+
+
+class Parts(OneProcess):
+    """This process, which takes so many parts one after the other."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+
+def test_parts_of_the_accounts_give_the_same(
+    demo_node: Path, in_order: Path, tmp_path: Path
+) -> None:
+    bring(demo_node, tmp_path, SPANS[0])
+    state, place = read_state(tmp_path), list_places(read_state(in_order))[1]
+    files = [file for file in read_state(in_order).files if read_place(file.path) == place]
+    rows = {file.table: read_rows(in_order, file) for file in files if file.table not in NAMES}
+
+    def derive(count: int) -> dict[str, pa.Table]:
+        with (
+            closing(CellFinder(tmp_path, SMALL)) as cells,
+            closing(ContractFinder(tmp_path, SMALL, cells)) as finder,
+            closing(open_finder(tmp_path, SMALL)),
+        ):
+            finder.spread = Parts(count)
+            found = finder(state, rows, place).files
+            return {file.table: sort_rows(file.rows, TABLES[file.table]) for file in found}
+
+    whole = derive(1)
+    assert whole.keys() == NAMES
+    assert sum(each.num_rows > 0 for each in whole.values()) > 3
+    for count in (2, 7, 256):
+        assert derive(count) == whole
 
 
 def test_no_lake(tmp_path: Path) -> None:
