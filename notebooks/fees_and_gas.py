@@ -70,10 +70,18 @@ def _(alt, lake, mo):
 @app.cell
 def _(alt, lake, mo):
     gas = lake.sql("""
-        select (2 ** floor(log2(gas_used)))::bigint as gas_from, count(*) as transactions
-        from v_transactions
-        where gas_used > 0
-        group by all
+        with used as (
+            select floor(log2(gas_used))::int as power, count(*) as transactions
+            from v_transactions
+            where gas_used > 0
+            group by all
+        )
+
+        select (2 ** powers.power)::bigint as gas_from, coalesce(transactions, 0) as transactions
+        from (
+            select unnest(generate_series(min(power), max(power))) as power from used
+        ) as powers
+        left join used using (power)
         order by all
     """).pl()
     gas_chart = (

@@ -103,10 +103,10 @@ def _(alt, clock, lake, mo, step):
             select
                 time,
                 workchain,
-                gen_utime - lag(gen_utime) over (
-                    partition by workchain, shard order by seqno
-                ) as gap_s
+                gen_utime - lag(gen_utime) over shard_blocks as gap_s,
+                seqno - lag(seqno) over shard_blocks as step
             from blocks
+            window shard_blocks as (partition by workchain, shard order by seqno)
         )
 
         select
@@ -115,7 +115,7 @@ def _(alt, clock, lake, mo, step):
             avg(gap_s) as mean_gap_s,
             max(gap_s) as longest_gap_s
         from gaps
-        where gap_s is not null
+        where step = 1 -- a shard that was merged or split has none for a while
         group by all
         order by all
         """,
