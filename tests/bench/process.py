@@ -1,7 +1,9 @@
 """``tonlake ingest`` as a process, and what it and the processes that it starts used.
 
 Processor time is the kernel's word at the end: of the process, and of all that it waited for. Peak
-memory is read from each process while it lives, ``VmHWM`` of proc(5), which never falls.
+memory is read from each process while it lives, ``VmHWM`` of proc(5), which never falls. That
+counts pages of libraries and files in every process that has them mapped; what all processes hold
+together is the sum of ``Pss`` of proc(5), which divides a page among those that have it.
 """
 
 from __future__ import annotations
@@ -25,9 +27,13 @@ if TYPE_CHECKING:
 
 PROC = Path("/proc")
 LOOK_S = 0.05
+LOOKS_AT_ALL = 10
+"""So many looks apart the memory of all processes is added up: to sum up a map takes a while."""
+
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 COMMAND = (sys.executable, "-c", "from tonlake.api.command.start import start; start()", "ingest")
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
+_SHARED_OUT = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 _TICKS = slice(11, 15)
 """``utime`` and ``stime``, then these."""
 
@@ -46,7 +52,9 @@ class Used(msgspec.Struct, frozen=True):
     """Of the process that commits."""
     main_mib: float
     others_mib: tuple[float, ...]
-    """Of workers and of processes that run get-methods, largest first."""
+    """Of workers, of what builds segments or runs get-methods; largest first."""
+    together_mib: float
+    """The most that all processes held at one time; a page that several have counts once."""
 
 
 def run_ingest(
@@ -71,7 +79,7 @@ def run_ingest(
         env=os.environ | dict(settings or {}),
         stdout=subprocess.PIPE,
     ) as process:
-        peaks = _watch(process.pid)
+        peaks, together_mib = _watch(process.pid)
         wall_s = time.perf_counter() - began_s
         children_s = _read_children_s(process.pid)
         _pid, status, used = os.wait4(process.pid, 0)
@@ -88,19 +96,29 @@ def run_ingest(
         main_s=cpu_s - children_s,
         main_mib=main_mib,
         others_mib=tuple(sorted(peaks.values(), reverse=True)),
+        together_mib=together_mib,
     )
 
 
-def _watch(pid: int) -> dict[int, float]:
-    """Return the peak MiB of a process and of its descendants, once it has ended unreaped."""
+def _watch(pid: int) -> tuple[dict[int, float], float]:
+    """Return the peak MiB of a process and of its descendants, once it has ended unreaped.
+
+    With them the most MiB that all held at one time.
+    """
     peaks: dict[int, float] = {}
+    together_mib, looks = 0.0, 0
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-        for one in _list_family(pid):
+        family = list(_list_family(pid))
+        for one in family:
             peak = _PEAK.search(_read(one, "status"))
             if peak:
                 peaks[one] = int(peak[1]) / 1024
+        if looks % LOOKS_AT_ALL == 0:
+            shares = (_SHARED_OUT.search(_read(one, "smaps_rollup")) for one in family)
+            together_mib = max(together_mib, sum(int(each[1]) for each in shares if each) / 1024)
+        looks += 1
         time.sleep(LOOK_S)
-    return peaks
+    return peaks, together_mib
 
 
 def _list_family(pid: int) -> Iterator[int]:

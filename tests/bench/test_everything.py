@@ -41,4 +41,5 @@ def test_a_command_that_fails_is_no_figure(tmp_path: Path) -> None:
 def test_processes_are_counted_with_their_children(demo_node: Path, tmp_path: Path) -> None:
     used = run_ingest(demo_node, tmp_path / "lake", workers=2)
     assert len(used.others_mib) >= 2
+    assert used.main_mib / 4 < used.together_mib < used.main_mib + sum(used.others_mib)
     assert 0 < used.main_s < used.cpu_s < used.wall_s * (os.cpu_count() or 1) + 1
