@@ -13,11 +13,12 @@ from tonlake.lake.duck.body_table import add_tables
 from tonlake.lake.scan.body import read_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
     from tonlake.api.python.source import Opened
+    from tonlake.lake.duck.body_table import BodyTable
 
 
 def ask_bodies(
@@ -30,8 +31,7 @@ def ask_bodies(
         QueryError, LakeCorrupt: as ``Lake.sql``.
     """
     tables = read_tables(signatures)
-    # The tables are made of messages, whichever views the statement needs.
-    views = f"{statement} messages" if tables else statement
+    views = name_views(statement, tables)
     with closing(opened.connect(views)) as connection, naming_the_fault(opened.snapshot):
         misfits = add_tables(
             connection, tables, lambda table: read_messages(opened.call().reader, table)
@@ -42,3 +42,8 @@ def ask_bodies(
     for warning in misfits.warnings():
         warnings.warn(warning, stacklevel=3)
     return found
+
+
+def name_views(statement: str, tables: Sequence[BodyTable]) -> str:
+    """Return a text with the names of all views that a statement over such tables needs."""
+    return f"{statement} messages" if tables else statement

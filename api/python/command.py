@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tonlake.api.python.body import name_views
 from tonlake.api.python.history import NAME, add_history
 from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Source
@@ -83,8 +84,7 @@ def sql_command(
         raise click.UsageError(f"--signature: {error}") from error
     with failing_cleanly():
         settings = read_settings(LakeSections).lake
-        # The tables are made of messages, whichever views the statement needs.
-        views = f"{query} messages" if tables else query
+        views = name_views(query, tables)
         with (
             open_to_ask(place, snapshot, settings, views) as (opened, connection),
             unfinished(output) if output else nullcontext() as path,

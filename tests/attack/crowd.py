@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import resource
 import socket
 import time
 from contextlib import suppress
@@ -26,12 +25,6 @@ UPGRADE = (
     b"GET /api/streaming/v2/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %b\r\n\r\n"
 )
-
-
-def raise_file_limit() -> None:
-    """Let this process have as many sockets as the system allows."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class Crowd:

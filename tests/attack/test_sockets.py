@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.attack.crowd import Crowd, ask, raise_file_limit
+from tests.attack.crowd import Crowd, ask
+from tonlake.lake.process.limit import raise_file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -213,8 +213,8 @@ def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:
 def test_a_second_ctrl_c_drops_clients_without_a_traceback(demo_lake: Path) -> None:
     command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
     command += ["serve", "--lake", str(demo_lake), "--port", "0"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as server:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe) as server:
         try:
             assert server.stdout is not None
             port = int(server.stdout.readline().split("/")[2].rpartition(":")[2])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 import tonlake
-from tests.api.scan.selections import draw
+from tests.api.scan.selections import draw, watch_index
 from tests.conftest import unpack
 from tests.lake.chain import Chain, commit_chain
 from tonlake.api.settings import Settings
@@ -22,7 +22,6 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.scan import rows
 from tonlake.lake.schema import MESSAGES
-from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,14 +101,7 @@ KEYS = {
 
 def test_selective_scans_use_the_index(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake, chance = tonlake.open(demo_lake), random.Random(2)  # noqa: S311 - no secret
-    select, answered = Reader.select, []
-
-    def watch(self: Reader, *args: Any) -> Any:
-        found = select(self, *args)
-        answered.append(found is not None)
-        return found
-
-    monkeypatch.setattr(Reader, "select", watch)
+    answered = watch_index(monkeypatch)
     monkeypatch.setattr(rows, "ROWS_PER_RECORD", 8)  # the lake is small
     found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(200)]
     assert sum(answered) > 60, "few of them concern no more than an 8th of the rows"

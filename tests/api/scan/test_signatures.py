@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tonlake
+from tests.api.scan.selections import watch_index
 from tonlake.api.command.main import main
 from tonlake.api.scan.signature import read_signature_tables
 from tonlake.lake.scan import body
 from tonlake.lake.scan.body import BodyViews
 from tonlake.lake.settings import LakeSettings
-from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     from tonlake.api.python.lake import Lake
@@ -98,14 +98,7 @@ def test_a_view_has_few_threads() -> None:
 def test_statements_read_few_messages_by_the_index(
     lake: Lake, demo_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    select, answered = Reader.select, []
-
-    def watch(self: Reader, *args: Any) -> Any:
-        found = select(self, *args)
-        answered.append(found is not None)
-        return found
-
-    monkeypatch.setattr(Reader, "select", watch)
+    answered = watch_index(monkeypatch)
     for signature in (TRANSFER, SEVERAL, NARROW):
         for table in ("transfer", "transfer_misfits"):
             statement = f"from {table} order by all"

@@ -271,6 +271,37 @@ def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
     assert all(took > least for took, least in zip(pauses_s, (0.05, 0.1, 0.2), strict=True))
 
 
+def test_a_failure_behind_an_orderly_end_is_a_first_one(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresher, "PAUSE_S", 0.05)
+    adopt_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
+    failures: list[str] = []
+    kept = Refresher(lake, SETTINGS, failures.append)
+
+    def end(number: signal.Signals) -> None:
+        wait_for(is_started)
+        os.kill(kept.process_id, number)
+        wait_for(lambda: not kept.is_running())
+
+    def is_started() -> bool:
+        kept.wake()
+        return kept.is_running()
+
+    try:
+        end(signal.SIGKILL)
+        wait_for(is_started)
+        wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
+        end(signal.SIGTERM)
+        monkeypatch.setattr(refresher, "PAUSE_S", 0)
+        assert is_started(), "it pauses no longer than before the failure"
+        end(signal.SIGKILL)
+        kept.wake()
+    finally:
+        kept.close()
+    assert failures == 2 * ["the process that refreshes own tables ended with code -9"]
+
+
 def test_a_statement_that_takes_too_long_is_stopped(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
