@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tonlake.lake.index.builder.place import is_readable, lacks_baseline, range_of
 from tonlake.lake.index.segment.file import SegmentFile, map_file
 from tonlake.lake.index.segment.native import NATIVE
-from tonlake.lake.index.segment.segment import Segment
+from tonlake.lake.index.segment.segment import AccountSegment
 from tonlake.lake.log.digest import find_damage
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class NewestStates:
         """Open nothing yet; the lake need not be there."""
         self._lake_dir = lake_dir
         self._mapped: list[tuple[str, mmap]] = []
-        self._open: dict[str, Segment] = {}
+        self._open: dict[str, AccountSegment] = {}
 
     def open(self, state: LogState) -> list[Range]:
         """Take the segments of a lake, and return the masterchain blocks that they cover.
@@ -69,7 +69,8 @@ class NewestStates:
             if not left:
                 break
             if path not in self._open:
-                self._open[path] = Segment(SegmentFile(mapped, path))
+                file = SegmentFile(mapped, path, AccountSegment.ARRAYS)
+                self._open[path] = AccountSegment(file)
             segment = self._open[path]
             for account, state in zip(left, segment.newest_states(left), strict=True):
                 if state is not None:
@@ -78,7 +79,7 @@ class NewestStates:
         return found
 
 
-def _find_utime(segment: Segment, account: AccountId, state: Any) -> int | None:  # noqa: ANN401 - a row
+def _find_utime(segment: AccountSegment, account: AccountId, state: Any) -> int | None:  # noqa: ANN401 - a row
     """Return the time of the block of a state: that of its last transaction, if that is here."""
     number = segment.find_account(account)
     if number is not None:

@@ -24,6 +24,7 @@ from tonlake.lake.index.segment.native import NATIVE
 
 if TYPE_CHECKING:
     from array import array
+    from collections.abc import Collection
     from pathlib import Path
 
     from tonlake.lake.log.ranges import Range
@@ -116,8 +117,10 @@ class SegmentWriter:
 class SegmentFile:
     """An open segment: its contents, and each array: numbers as a sequence, bytes as a view."""
 
-    def __init__(self, data: bytes | mmap.mmap, name: str) -> None:
-        """Read the table of contents.
+    def __init__(
+        self, data: bytes | mmap.mmap, name: str, only: Collection[str] | None = None
+    ) -> None:
+        """Read the table of contents, and open the arrays; those named by ``only``, if given.
 
         Raises:
             LakeCorrupt: the bytes are no segment.
@@ -134,6 +137,7 @@ class SegmentFile:
             self.arrays: dict[str, Any] = {
                 name: _open_part(view[part.offset : part.offset + part.bytes], part.code)
                 for name, part in self.contents.parts.items()
+                if only is None or name in only
             }
         except (struct.error, msgspec.DecodeError, TypeError, ValueError) as error:
             raise LakeCorrupt(name, f"it is no index segment ({error})") from error

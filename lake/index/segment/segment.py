@@ -74,8 +74,10 @@ def unpack_account(packed: bytearray | memoryview, number: int) -> AccountId:
 _HASH_BYTES = 32
 
 
-class Segment:
-    """The index of one unbroken range of masterchain blocks."""
+class AccountSegment:
+    """Accounts of a segment, their rows and newest states; the file need have no more arrays."""
+
+    ARRAYS = frozenset((*_ARRAYS, "shape", "account.key"))
 
     def __init__(self, file: SegmentFile) -> None:
         """Take an open file.
@@ -93,7 +95,39 @@ class Segment:
 
     def _take(self, arrays: dict[str, Any]) -> None:
         self._source = open_source(arrays)
-        self.lt, self.now, self.mc_seqno = arrays["lt"], arrays["now"], arrays["mc_seqno"]
+        self.lt, self.now, self._id = arrays["lt"], arrays["now"], arrays["account.id"]
+        self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
+
+    def find_account(self, account: AccountId) -> int | None:
+        """Return an account's number, or None."""
+        packed = pack_account(account)
+        at = self._account_key.find(cut_hash(packed))
+        while 0 <= at < len(self._account_key):
+            found = bytes(self._id[at * ID_BYTES : (at + 1) * ID_BYTES])
+            if found == packed:
+                return int(at)
+            if found > packed:
+                break
+            at += 1
+        return None
+
+    def rows_of(self, number: int) -> tuple[int, int]:
+        """Return where the rows of an account begin and end; they ascend by logical time."""
+        start, end = self._account_row[number : number + 2]
+        return start, end
+
+    def newest_states(self, accounts: list[AccountId]) -> list[Any]:
+        """Return the newest states of accounts, None without one."""
+        states: list[Any] = self._source.read_states(accounts)
+        return states
+
+
+class Segment(AccountSegment):
+    """The index of one unbroken range of masterchain blocks."""
+
+    def _take(self, arrays: dict[str, Any]) -> None:
+        super()._take(arrays)
+        self._hash, self.mc_seqno = arrays["hash"], arrays["mc_seqno"]
         self.balance, self.richest = arrays["balance"], arrays["richest"]
         self.transaction, self.block = Postings(arrays, "transaction"), Postings(arrays, "block")
         self.message, self.body = Postings(arrays, "message"), Postings(arrays, "body")
@@ -107,8 +141,6 @@ class Segment:
         self.wait_lt, self.wait_s = arrays["wait"]
         self.trace, self.traces = Postings(arrays, "trace"), SegmentTraces(arrays, self._source)
         self.tables, self.places = open_tables(arrays), open_places(arrays)
-        self._hash, self._id = arrays["hash"], arrays["account.id"]
-        self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
 
     @cached_property
     def lt_span(self) -> tuple[int, int]:
@@ -133,19 +165,6 @@ class Segment:
         """Return the hash of the transaction in a row."""
         return bytes(self._hash[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
 
-    def find_account(self, account: AccountId) -> int | None:
-        """Return an account's number, or None."""
-        packed = pack_account(account)
-        at = self._account_key.find(cut_hash(packed))
-        while 0 <= at < len(self._account_key):
-            found = bytes(self._id[at * ID_BYTES : (at + 1) * ID_BYTES])
-            if found == packed:
-                return int(at)
-            if found > packed:
-                break
-            at += 1
-        return None
-
     def account_of(self, number: int) -> AccountId:
         """Return the account of a number."""
         return unpack_account(self._id, number)
@@ -156,16 +175,6 @@ class Segment:
         balances = map(self.balance.__getitem__, numbers)
         accounts = map(self.account_of, numbers)
         return [(balance, *account) for balance, account in zip(balances, accounts, strict=True)]
-
-    def rows_of(self, number: int) -> tuple[int, int]:
-        """Return where the rows of an account begin and end; they ascend by logical time."""
-        start, end = self._account_row[number : number + 2]
-        return start, end
-
-    def newest_states(self, accounts: list[AccountId]) -> list[Any]:
-        """Return the newest states of accounts, None without one."""
-        states: list[Any] = self._source.read_states(accounts)
-        return states
 
     def read_records(self, rows: Sequence[int]) -> list[Any]:
         """Return the records of rows, in their order."""
