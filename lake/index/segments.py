@@ -9,7 +9,8 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.merge import Hit, Listed, order_ties
+from tonlake.lake.index.page.hit import Hit, Member
+from tonlake.lake.index.page.merge import Listed, order_ties
 from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.index.segment.postings import cut_hash
 
@@ -172,11 +173,11 @@ class Segments:
 
     def list_trace(self, trace_id: bytes) -> list[Hit]:
         """Return the transactions of a trace by logical time, then workchain and account."""
+        key = cut_hash(trace_id)
         found = [
-            (segment.lt[row], Hit(segment, row))
+            (segment.lt[row], Member(segment, row, trace_id))
             for segment in self.segments
-            for row in segment.trace.list_rows(cut_hash(trace_id))
-            if segment.traces.trace_of(row) == trace_id
+            for row in segment.traces.choose(segment.trace.list_rows(key), trace_id)
         ]
         return order_ties(sorted(found, key=itemgetter(0)))
 
@@ -225,19 +226,22 @@ class Segments:
             read = segment.read_records([listed[place].row for place in here])
             for place, record in zip(here, read, strict=True):
                 records[place] = record
-                if record.before is None:
-                    self._find_before(record)
+        self._find_before([record for record in records if record.before is None])
         return records
 
-    def _find_before(self, record: Any) -> None:  # noqa: ANN401 - a Record
-        """Take the state before from the segment before, where it is the newest of the account.
+    def _find_before(self, records: Sequence[Any]) -> None:
+        """Take the states before from the segments before, where they are the newest there.
 
         A state hash stands for one transaction's outcome, and segments do not interleave: so the
         state before an account's first transaction of a segment is the newest of another one.
         """
-        row = record.row
         for segment in self._newest_first:
-            state = segment.newest_states([(row.workchain, row.account)])[0]
-            if state is not None and state["hash"] == row.account_state_hash_before:
-                record.before = state
-                return
+            rows = [record.row for record in records]
+            states = segment.newest_states([(row.workchain, row.account) for row in rows])
+            left = []
+            for record, row, state in zip(records, rows, states, strict=True):
+                if state is not None and state["hash"] == row.account_state_hash_before:
+                    record.before = state
+                else:
+                    left.append(record)
+            records = left

@@ -4,6 +4,7 @@
 #include "crc32c.h"
 #include "layout.h"
 #include "record.h"
+#include "trace.h"
 #include "writer.h"
 
 static PyMethodDef methods[] = {
@@ -15,6 +16,8 @@ static PyMethodDef methods[] = {
     {"write_row", write_row, METH_VARARGS, "Write the first of a tuple of rows as JSON."},
     {"write_records", write_records, METH_VARARGS,
      "Write records of transactions, and name the accounts in them."},
+    {"write_trace", write_trace, METH_VARARGS,
+     "Write the tree, the order and the transactions of a trace, and name the accounts in them."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -12,6 +12,8 @@ static void free_record(PyObject *capsule)
         return;
     for (int at = 0; at < PARTS; at++)
         Py_XDECREF(parts->parts[at]);
+    drop_column(&parts->hash);
+    drop_column(&parts->message_hash);
     drop_column(&parts->direction);
     Py_XDECREF(parts->incoming);
     drop_column(&parts->hash_before);
@@ -25,11 +27,11 @@ static void free_record(PyObject *capsule)
 PyObject *compile_record(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *named[PARTS], *direction, *before, *after, *incoming, *hash, *nonexist,
-        *unknown;
-    if (!PyArg_ParseTuple(args, "(UUUU)(UUU)USOO:compile_record", &named[ROW],
-                          &named[MESSAGES], &named[BEFORE], &named[AFTER], &direction, &before,
-                          &after, &incoming, &hash, &nonexist, &unknown))
+    PyObject *named[PARTS], *own, *message, *direction, *before, *after, *incoming, *hash,
+        *nonexist, *unknown;
+    if (!PyArg_ParseTuple(args, "(UUUU)(UUUUU)USOO:compile_record", &named[ROW],
+                          &named[MESSAGES], &named[BEFORE], &named[AFTER], &own, &message,
+                          &direction, &before, &after, &incoming, &hash, &nonexist, &unknown))
         return NULL;
     RecordParts *parts = PyMem_Calloc(1, sizeof *parts);
     if (!parts)
@@ -41,6 +43,8 @@ PyObject *compile_record(PyObject *self, PyObject *args)
     }
     for (int at = 0; at < PARTS; at++)
         parts->parts[at] = Py_NewRef(named[at]);
+    parts->hash.name = Py_NewRef(own);
+    parts->message_hash.name = Py_NewRef(message);
     parts->direction.name = Py_NewRef(direction);
     parts->incoming = Py_NewRef(incoming);
     parts->hash_before.name = Py_NewRef(before);

@@ -6,7 +6,8 @@
 
 typedef struct {
     PyObject *parts[4];        /* names: row, messages, before, after */
-    Column direction;          /* of a message */
+    Column hash;               /* of the row */
+    Column message_hash, direction; /* of a message */
     PyObject *incoming;        /* the direction of the in message */
     Column hash_before, hash_after; /* of the row: hashes of the states */
     PyObject *nonexist_hash;   /* the hash of a state that is none */

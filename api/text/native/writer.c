@@ -7,16 +7,7 @@
 #include "writer.h"
 
 #include "body.h"
-#include "layout.h"
 #include "record.h"
-
-typedef struct {
-    Buffer out;
-    PyObject *sources; /* a tuple */
-    PyObject *named;   /* a set of (workchain, account); NULL where they are not asked for */
-    PyObject *body;    /* JSON of the body whose opcode was named last; NULL if it has none yet */
-    int depth;
-} Writer;
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row);
 
@@ -321,18 +312,27 @@ static int write_object(Writer *writer, Layout *layout, PyObject *row)
     return buffer_add_char(&writer->out, '}');
 }
 
+int add_sources(Writer *writer, Layout *layout, PyObject *sources)
+{
+    PyObject *row = PyTuple_GetItem(sources, 0);
+    writer->sources = sources;
+    writer->depth = 0;
+    return row ? write_object(writer, layout, row) : -1;
+}
+
 /* The first of a tuple of rows as bytes, in the room that the writer has already. */
 static PyObject *write_sources(Writer *writer, Layout *layout, PyObject *sources)
 {
-    PyObject *row = PyTuple_GetItem(sources, 0);
-    if (!row)
-        return NULL;
-    writer->sources = sources;
-    writer->depth = 0;
     writer->out.size = 0;
-    if (write_object(writer, layout, row) < 0)
+    if (add_sources(writer, layout, sources) < 0)
         return NULL;
     return PyBytes_FromStringAndSize(writer->out.data, (Py_ssize_t)writer->out.size);
+}
+
+void free_writer(Writer *writer)
+{
+    Py_XDECREF(writer->body);
+    buffer_free(&writer->out);
 }
 
 PyObject *write_row(PyObject *self, PyObject *args)
@@ -344,8 +344,7 @@ PyObject *write_row(PyObject *self, PyObject *args)
     Layout *layout = open_layout(capsule);
     Writer writer = {0};
     PyObject *text = layout ? write_sources(&writer, layout, sources) : NULL;
-    Py_XDECREF(writer.body);
-    buffer_free(&writer.out);
+    free_writer(&writer);
     return text;
 }
 
@@ -368,7 +367,6 @@ PyObject *write_records(PyObject *self, PyObject *args)
         Py_XDECREF(text);
         Py_XDECREF(sources);
     }
-    Py_XDECREF(writer.body);
-    buffer_free(&writer.out);
+    free_writer(&writer);
     return texts;
 }

@@ -15,6 +15,11 @@ from tonlake.api.v3.layout.table import HEX, Field, list_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    TraceWriter: TypeAlias = Callable[
+        [bytes, list[Any], list[bytes | None], set[tuple[int, bytes]]], tuple[bytes, bytes, bytes]
+    ]
 
 _BESIDE = frozenset({Kind.ACCOUNT, Kind.NAMED_ACCOUNT, Kind.BASE64_UNLESS})
 _NO_INNER = Inner()
@@ -73,21 +78,38 @@ def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...
     return lambda sources: msgspec.Raw(write(sources))
 
 
-def make_record_writer(
-    layout: Any,  # noqa: ANN401 - the extension's
-    nonexist: tuple[bytes, object],
-    unknown: object,
-) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
-    """Return the function that writes transactions from their records.
-
-    It adds workchain and id of the accounts for the address book to its second argument.
+def compile_record(nonexist: tuple[bytes, object], unknown: object) -> Any:  # noqa: ANN401 - the extension's
+    """Return what records of transactions are taken apart by.
 
     Args:
-        layout: That of transactions.
         nonexist: The hash of a state that does not exist, and the row that is written for it.
         unknown: The row that is written for a state that is not known.
     """
     parts = "row", "messages", "before", "after"
-    columns = "direction", "account_state_hash_before", "account_state_hash_after"
-    record = NATIVE.compile_record(parts, columns, "in", *nonexist, unknown)
+    hashes = "account_state_hash_before", "account_state_hash_after"
+    return NATIVE.compile_record(
+        parts, ("hash", "msg_hash", "direction", *hashes), "in", *nonexist, unknown
+    )
+
+
+def make_record_writer(
+    layout: Any,  # noqa: ANN401 - the extension's
+    record: Any,  # noqa: ANN401 - the extension's
+) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
+    """Return the function that writes transactions, of a layout, from their records.
+
+    It adds workchain and id of the accounts for the address book to its second argument.
+    """
     return partial(NATIVE.write_records, layout, record)
+
+
+def make_trace_writer(
+    layout: Any,  # noqa: ANN401 - the extension's
+    record: Any,  # noqa: ANN401 - the extension's
+) -> TraceWriter:
+    """Return the function that writes the tree, the order and the transactions of a trace.
+
+    It takes the trace id, the records in order, the hashes of the transactions that sent their in
+    messages, and the set that the accounts for the address book are added to.
+    """
+    return partial(NATIVE.write_trace, layout, record)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from tonlake.api.text.address import Address, parse_address
-from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.page.book import read_address_book, write_address_book
 from tonlake.api.v3.resource.answer import AddressBook, Transactions
-from tonlake.api.v3.resource.trace import Head
 from tonlake.api.v3.resource.transaction import find_record_writer, render_transaction
 from tonlake.queries.errors import QueryNeeded
 
@@ -50,47 +48,6 @@ def write_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
     texts, named = write(read_records(call, keys))
     written: list[Any] = list(map(Raw, texts))
     return Transactions(transactions=written, address_book=write_address_book(call, named))
-
-
-class Members(NamedTuple):
-    """Transactions by hash, structs or JSON that is written; and what belongs to them.
-
-    ``heads`` are their nodes in trees, None with structs. ``named`` are the addresses of their
-    book, even if it was not requested.
-    """
-
-    shown: dict[str, Any]
-    heads: dict[str, Head] | None
-    address_book: AddressBook
-    named: set[Address]
-
-
-def answer_members(call: Call, keys: Sequence[Row]) -> Members:
-    """Return the transactions of the keys by hash, as structs."""
-    page = answer_transactions(call, keys)
-    shown = {transaction.hash: transaction for transaction in page.transactions}
-    return Members(shown, None, page.address_book, list_addresses(page.transactions))
-
-
-def write_members(call: Call, keys: Sequence[Row]) -> Members:
-    """Return the same as ``answer_members``, to be sent and not to be looked into."""
-    write = find_record_writer(call.settings.http.opcode_format)
-    if write is None:
-        return answer_members(call, keys)
-    records = read_records(call, keys)
-    texts, named = write(records)
-    hashes = [encode_bytes(record.row["hash"]) for record in records]
-    shown = dict(zip(hashes, map(Raw, texts), strict=True))
-    heads = dict(zip(hashes, map(_read_head, records), strict=True))
-    book = write_address_book(call, named)
-    return Members(shown, heads, book, set(itertools.starmap(Address, named)))
-
-
-def _read_head(record: Any) -> Head:  # noqa: ANN401 - of the index or of SQL
-    messages = record.messages
-    if messages and messages[0]["direction"] == "in":
-        return Head(encode_bytes(messages[0]["msg_hash"]), len(messages) > 1)
-    return Head(None, bool(messages))
 
 
 def read_transactions(call: Call, keys: Sequence[Row]) -> tuple[list[Row], dict[bytes, list[Row]]]:

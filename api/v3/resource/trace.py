@@ -86,31 +86,34 @@ def head_of(transaction: Transaction) -> Head:
     return Head(None if message is None else message.hash, bool(transaction.out_msgs))
 
 
-def render_trace(
-    row: Row,
-    members: Sequence[Row] | None,
-    known: Mapping[str, Any],
-    heads: Mapping[str, Head] | None = None,
-) -> Trace:
+def start_trace(row: Row, *, is_shown: bool) -> Trace:
+    """Return what a row of ``traces`` says of a trace, its transactions left out.
+
+    ``is_shown``: they are not too many to be shown.
+    """
+    trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
+    if not is_shown:
+        trace.is_incomplete, trace.warning = True, TOO_LARGE
+    return trace
+
+
+def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, Any]) -> Trace:
     """Return a trace.
 
     Args:
         row: A row of ``traces``.
         members: Hash and parent_hash of its transactions by logical time; None: too many to show.
-        known: Transactions by hash, all its own among them: structs, or JSON that is written.
-        heads: Their nodes in the tree; None: taken from the structs.
+        known: Transactions by hash, all its own among them.
     """
-    trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
+    trace = start_trace(row, is_shown=members is not None)
     if members is None:
-        trace.is_incomplete, trace.warning = True, TOO_LARGE
         return trace
     order = [encode_bytes(member["hash"]) for member in members]
     children: dict[str, list[str]] = {tx_hash: [] for tx_hash in order}
     for tx_hash, member in zip(order, members, strict=True):
         if member["parent_hash"] is not None:
             children[encode_bytes(member["parent_hash"])].append(tx_hash)
-    if heads is None:
-        heads = {tx_hash: head_of(known[tx_hash]) for tx_hash in order}
+    heads = {tx_hash: head_of(known[tx_hash]) for tx_hash in order}
     trace.trace = msgspec.Raw(encode_tree(trace.trace_id, children, heads))
     trace.transactions_order = order
     trace.transactions = {tx_hash: known[tx_hash] for tx_hash in order}

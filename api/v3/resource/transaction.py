@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import inner
-from tonlake.api.v3.layout.native import compile_struct, make_record_writer, make_writer
+from tonlake.api.v3.layout.native import (
+    compile_record,
+    compile_struct,
+    make_record_writer,
+    make_trace_writer,
+    make_writer,
+)
 from tonlake.api.v3.layout.transaction import AccountState, Transaction
 from tonlake.ingest.decode.block.account import NONEXIST_HASH
 from tonlake.ingest.decode.block.transaction import decode_transaction
@@ -17,6 +23,8 @@ from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from tonlake.api.v3.layout.native import TraceWriter
 
     States = Mapping[tuple[int, bytes, bytes], Any]
 
@@ -91,9 +99,19 @@ def find_record_writer(
     return write_records
 
 
+def find_trace_writer(opcode_format: str) -> TraceWriter | None:
+    """Return what writes a trace as ``render_trace`` does; None without the extension."""
+    return None if NATIVE is None else make_trace_writer(_compile(opcode_format), _compile_record())
+
+
 @cache
 def _make_record_writer(opcode_format: str) -> Callable[..., list[bytes]]:
-    return make_record_writer(_compile(opcode_format), (NONEXIST_HASH, _NONEXIST), _UNKNOWN)
+    return make_record_writer(_compile(opcode_format), _compile_record())
+
+
+@cache
+def _compile_record() -> Any:  # noqa: ANN401 - the extension's
+    return compile_record((NONEXIST_HASH, _NONEXIST), _UNKNOWN)
 
 
 @cache

@@ -24,24 +24,24 @@ from tonlake.api.v3.page.classified import read_trace_actions
 from tonlake.api.v3.page.coverage import check_mc_seqno
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import SpanPage, operation
-from tonlake.api.v3.page.transaction_page import answer_members, write_members
+from tonlake.api.v3.page.trace_page import answer_page, write_page
 from tonlake.api.v3.resource.trace import (
     PAGE_TRANSACTIONS,
     TRACE_TRANSACTIONS,
     Events,
-    Trace,
     Traces,
-    render_trace,
 )
 from tonlake.api.v3.route.action import list_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tonlake.api.request.call import Call
-    from tonlake.api.v3.page.transaction_page import Members
+    from tonlake.api.v3.page.trace_page import TracePage
 
-    Show = Callable[[Call, Sequence[dict[str, Any]]], Members]
+    Show = Callable[
+        [Call, Sequence[dict[str, Any]], Mapping[bytes, Sequence[dict[str, Any]]]], TracePage
+    ]
 
 
 Row = dict[str, Any]
@@ -91,7 +91,7 @@ def get_traces(call: Call, query: TracesQuery) -> Traces:
         RequestInvalid: filters that exclude each other, or more transactions than may be shown.
         NotCovered: nothing found, and the lake does not cover what was asked for.
     """
-    return _list_traces(call, query, write_members)
+    return _list_traces(call, query, write_page)
 
 
 def answer_traces(call: Call, query: TracesQuery) -> Traces:
@@ -100,14 +100,14 @@ def answer_traces(call: Call, query: TracesQuery) -> Traces:
     Raises:
         RequestInvalid, NotCovered: as for traces.
     """
-    return _list_traces(call, query, answer_members)
+    return _list_traces(call, query, answer_page)
 
 
 def _list_traces(call: Call, query: TracesQuery, show: Show) -> Traces:
     with_actions = bool(query.include_actions)
-    traces, members = _answer(call, query, show, with_actions=with_actions)
-    metadata = read_metadata(call, members.named)
-    return Traces(traces=traces, address_book=members.address_book, metadata=metadata)
+    page = _answer(call, query, show, with_actions=with_actions)
+    metadata = read_metadata(call, page.named)
+    return Traces(traces=page.traces, address_book=page.address_book, metadata=metadata)
 
 
 def get_events(call: Call, query: TracesQuery) -> Events:
@@ -116,31 +116,25 @@ def get_events(call: Call, query: TracesQuery) -> Events:
     Raises:
         RequestInvalid, NotCovered: as for traces.
     """
-    traces, members = _answer(call, query, write_members, with_actions=True)
-    metadata = read_metadata(call, members.named)
-    return Events(events=traces, address_book=members.address_book, metadata=metadata)
+    page = _answer(call, query, write_page, with_actions=True)
+    metadata = read_metadata(call, page.named)
+    return Events(events=page.traces, address_book=page.address_book, metadata=metadata)
 
 
-def _answer(
-    call: Call, query: TracesQuery, show: Show, *, with_actions: bool
-) -> tuple[list[Trace], Members]:
+def _answer(call: Call, query: TracesQuery, show: Show, *, with_actions: bool) -> TracePage:
     rows = _find_traces(call, query)
     if len(rows) == query.limit:
         end = rows[-1]["end_utime" if query.by_time else "end_lt"]
         call.headers["X-Tonlake-Cursor"] = str(Cursor(end, rows[-1]["trace_id"]))
-    members = _read_members(call, rows)
-    found = show(call, [member for row in rows for member in members.get(row["trace_id"], ())])
-    traces = [
-        render_trace(row, members.get(row["trace_id"]), found.shown, found.heads) for row in rows
-    ]
+    page = show(call, rows, _read_members(call, rows))
     if with_actions:
         actions, acted = read_trace_actions(call, rows, query.supported_action_types)
-        for trace, row in zip(traces, rows, strict=True):
+        for trace, row in zip(page.traces, rows, strict=True):
             trace.actions = actions[row["trace_id"]]
-        named = found.named.union(list_addresses(acted))
-        if named != found.named:
-            found = found._replace(named=named, address_book=read_address_book(call, named))
-    return traces, found
+        named = page.named.union(list_addresses(acted))
+        if named != page.named:
+            page = page._replace(named=named, address_book=read_address_book(call, named))
+    return page
 
 
 def _find_traces(call: Call, query: TracesQuery) -> list[Row]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.page.merge import Hit
+    from tonlake.lake.index.page.hit import Hit
     from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]

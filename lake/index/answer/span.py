@@ -26,12 +26,13 @@ from tonlake.lake.index.answer.window import (
 )
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.correspondence import MOST_SENT
-from tonlake.lake.index.page.merge import Hit, order_ties
+from tonlake.lake.index.page.hit import Hit
+from tonlake.lake.index.page.merge import order_ties
 from tonlake.lake.index.page.messages import FEWEST, read_alone
 from tonlake.lake.schema.block import BLOCKS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.page.messages import Wanted
@@ -40,7 +41,10 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _FEWEST_OF_TRACES = 3
-"""Transactions read at first for each trace of a page."""
+"""Transactions for each trace of a page, after which is seen whether the page is complete."""
+
+_STEPS_AT_ONCE = 4
+"""So often that is seen before more transactions are read: to find blocks costs more."""
 
 _TRANSACTIONS_OF_MESSAGE = 2
 """Transactions of the blocks that are read at first for each message of a page."""
@@ -145,20 +149,32 @@ def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     if first is not None:
         first -= traces.longest(by_time=not by_time)
     span = {f"start_{unit}": low, f"end_{unit}": high, f"start_{other}": first}
-    found: list[_Found] = []
+    step, found = max(1, _FEWEST_OF_TRACES * most), list[_Found]()
     while len(found) >= size:
-        size = max(1, _FEWEST_OF_TRACES * most, 2 * size)
+        size = max(_STEPS_AT_ONCE * step, 2 * len(found))
         found = _find_first(index, {**asked, **span}, size)
-        ids = dict.fromkeys(hit["trace_id"] for _, hit in found[:size])
-        rows = (traces.find(trace_id) for trace_id in ids if trace_id is not None)
-        page = [row for row in rows if passes(row, asked)]
-        if len(found) >= size:
-            edge = found[size - 1][0][0]
-            ends = (row[end_of(by_time=by_time)] for row in page)
-            settled = (end > edge if asked["descending"] else end < edge for end in ends)
-            if sum(settled) >= most:
-                break
-    return cut_rows(page, asked)
+        page: dict[bytes, Row] = {}
+        for start in range(0, len(found), step):
+            near = found[start : start + step]
+            page |= _find_passing(traces, near, asked)
+            if _count_settled(page.values(), near[-1][0][0], asked) >= most:
+                return cut_rows(list(page.values()), asked)
+    return cut_rows(list(page.values()), asked)
+
+
+def _count_settled(rows: Iterable[Row], edge: int, asked: Mapping[str, Any]) -> int:
+    """Return how many traces stand before all that end at a moment or behind it."""
+    ends = (row[end_of(by_time=asked["by_time"])] for row in rows)
+    return sum(end > edge if asked["descending"] else end < edge for end in ends)
+
+
+def _find_passing(
+    traces: TraceRows, found: list[_Found], asked: Mapping[str, Any]
+) -> dict[bytes, Row]:
+    """Return the traces of some transactions that pass all filters, by id."""
+    ids = dict.fromkeys(hit["trace_id"] for _, hit in found)
+    rows = {trace_id: traces.find(trace_id) for trace_id in ids if trace_id is not None}
+    return {trace_id: row for trace_id, row in rows.items() if passes(row, asked)}
 
 
 _Found = tuple[tuple[int, int], Hit]

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.page.merge import Hit, Listed
+    from tonlake.lake.index.page.hit import Hit
+    from tonlake.lake.index.page.merge import Listed
     from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.answer import span
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.merge import Hit, read_page, read_timed_page
+from tonlake.lake.index.page.hit import Hit
+from tonlake.lake.index.page.merge import read_page, read_timed_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

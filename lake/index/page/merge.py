@@ -7,9 +7,8 @@ from itertools import groupby, repeat
 from operator import attrgetter, eq, itemgetter, ne
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import msgspec
-
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page.hit import Hit
 from tonlake.lake.index.segment.ends import NO_LT, opcode_key
 from tonlake.lake.index.segment.postings import cut_hash
 
@@ -22,27 +21,6 @@ if TYPE_CHECKING:
 
 MOST_MERGED = 10_000
 """Rows read to merge several lists; a deeper page is left to the named queries."""
-
-
-class Hit(msgspec.Struct, frozen=True, gc=False):
-    """A transaction found: its ``Segment`` and its row there; its key is read by column name."""
-
-    segment: Any
-    row: int
-
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
-        """Return a column of ``transaction_traces``."""
-        return _COLUMNS[name](self.segment, self.row)
-
-
-_COLUMNS: dict[str, Callable[[Segment, int], Any]] = {
-    "hash": lambda segment, row: segment.hash_of(row),
-    "lt": lambda segment, row: segment.lt[row],
-    "workchain": lambda segment, row: segment.account_of(segment.account_number(row))[0],
-    "account": lambda segment, row: segment.account_of(segment.account_number(row))[1],
-    "trace_id": lambda segment, row: segment.traces.trace_of(row),
-    "parent_hash": lambda segment, row: segment.traces.parent_of(row),
-}
 
 
 class Listed(NamedTuple):

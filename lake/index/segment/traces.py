@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tonlake.lake.index.segment.postings import cut_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _HASH_BYTES = 32
 
@@ -44,6 +44,18 @@ class SegmentTraces:
     def trace_of(self, row: int) -> bytes | None:
         """Return the trace id of a row; None where it is not known."""
         return self._hash("root", row)
+
+    def choose(self, rows: Iterable[int], trace_id: bytes) -> list[int]:
+        """Return those of some rows, most of them of one trace, that are of a trace."""
+        roots, fits = self._arrays["root"], dict[int, bool]()
+        chosen = []
+        for row in rows:
+            root = roots[row]
+            if root not in fits:
+                fits[root] = self.trace_of(row) == trace_id
+            if fits[root]:
+                chosen.append(row)
+        return chosen
 
     def parent_of(self, row: int) -> bytes | None:
         """Return the hash of the transaction that sent a row's in message, where indexed."""

@@ -1,0 +1,43 @@
+"""Transactions found in segments, whose keys are read by column name where they are needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.lake.index.segment.segment import Segment
+
+
+class Hit(msgspec.Struct, frozen=True, gc=False):
+    """A transaction found: its ``Segment`` and its row there; its key is read by column name."""
+
+    segment: Any
+    row: int
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
+        """Return a column of ``transaction_traces``."""
+        return _COLUMNS[name](self.segment, self.row)
+
+
+_COLUMNS: dict[str, Callable[[Segment, int], Any]] = {
+    "hash": lambda segment, row: segment.hash_of(row),
+    "lt": lambda segment, row: segment.lt[row],
+    "workchain": lambda segment, row: segment.account_of(segment.account_number(row))[0],
+    "account": lambda segment, row: segment.account_of(segment.account_number(row))[1],
+    "trace_id": lambda segment, row: segment.traces.trace_of(row),
+    "parent_hash": lambda segment, row: segment.traces.parent_of(row),
+}
+
+
+class Member(Hit, frozen=True, gc=False):
+    """A transaction found by its trace."""
+
+    trace_id: bytes
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
+        """Return a column of ``transaction_traces``."""
+        return self.trace_id if name == "trace_id" else _COLUMNS[name](self.segment, self.row)

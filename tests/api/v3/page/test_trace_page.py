@@ -1,0 +1,48 @@
+"""Traces that are written without structs equal those that the structs say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from tests.patience import compose
+from tonlake.api.request.call import Call
+from tonlake.api.request.params import Arguments
+from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.text.native import NATIVE
+from tonlake.api.v3.page.trace_page import answer_page, write_page
+from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
+
+
+@pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
+def call(demo_lake: Path, request: pytest.FixtureRequest) -> Call:
+    """A question to the demo lake, answered by look-ups and by queries."""
+    settings = compose(lake={"index_memory_rows": request.param})
+    reader = SnapshotHolder(demo_lake, settings).reader(timeout_ms=0)
+    return Call(Arguments([]), settings, reader)
+
+
+def test_traces_written_and_rendered_are_equal(call: Call) -> None:
+    """Even where one in three is shown as one that is too large."""
+    rows = _find_traces(call, TracesQuery(limit=1000, offset=0))
+    members = _read_members(call, rows)
+    assert max(map(len, members.values())) > 5
+    for row in rows[::3]:
+        del members[row["trace_id"]]
+    written, rendered = write_page(call, rows, members), answer_page(call, rows, members)
+    assert msgspec.json.encode(written.traces) == msgspec.json.encode(rendered.traces)
+    assert _decode(written.address_book) == _decode(rendered.address_book)
+    assert written.named == rendered.named
+    assert len(written.named) > 1
+
+
+def _decode(value: object) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(value))
