@@ -30,16 +30,22 @@ LakeError
 from __future__ import annotations
 
 import errno
+import os
 
 RESTORE = "restore it from a copy, or ingest into a new lake"
-_PERMIT = "let the user that runs tonlake read it, with chown or chmod"
+PERMIT = "give the user that runs tonlake access to it, with chown or chmod"
 _ALLOW_FILES = "allow more open files (ulimit -n)"
 _ADVICE = {
-    errno.EACCES: _PERMIT,
-    errno.EPERM: _PERMIT,
+    errno.EACCES: PERMIT,
+    errno.EPERM: PERMIT,
     errno.EMFILE: _ALLOW_FILES,
     errno.ENFILE: _ALLOW_FILES,
 }
+
+
+def advise(error: OSError) -> str:
+    """Return what to do about an error of the system; "" where its text has to do."""
+    return _ADVICE.get(error.errno or 0, "")
 
 
 class LakeError(Exception):
@@ -87,8 +93,8 @@ class LakeCorrupt(LakeError):
     @classmethod
     def unreadable(cls, file: str, error: OSError) -> LakeCorrupt:
         """Return the error of a file that cannot be read: a missing right is no damage."""
-        reason = f"it cannot be read ({error.strerror or error})"
-        return cls(file, reason, _ADVICE.get(error.errno or 0, RESTORE))
+        text = os.strerror(error.errno) if error.errno else error
+        return cls(file, f"it cannot be read ({text})", advise(error) or RESTORE)
 
 
 class TableLacking(LakeCorrupt):

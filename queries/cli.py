@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from tonlake.lake.command.argument import (
+    LAKE_FOLDER,
     LAKE_VARIABLE,
     FolderOrURL,
-    LakeFolder,
     choose_output,
     format_option,
     output_option,
@@ -60,7 +60,7 @@ hex, lists with commas; a missing list filters nothing.
 @click.option(
     "--lake",
     "place",
-    type=FolderOrURL(LakeFolder(file_okay=False)),
+    type=FolderOrURL(LAKE_FOLDER),
     envvar=LAKE_VARIABLE,
     show_envvar=True,
     help="Folder of the lake, or URL of a lake or an export.",

@@ -20,7 +20,7 @@ import msgspec
 from tonlake.api.settings import Settings
 from tonlake.ingest.command.node import NODE_VARIABLE
 from tonlake.lake.command.argument import CONFIG_VARIABLE, LAKE_VARIABLE
-from tonlake.lake.command.cli import failing_cleanly, json_option
+from tonlake.lake.command.cli import describe_error, failing_cleanly, json_option
 from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -140,8 +140,10 @@ def _read_file(path: Path | None) -> Iterator[tuple[SettingName, object, str]]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise SettingsError(f"cannot read the configuration file {path}: {reason}") from error
+        text = f"cannot read the configuration file {path}: {error}"
+        if isinstance(error, OSError):
+            text = f"cannot read the configuration file {describe_error(error)}"
+        raise SettingsError(text) from error
     for section, table in document.items():
         if not isinstance(table, dict):
             raise _refuse(section, str(path))

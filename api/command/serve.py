@@ -25,6 +25,7 @@ from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import SOURCE, make_lake_option
+from tonlake.lake.command.cli import describe_error
 from tonlake.lake.errors import SettingsError
 from tonlake.lake.log.state import list_log, refuse_folder
 from tonlake.lake.process.memory import hold_little
@@ -165,7 +166,7 @@ def _check_lake(lake: Path, *, wait: bool) -> None:
     try:
         is_lake = bool(list_log(lake)[0])
     except OSError as error:
-        click.echo(f"error: the lake {lake} cannot be read: {error.strerror}", err=True)
+        click.echo(f"error: the lake {lake} cannot be read: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)
     if is_lake:
         return

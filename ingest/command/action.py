@@ -21,7 +21,7 @@ from tonlake.ingest.derive.action.row import show_actions
 from tonlake.ingest.derive.action.slicing import Slice, classify_known, classify_traces
 from tonlake.ingest.derive.recording.action import read_traces
 from tonlake.ingest.errors import IngestError
-from tonlake.lake.command.argument import LAKE_VARIABLE
+from tonlake.lake.command.argument import LAKE_VARIABLE, Folder
 from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
@@ -84,7 +84,7 @@ def classify_recording(recording: Path) -> Iterator[bytes]:
 @click.option(
     "--lake",
     "lake_dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=Folder(),
     envvar=LAKE_VARIABLE,
     show_envvar=True,
     help="Folder of the lake that has the trace.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -26,10 +28,11 @@ from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.argument import make_lake_option
+from tonlake.lake.command.argument import Folder, make_lake_option
 from tonlake.lake.command.cli import describe_error, read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.maintenance.orphan import sweep_orphans
 
 if TYPE_CHECKING:
@@ -56,13 +59,12 @@ Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1
 for the newest thousand. What the lake has already is skipped, so the same command resumes.
 """
 
-Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 File = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("ingest", epilog=EXAMPLES)
 @node_option
-@click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
+@click.option("--packs", type=Folder(), help="Folder of archive packages, without a node.")
 @click.option(
     "--liteserver", type=File, help="Configuration of a network: blocks from its servers."
 )
@@ -203,7 +205,7 @@ def _follow(
     With ``reminds``, a missing baseline is reported once, after the first blocks.
 
     Raises:
-        NetworkMismatch, SourceForeign, UndoRefused: a person has to decide.
+        NetworkMismatch, SourceForeign, UndoRefused, PermissionError: a person has to decide.
     """
 
     def show(report: IngestReport) -> None:
@@ -213,6 +215,9 @@ def _follow(
             reminds = False
             remind_of_baseline(origin.node, lake, LogReader(lake).read())
 
+    log = lake / LOG_FOLDER
+    if log.exists() and not os.access(log, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(log))
     follower = Follower(
         lambda: origin.open(settings),
         lake,

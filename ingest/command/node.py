@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
+
+from tonlake.lake.command.argument import Folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NODE_VARIABLE = "TONLAKE_NODE"
 """The environment variable with the node's folder, for commands without ``--node``."""
 
 node_option = click.option(
     "--node",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=Folder(),
     envvar=NODE_VARIABLE,
     show_envvar=True,
     help="Database folder of a TON node (read only).",

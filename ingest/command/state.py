@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -30,12 +29,13 @@ from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.source.origin import Origin
-from tonlake.lake.command.argument import make_lake_option
+from tonlake.lake.command.argument import Folder, make_lake_option
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tonlake.ingest.source.node.shardstate import StateStore
     from tonlake.lake.log.state import LogState
@@ -59,7 +59,7 @@ command again completes what was stopped.
 @click.command("ingest-state", epilog=EXAMPLES)
 @click.option(
     "--node",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=Folder(),
     required=True,
     envvar=NODE_VARIABLE,
     show_envvar=True,

@@ -10,7 +10,7 @@ import msgspec
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
-from tonlake.lake.command.argument import FolderOrURL, lake_option
+from tonlake.lake.command.argument import Folder, FolderOrURL, lake_option
 from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings, show_progress
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.transfer.export import export_lake
@@ -70,7 +70,7 @@ class _DaysType(click.ParamType[Days]):
 @click.option(
     "--to",
     "place",
-    type=FolderOrURL(click.Path(file_okay=False)),
+    type=FolderOrURL(Folder(exists=False)),
     required=True,
     help="Folder to write; created if it does not exist.",
 )
@@ -99,7 +99,7 @@ def export_command(*, lake_dir: Path, place: Path | str, days: Days, as_json: bo
 @click.argument(
     "place",
     metavar="FOLDER|s3://BUCKET/PREFIX",
-    type=FolderOrURL(click.Path(exists=True, file_okay=False)),
+    type=FolderOrURL(Folder()),
 )
 @lake_option
 @json_option

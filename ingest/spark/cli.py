@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, Folder, print_report
+from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, print_report
 from tonlake.ingest.command.node import choose_node, node_option
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.argument import FolderOrURL, make_lake_option, read_pairs
+from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option, read_pairs
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -43,12 +43,12 @@ same log as tonlake ingest makes. --to copies what is new to object storage when
 
 @click.command("ingest", epilog=EXAMPLES)
 @node_option
-@click.option("--packs", type=Folder, help="Folder of archive packages, without a node.")
+@click.option("--packs", type=Folder(), help="Folder of archive packages, without a node.")
 @make_lake_option("lake")
 @click.option(
     "--to",
     "place",
-    type=FolderOrURL(click.Path(file_okay=False)),
+    type=FolderOrURL(Folder(exists=False)),
     help="Final place of the export, such as s3://bucket/prefix.",
 )
 @click.option("--range", "range_text", default=":", help="Masterchain blocks, such as 1000:2000.")

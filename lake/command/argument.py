@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tonlake.lake.duck.root import name_root
-from tonlake.lake.errors import LakeMisplaced
+from tonlake.lake.errors import PERMIT, LakeMisplaced
 from tonlake.lake.storage.storage import is_url
 from tonlake.lake.storage.web import is_web
 
@@ -29,14 +29,32 @@ CONFIG_VARIABLE = "TONLAKE_CONFIG"
 """The environment variable with the file of settings."""
 
 
-class LakeFolder(click.Path):
-    """A folder that may be, or become, a lake: one whose path DuckDB can take."""
+class Folder(click.Path):
+    """A folder; one that may not be read is refused with what to do."""
+
+    def __init__(self, *, exists: bool = True) -> None:
+        """Take whether it must be there already."""
+        super().__init__(exists=exists, file_okay=False, readable=False)
 
     def convert(
         self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
     ) -> Path:
         """Return the path, or end the command with what is wrong with it."""
         folder = Path(os.fsdecode(super().convert(value, param, ctx)))
+        # Of a folder that may not even be looked at, the command itself will tell.
+        if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):  # noqa: PTH112
+            self.fail(f"{str(folder)!r} may not be read: {PERMIT}", param, ctx)
+        return folder
+
+
+class LakeFolder(Folder):
+    """A folder that may be, or become, a lake: one whose path DuckDB can take."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
+    ) -> Path:
+        """Return the path, or end the command with what is wrong with it."""
+        folder = super().convert(value, param, ctx)
         try:
             name_root(folder)
         except LakeMisplaced as error:
@@ -49,7 +67,7 @@ class FolderOrURL(click.ParamType[Path | str]):
 
     name = "FOLDER|s3://BUCKET/PREFIX"
 
-    def __init__(self, folder: click.Path, *, web: bool = False) -> None:
+    def __init__(self, folder: Folder, *, web: bool = False) -> None:
         """Take the type of local folders, and whether one on a web server will do."""
         self._folder, self._web = folder, web
 
@@ -59,13 +77,13 @@ class FolderOrURL(click.ParamType[Path | str]):
         """Return a URL as it is, anything else as a path; or end the command."""
         if isinstance(value, str) and (is_url(value) or (self._web and is_web(value))):
             return value
-        return Path(os.fsdecode(self._folder.convert(value, param, ctx)))
+        return self._folder.convert(value, param, ctx)
 
 
-SOURCE = FolderOrURL(click.Path(exists=True, file_okay=False), web=True)
+SOURCE = FolderOrURL(Folder(), web=True)
 """Where a lake is copied from."""
 
-LAKE_FOLDER = LakeFolder(file_okay=False, path_type=Path)
+LAKE_FOLDER = LakeFolder(exists=False)
 
 
 def make_lake_option(name: str) -> Callable[[_Command], _Command]:
@@ -85,7 +103,7 @@ lake_option = make_lake_option("lake_dir")
 place_option = click.option(
     "--lake",
     "place",
-    type=FolderOrURL(LakeFolder(file_okay=False)),
+    type=FolderOrURL(LAKE_FOLDER),
     required=True,
     envvar=LAKE_VARIABLE,
     show_envvar=True,

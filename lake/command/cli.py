@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tonlake.lake.command.argument import (
+    Folder,
     lake_option,
 )
 from tonlake.lake.command.dictionary import render_dbt, render_json, render_markdown
@@ -31,7 +31,7 @@ from tonlake.lake.duck.answer import (
 )
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.duck.views import write_views
-from tonlake.lake.errors import LakeError
+from tonlake.lake.errors import LakeError, advise
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit
@@ -41,6 +41,7 @@ from tonlake.lake.settings import LakeSections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -80,9 +81,10 @@ def failing_cleanly() -> Iterator[None]:
 
 
 def describe_error(error: Exception) -> str:
-    """Return the text of an error; one of the system names its file first, and has no number."""
+    """Return the text of an error; one of the system names its file first, and what to do."""
     if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+        advice = advise(error)
+        return f"{error.filename}: {error.strerror}" + (f"; {advice}" if advice else "")
     return str(error)
 
 
@@ -205,7 +207,7 @@ Examples:
 @click.option(
     "--lake",
     "lake_dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=Folder(),
     help="Add the own tables of this lake.",
 )
 def schema_command(*, output_format: str, lake_dir: Path | None) -> None:

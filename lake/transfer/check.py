@@ -233,7 +233,7 @@ def _check_claims(storage: Storage, standing: Mapping[str, FileInfo], file: Data
     except pa.ArrowException as error:
         raise LakeCorrupt(file.path, f"it is no Parquet file ({error})") from error
     except OSError as error:
-        raise LakeCorrupt(file.path, f"it cannot be read ({error})") from error
+        raise LakeCorrupt.unreadable(file.path, error) from error
     if rows != file.rows:
         raise LakeCorrupt(file.path, f"it has {rows} rows instead of {file.rows}")
 

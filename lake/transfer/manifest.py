@@ -212,7 +212,7 @@ def _read_chunks(storage: Source, file: DataFile) -> Iterator[bytes]:
                     raise LakeCorrupt(file.path, f"it has more than {file.bytes} bytes")
                 yield chunk
     except OSError as error:
-        raise LakeCorrupt(file.path, f"it cannot be read ({error})") from error
+        raise LakeCorrupt.unreadable(file.path, error) from error
 
 
 def _digest(storage: Storage, file: DataFile) -> str:

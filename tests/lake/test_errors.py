@@ -13,7 +13,7 @@ from tonlake.lake.errors import LakeCorrupt
 @pytest.mark.parametrize(
     ("number", "advice"),
     [
-        (errno.EACCES, "let the user that runs tonlake read it"),
+        (errno.EACCES, "give the user that runs tonlake access to it"),
         (errno.EMFILE, "allow more open files"),
         (errno.ENOENT, "restore it from a copy, or ingest into a new lake"),
         (errno.EIO, "restore it from a copy, or ingest into a new lake"),

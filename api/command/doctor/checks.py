@@ -23,7 +23,7 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.command.status import read_status
 from tonlake.lake.duck.root import name_root
-from tonlake.lake.errors import LakeError, LakeMisplaced, LakeNotFound
+from tonlake.lake.errors import PERMIT, LakeError, LakeMisplaced, LakeNotFound
 from tonlake.lake.log.following import find_lateness
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
@@ -143,7 +143,9 @@ def check_node(db_dir: Path, lake_dir: Path | None) -> Iterator[Finding]:
             source.read_bundle(last)
             fault = None if lake_dir is None else _find_fault(source, lake_dir, Span(first, last))
     except (IngestError, OSError) as error:
-        advice = "name the folder that holds archive, files and state, readable by this user"
+        advice = "name the folder that holds archive, files and state"
+        if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
+            advice = PERMIT
         yield Finding("node", "problem", str(error), advice)
         return
     yield Finding("node", "ok", f"complete masterchain blocks {first}..{last}")
@@ -194,6 +196,9 @@ def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Fi
     except LakeMisplaced as error:
         yield Finding("lake", "problem", str(error), "mv DIR OTHER, and name that in --lake")
         return
+    except PermissionError as error:
+        yield Finding("lake", "problem", f"{error.filename}: {error.strerror}", PERMIT)
+        return
     except (LakeError, OSError) as error:
         advice = "tonlake verify names all damage; restore the file, or ingest again"
         yield Finding("lake", "problem", str(error), advice)
@@ -213,13 +218,19 @@ def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Finding]:
         damage = [f"{one.file}: {one.reason}" for one in report.damage]
     else:
         snapshot = open_snapshot(lake_dir, check_digests=False)
-        damage = []
+        damage, barred = [], []
         for file in (file for files in snapshot.files.values() for file in files):
             path = lake_dir / file.path
             if not path.is_file():
                 damage.append(f"{file.path}: it is missing")
             elif path.stat().st_size != file.bytes:
                 damage.append(f"{file.path}: it has another size than committed")
+            elif not os.access(path, os.R_OK):
+                barred.append(file.path)
+        if barred:
+            text = f"{len(barred)} may not be read: {barred[0]}"
+            yield Finding("files", "problem", text, PERMIT)
+            return
     if damage:
         advice = "restore the file from a copy, or ingest into a new folder"
         yield Finding("files", "problem", f"{len(damage)} damaged: {damage[0]}", advice)

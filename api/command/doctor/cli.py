@@ -40,7 +40,7 @@ The exit code is 0 where all is well, 3 with warnings, and 1 with problems.
 @click.command("doctor", epilog=HELP)
 @click.option(
     "--node",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     envvar=NODE_VARIABLE,
     show_envvar=True,
     help="Database folder of a TON node.",
@@ -48,7 +48,7 @@ The exit code is 0 where all is well, 3 with warnings, and 1 with problems.
 @click.option(
     "--lake",
     "lake_dir",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     envvar=LAKE_VARIABLE,
     show_envvar=True,
     help="Folder of a lake.",

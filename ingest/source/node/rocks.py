@@ -20,6 +20,7 @@ import msgspec
 from rocksdict import AccessType, DBPath, DBRecoveryMode, Options, Rdict
 
 from tonlake.ingest.errors import SourceError
+from tonlake.lake.errors import advise
 from tonlake.lake.file.regular import check_regular, read_regular
 
 if TYPE_CHECKING:
@@ -115,7 +116,9 @@ class Store:
                 return StoreFiles(manifest, state, log_bytes)
             except OSError as error:
                 failure = error
-        raise SourceError(f"{self.name}: no readable RocksDB: {failure}") from failure
+        reason = advise(failure) if failure is not None else ""
+        text = f"{failure}; {reason}" if reason else f"{failure}"
+        raise SourceError(f"{self.name}: no readable RocksDB: {text}") from failure
 
     def _list_logs(self) -> dict[str, int]:
         """Return the sizes of write-ahead logs; RocksDB would hang on what is no regular file."""
