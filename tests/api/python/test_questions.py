@@ -106,6 +106,7 @@ def test_one_line_of_python_gives_the_rows_of_the_sql(
 ) -> None:
     line, statement = PAIRS[question]
     assert "\n" not in line
+    assert statement.count("\n") <= 1
     places = {"DEX volume by pool and day": market, "NFT sales": market}
     place = places.get(question, lake)
     rows = eval(line, {"lake": place}).fetchall()  # noqa: S307 - the lines above
