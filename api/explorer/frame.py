@@ -278,4 +278,4 @@ def read_address(question: Question) -> Address:
         return parse_any_address(question.parts["address"])
     except ConversionError as error:
         text = shorten(question.parts["address"], MOST_ADDRESS_CHARACTERS // 2)
-        raise RequestInvalid(f"{text!r} is not an address") from error
+        raise RequestInvalid(f"not an address: {text!r}") from error

@@ -11,15 +11,20 @@ if TYPE_CHECKING:
 
     from tonlake.api.v3.layout.block import Block
 
-WIDTH, ROW, GAP = 1000, 34, 3
-LEAST_LABEL = 90
+WIDTH, ROW, GAP = 100, 34, 0.3
+"""Width of the picture and the gap between boxes, in percent; height of a row, in pixels."""
+
+LEAST_LABEL = 9
 """Narrower boxes have no text, only a title."""
 
 ID_BITS = 64
 
 
 class ShardBox(msgspec.Struct, frozen=True):
-    """A shard block, or a shard without a new one; ``path`` is that of its page."""
+    """A shard block, or a shard without a new one; ``path`` is that of its page.
+
+    ``x`` and ``width`` are in percent of the picture, ``y`` in pixels.
+    """
 
     x: float
     y: int
@@ -79,12 +84,12 @@ def _draw_workchain(
         levels.append((start, end, level))
         is_new = transactions is not None
         count = f"{transactions:,} transactions" if is_new else "no new block"
-        width = round((end - start) * WIDTH - GAP, 1)
+        width = round((end - start) * WIDTH - GAP, 3)
         boxes.append(
             ShardBox(
-                round(start * WIDTH, 1),
+                round(start * WIDTH, 3),
                 level * ROW,
-                max(width, 1.0),
+                max(width, 0.1),
                 f"{seqno}: {transactions:,}" if is_new and width >= LEAST_LABEL else "",
                 f"{workchain}:{shard:016x}:{seqno}, {count}",
                 f"/block/{workchain}:{shard:016x}:{seqno}",

@@ -268,7 +268,7 @@ def test_an_account_that_never_existed_differs_from_an_unknown_one(
     with TestClient(create_app(tmp_path, PATIENT)) as client:
         later = Walker(client)
         assert "This account is not in the lake" in later(path).words
-        assert "Not in the lake." in later(path).words
+        assert "Not in the lake:" in later(path).words
         assert "Blocks before 100 are not in the lake" in later("/lake").words
         assert "this lake covers" in later("/block/-1:8000000000000000:5", status=404).words
 
@@ -352,7 +352,7 @@ def test_no_page_links_elsewhere(client: TestClient[Any], back: str) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
-        ("/account/zz", 422, "'zz' is not an address"),
+        ("/account/zz", 422, "not an address: 'zz'"),
         ("/transaction/zz", 422, "64 hex digits"),
         ("/trace/zz", 422, "64 hex digits"),
         (f"/transaction/{'0' * 64}", 404, "not found in this lake"),

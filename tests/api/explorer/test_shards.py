@@ -28,7 +28,7 @@ def test_a_split_stands_below_its_parent() -> None:
     blocks = [_block(LEFT, 8), _block(RIGHT, 8, 5), _block(WHOLE, 7)]
     (found,) = draw_shards(blocks, [(0, LEFT, 8), (0, RIGHT, 8)])
     parent, left, right = found.boxes
-    assert (parent.y, parent.width > left.width + 100) == (0, True)
+    assert (parent.y, parent.width > left.width + 10) == (0, True)
     assert left.y == right.y > 0
     assert right.label == "8: 5"
 
