@@ -124,9 +124,12 @@ def fill_calendar(rows_by_day: Mapping[date, int]) -> Calendar | None:
 
 
 def _name_months(days: Sequence[Day]) -> list[tuple[int, str]]:
-    """Return where months begin, and their names; the first day names its own."""
+    """Return where months begin, and their names; the first and each January have the year."""
     found = [(days[0].x, f"{days[0].day:%b %Y}")]
     for before, after in pairwise(days):
-        if after.day.month != before.day.month and after.x - found[-1][0] > 3 * CELL:
-            found.append((after.x, f"{after.day:%b %Y}"))
+        room = 5 * CELL if " " in found[-1][1] else 3 * CELL
+        if after.day.month != before.day.month and after.x - found[-1][0] >= room:
+            found.append(
+                (after.x, f"{after.day:%b %Y}" if after.day.month == 1 else f"{after.day:%b}")
+            )
     return found

@@ -99,8 +99,8 @@ def show_config(question: Question) -> Shown:
 
 
 def _read_configuration(question: Question) -> tuple[int, Params]:
-    master = find_master(question.call)
     try:
+        master = find_master(question.call)
         return find_configuration_seqno(master), read_params(question.call, master)
     except LiteServerError as error:
         raise NotCovered(f"the configuration is not in the lake: {error}") from error

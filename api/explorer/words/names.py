@@ -86,14 +86,15 @@ class Names:
         """Return the symbol of a jetton by its master, else its address; None is TON itself."""
         if raw is None:
             return "TON"
-        return self._find_symbol(raw) or shorten(self.friendly(raw), 4)
+        return self.own_symbol(raw) or shorten(self.friendly(raw), 4)
 
     def unit(self, raw: str | None) -> str:
         """Return what stands behind an amount of a jetton, or of TON."""
-        known = raw is None or self._find_symbol(raw)
+        known = raw is None or self.own_symbol(raw)
         return self.symbol(raw) if known else f"units of {self.symbol(raw)}"
 
-    def _find_symbol(self, raw: str) -> str:
+    def own_symbol(self, raw: str) -> str:
+        """Return the symbol that a jetton gives itself, else its name; "" for neither."""
         info = self._tokens.get(raw)
         text = "" if info is None else info.symbol or info.name or ""
         return text[:MOST_NAME_CHARACTERS]

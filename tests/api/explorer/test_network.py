@@ -6,8 +6,12 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from litestar.testing import TestClient
 
 from tests.api.explorer.test_pages import Page
+from tests.api.v3.scene import Scene
+from tests.patience import patient
+from tonlake.api.app import create_app
 from tonlake.api.chain.configuration import decode_elector, decode_param, decode_pool, name_param
 from tonlake.api.explorer.network import compare_params
 from tonlake.ingest.decode.cell.build import CellBuilder
@@ -15,8 +19,7 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from litestar.testing import TestClient
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +96,17 @@ def test_validators_and_elections_are_a_page(show: Callable[[str], Page]) -> Non
     words = show("/validators").words
     for text in ("Current validators (", "100.00 %", "No election is open", "min_stake"):
         assert text in words
+
+
+def test_a_lake_without_blocks_says_so(tmp_path: Path) -> None:
+    scene = Scene(2)
+    scene.rows["blocks"].clear()
+    with TestClient(create_app(scene.commit(tmp_path / "lake"), patient())) as client:
+        assert "Age of newest block0 s" not in client.get("/").text
+        for path in ("/config", "/validators"):
+            answer = client.get(path)
+            assert answer.status_code == 404
+            assert "the configuration is not in the lake" in answer.text.lower()
 
 
 @pytest.mark.parametrize(
