@@ -147,6 +147,8 @@ def _read_value(column: Column, value: Value) -> object:
     if column.type == "amount":
         return Decimal(number)
     bits = _INTEGERS[column.type]
+    if not -1 << (bits - 1) <= number < 1 << bits:
+        raise ConversionError(f"{value!r} does not fit in {bits} bits")
     # Opcodes and shards are written unsigned as well.
     return number - (1 << bits) if 1 << (bits - 1) <= number < 1 << bits else number
 
@@ -155,13 +157,16 @@ def read_number(value: str | int) -> int:
     """Return a number, or that which a text has: decimal digits, or others behind 0x, 0o or 0b.
 
     Raises:
-        ValueError: the text is no number, or longer than that of any column.
+        ConversionError: the text is no number, or longer than that of any column.
     """
     if isinstance(value, int):
         return value
     if len(value) > MOST_DIGITS:
         raise ConversionError(f"a number of {len(value):,} characters")
-    return int(value, 0)
+    try:
+        return int(value, 0)
+    except ValueError as error:
+        raise ConversionError(f"{value!r} is no number") from error
 
 
 def read_text(text: str) -> str:

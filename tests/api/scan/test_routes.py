@@ -171,6 +171,19 @@ def test_numbers_longer_than_any_are_refused_unread(url: str) -> None:
         assert "a number of 1,002 characters" in answer.json()["error"]
 
 
+def test_values_that_do_not_fit_are_named(url: str) -> None:
+    for column, value, fault in (
+        ("value", 1 << 64, "18446744073709551616 does not fit in 64 bits"),
+        ("value", str(-1 << 64), "'-18446744073709551616' does not fit in 64 bits"),
+        ("opcode", "0x", "'0x' is no number"),
+        ("opcode", 1 << 32, "4294967296 does not fit in 32 bits"),
+    ):
+        answer = _post(url, {"table": "messages", "where": [{column: [value]}]})
+        assert answer.status_code == 422
+        assert answer.json()["error"].endswith(fault)
+    assert _post(url, {"table": "messages", "where": [{"opcode": [-1 << 31]}]}).status_code == 200
+
+
 def test_bodies_that_are_nearly_right(url: str) -> None:
     """Whatever a byte is changed to, there is an answer, and no fault of the service."""
     chance, right = random.Random(1), json.dumps(SCAN | {"limit": 3}).encode()  # noqa: S311 - no secret
