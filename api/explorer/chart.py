@@ -124,12 +124,14 @@ def fill_calendar(rows_by_day: Mapping[date, int]) -> Calendar | None:
 
 
 def _name_months(days: Sequence[Day]) -> list[tuple[int, str]]:
-    """Return where months begin, and their names; the first and each January have the year."""
+    """Return where months begin, and their names; the first of each year has the year."""
+    year = days[0].day.year
     found = [(days[0].x, f"{days[0].day:%b %Y}")]
     for before, after in pairwise(days):
-        room = 5 * CELL if " " in found[-1][1] else 3 * CELL
+        room = (5 if " " in found[-1][1] else 3) * CELL
         if after.day.month != before.day.month and after.x - found[-1][0] >= room:
             found.append(
-                (after.x, f"{after.day:%b %Y}" if after.day.month == 1 else f"{after.day:%b}")
+                (after.x, f"{after.day:%b %Y}" if after.day.year > year else f"{after.day:%b}")
             )
+            year = after.day.year
     return found

@@ -152,3 +152,13 @@ def test_calendars_have_every_day(rows: dict[date, int]) -> None:
         assert each.y == each.day.weekday() * chart.CELL
         assert each.x < calendar.width
     assert calendar.width <= chart.MOST_WEEKS * chart.CELL
+
+
+def test_months_of_a_calendar_do_not_overlap_and_have_their_year() -> None:
+    first = date(2024, 12, 20)
+    calendar = chart.fill_calendar({first: 1, date(2025, 12, 10): 1})
+    assert calendar is not None
+    names = [name for _, name in calendar.months]
+    assert names[:2] == ["Dec 2024", "Feb 2025"]
+    assert all(name[:3] == name for name in names[2:])
+    assert all(b - a >= 3 * chart.CELL for (a, _), (b, _) in pairwise(calendar.months))
