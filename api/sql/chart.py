@@ -14,9 +14,14 @@ from tonlake.api.sql.scale import Mark, fit_scale, read_place, write_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-WIDTH, HEIGHT = 720, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 30
-NAME_WIDTH, DIGIT_WIDTH, BAR_HEIGHT, BAR_GAP = 190, 8, 18, 6
+WIDTH, HEIGHT = 100, 300
+"""Places across are in percent, so that a picture fits any page; heights are in pixels."""
+
+EDGE, TOP, BOTTOM = 0.3, 12, 30
+NAME_HEIGHT, BAR_HEIGHT, BAR_GAP = 18, 16, 6
+DIGIT_WIDTH, LEAST_WIDTH = 8, 320
+"""Pixels of a digit, and of the narrowest picture: numbers have room beside their bars in it."""
+
 MOST_SERIES, MOST_BARS, MOST_DOTS = 4, 40, 60
 KEPT_ENDS = 10
 """Characters of a long name that are shown of either end."""
@@ -51,7 +56,7 @@ DEFAULT = Choice()
 
 
 class Box(msgspec.Struct, frozen=True):
-    """A bar; ``text`` stands beside it, or is read out."""
+    """A bar; ``text`` stands beside it, or is read out. ``x`` and ``width`` are in percent."""
 
     x: float
     y: float
@@ -193,30 +198,30 @@ def _list_series(
 
 
 def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
-    """Return horizontal bars, a group for each name."""
+    """Return horizontal bars, a group for each name, which stands above it."""
     names = list(dict.fromkeys(_cut(name) for each in series for name, _ in each.points))
     shown = names[: max(1, MOST_BARS // len(series))]
     values = [value for each in series for name, value in each.points if _cut(name) in shown]
     longest = max(len(write_number(value)) for value in values)
-    scale = fit_scale(values, NAME_WIDTH, WIDTH - DIGIT_WIDTH * (longest + 2), zero=True)
-    group = BAR_HEIGHT * len(series) + BAR_GAP
+    beside = min(0.75, DIGIT_WIDTH * (longest + 1) / LEAST_WIDTH)
+    scale = fit_scale(values, 0, WIDTH * (1 - beside), zero=True)
+    group = NAME_HEIGHT + BAR_HEIGHT * len(series) + BAR_GAP
     boxes = []
     for shade, each in enumerate(series, 1):
         known = {_cut(name): value for name, value in reversed(each.points)}
         for at, name in enumerate(shown):
             if name in known:
                 start, end = sorted((scale.put(0.0), scale.put(known[name])))
-                top = at * group + (shade - 1) * BAR_HEIGHT
+                top = at * group + NAME_HEIGHT + (shade - 1) * BAR_HEIGHT
                 text = write_number(known[name])
-                boxes.append(Box(start, top, round(end - start, 1), BAR_HEIGHT - 2, shade, text))
-    middle = BAR_HEIGHT * len(series) / 2
+                boxes.append(Box(start, top, round(end - start, 2), BAR_HEIGHT - 2, shade, text))
     return Chart(
         "named",
         axis,
         y,
         height=len(shown) * group,
         boxes=tuple(boxes),
-        names=tuple(Mark(at * group + middle, name) for at, name in enumerate(shown)),
+        names=tuple(Mark(at * group, name) for at, name in enumerate(shown)),
         zero=scale.put(0.0),
         key=_list_key(series),
         names_left_out=len(names) - len(shown),
@@ -231,7 +236,7 @@ def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_tim
         raise ChartUnfit(f"{axis} has no two values")
     values = [value for points in placed for _, value, _ in points]
     width = _measure_bar(places) if kind == "bar" else 0.0
-    start, end = LEFT + width / 2 + 2, WIDTH - RIGHT - width / 2 - 2
+    start, end = EDGE + width / 2, WIDTH - EDGE - width / 2
     across = fit_scale(places, start, end, zero=False, is_time=is_time)
     up = fit_scale(values, HEIGHT - BOTTOM, TOP, zero=kind != "scatter")
     every = [
@@ -269,7 +274,7 @@ def _measure_bar(places: Iterable[float]) -> float:
     known = sorted(set(places))
     gap = min(after - before for before, after in pairwise(known))
     steps = (known[-1] - known[0]) / gap + 1
-    return max(1.0, (WIDTH - LEFT - RIGHT) / steps * BAR_SHARE)
+    return max(0.2, WIDTH / steps * BAR_SHARE)
 
 
 def _stand_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator[Box]:
@@ -277,8 +282,8 @@ def _stand_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator
     for at, dots in enumerate(every):
         for dot in dots:
             top, bottom = sorted((dot.y, ground))
-            left = round(dot.x - width / 2 + at * one, 1)
-            yield Box(left, top, round(one, 1), round(bottom - top, 1), dot.shade, dot.text)
+            left = round(dot.x - width / 2 + at * one, 2)
+            yield Box(left, top, round(one, 2), round(bottom - top, 2), dot.shade, dot.text)
 
 
 def _join(dots: list[Dot]) -> Line:

@@ -49,7 +49,7 @@ class Scale(msgspec.Struct, frozen=True):
     def put(self, value: float) -> float:
         """Return the place of a value."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
-        return round(self.start + (self.end - self.start) * share, 1)
+        return round(self.start + (self.end - self.start) * share, 2)
 
     def list_marks(self) -> list[Mark]:
         """Return round values with their places, the lowest first."""

@@ -140,6 +140,7 @@ def paths(origin: str) -> dict[str, str]:
         "collection": f"/nft/{item['collection_address']}",
         "sql": "/sql",
         "rows": "/sql?format=html&query=select+now,lt+from+transactions+limit+9",
+        "chart": "/sql?format=html&query=select+type,count(*)+from+actions+group+by+1",
         "error": "/account/zz",
     }
 
@@ -195,11 +196,19 @@ def test_the_api_reference_is_drawn_without_a_violation(
     chrome.open("/docs", width=width, scheme=scheme)
     chrome.run(DRAWN)
     assert [*_find_violations(chrome), *chrome.run(WIDER), *chrome.problems] == []
+    chrome.run("document.querySelectorAll('#ui .opblock-tag').forEach(each => each.click())")
+    assert chrome.run("document.querySelectorAll('#ui .opblock').length") > 100
+    assert [*_find_violations(chrome), *chrome.run(WIDER), *chrome.problems] == []
+    chrome.run("document.querySelector('#ui .opblock-summary-control').click()")
+    assert chrome.run("location.hash").startswith("#/v3/")
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_no_column_is_cut_off(chrome: Chrome, paths: dict[str, str], width: int) -> None:
-    hidden = "document.querySelectorAll('.scroll')"
+def test_no_column_and_no_picture_is_cut_off(
+    chrome: Chrome, paths: dict[str, str], width: int
+) -> None:
+    """Only the tree of a trace is wider than its frame: it can be zoomed."""
+    hidden = "document.querySelectorAll('.scroll, .picture:not([data-zoom])')"
     cut = {}
     for name, path in paths.items():
         chrome.open(path, width=width)
