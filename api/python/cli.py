@@ -58,7 +58,7 @@ has mc_seqno and an object for each table, and columns stand behind the name of 
 @click.option("--signature", metavar="TEXT|@FILE", help=HELP)
 @click.option("--from", "start", help="First block: seqno, time (ISO 8601), or snapshot:N.")
 @click.option("--to", "stop", help="Last block, likewise; by default the newest.")
-@click.option("--cursor", help="Go on behind a batch.")
+@click.option("--cursor", help="Continue after the batch that gave this cursor.")
 @click.option("--limit", type=click.IntRange(min=1), help="End with the block of this row.")
 @click.option("--follow", is_flag=True, help="Go on with new blocks as they come.")
 @click.option(

@@ -106,7 +106,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Decode a node's blocks into the lake; its folder is only read, never written.
 
-    Without a node: blocks from the lite servers of a network, by the configuration file of it.
+    Without a node, blocks come from the lite servers in the configuration file of a network.
     """
     node = choose_node(node, elsewhere=any((packs, liteserver, traces)))
     is_partial = any((span, first, last, workers, follow))

@@ -67,7 +67,7 @@ def _make_command(stage: Stage) -> click.Command:
 @click.command("upgrade", epilog="Example: tonlake upgrade --lake mainnet.lake")
 @lake_option
 def upgrade_command(*, lake_dir: Path) -> None:
-    """Bring a lake of an earlier version to what this one knows.
+    """Derive what an earlier version of tonlake did not.
 
     Its files stay; what it lacks is derived from them in ordinary commits: traces, contracts,
     actions, index. The same command continues where it was stopped.

@@ -91,7 +91,7 @@ def ingest_state_command(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Bring the accounts into a lake that its blocks have not touched: its baseline.
+    """Add the accounts that the blocks of a lake have not touched: its baseline.
 
     A lake that begins in the middle of the chain knows no others. It must have blocks already.
     """

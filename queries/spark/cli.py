@@ -37,7 +37,7 @@ Examples:
   tonlake spark sql v3/accounts_by_balance --lake mainnet.lake -p limit=1000000 --to richest
   tonlake spark sql v3/blocks -p limit=5 --translate
 
-Bytes are written as hex, lists with commas; a missing list is empty.
+Bytes are written as hex, lists with commas; a missing list filters nothing.
 """
 
 
