@@ -130,7 +130,9 @@ def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     }
     unit = "utime" if asked["by_time"] else "lt"
     first, last = asked[f"start_{unit}"], asked[f"end_{unit}"]
-    bounds[f"trace_end_{unit}"] = (0 if first is None else first, NO_LT if last is None else last)
+    if (first, last) != (None, None):
+        span = 0 if first is None else first, NO_LT if last is None else last
+        bounds[f"trace_end_{unit}"] = span
     found = index.select(ACTION_ACCOUNTS.name, bounds)
     # An account may have very many actions: their ends alone show which rows can be of the page.
     return _find_page(found, ACTION_ACCOUNTS.names, asked)[1][asked["offset"] :]

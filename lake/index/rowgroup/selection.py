@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -50,7 +51,8 @@ class Selection:
         first = 0
         for group, numbers in self._parts:
             own = [at for at in in_order if first <= at < first + len(numbers)]
-            chosen = [int(numbers[at - first]) for at in own]
+            listed = _list_numbers(numbers) if own else ()
+            chosen = [listed[at - first] for at in own]
             found |= zip(own, _list_rows(group, chosen, columns), strict=True)
             first += len(numbers)
         return [found[at] for at in wanted]
@@ -59,33 +61,47 @@ class Selection:
         """Return the first ``most`` rows by a column without NULL, and all others like the last."""
         if most <= 0 or len(self) <= most:
             return self if most > 0 else Selection()
-        edge = sorted(self.values(name), reverse=descending)[most - 1]
-        return self.where(name, edge.__le__ if descending else edge.__ge__)
+        columns = [_list_values(*part, name) for part in self._parts]
+        edge = sorted(chain.from_iterable(columns), reverse=descending)[most - 1]
+        return self._keep(columns, edge.__le__ if descending else edge.__ge__)
 
     def where(self, name: str, fits: Callable[[Any], bool]) -> Selection:
         """Return the rows of which a column has what fits."""
-        parts = []
-        for group, numbers in self._parts:
-            values = zip(map(int, numbers), _list_values(group, numbers, name), strict=True)
-            parts.append((group, [at for at, value in values if fits(value)]))
-        return Selection(parts)
+        return self._keep([_list_values(*part, name) for part in self._parts], fits)
+
+    def _keep(self, columns: Iterable[list[Any]], fits: Callable[[Any], bool]) -> Selection:
+        """Return the rows of which what fits stands in a column, given part by part."""
+        return Selection(
+            [
+                (group, list(compress(_list_numbers(numbers), map(fits, column))))
+                for (group, numbers), column in zip(self._parts, columns, strict=True)
+            ]
+        )
 
 
 def find_rows(group: Decoded, bounds: Mapping[str, Bounds]) -> Numbers:
     """Return the numbers of the rows of a group within bounds.
 
-    Values of which any fits are looked for last, among the rows that are left: that costs most.
+    A hash or an account leaves few rows, and comes first. Values of which any fits are looked for
+    last, among the rows that are left: that costs most.
     """
     if isinstance(group, FewRows):
         return group.find(bounds)
     numbers: pa.Array | None = None
-    for name in sorted(bounds, key=lambda name: isinstance(bounds[name], AnyOf)):
+    for name in sorted(bounds, key=lambda name: _rank_cost(bounds[name])):
         column = group[name]
         if numbers is None:
             numbers = pc.indices_nonzero(_fits(column, bounds[name]))
         elif len(numbers):
             numbers = numbers.filter(_fits(column.take(numbers), bounds[name]))
     return range(group.num_rows) if numbers is None else numbers
+
+
+def _rank_cost(bound: Bounds) -> int:
+    """Return which bounds are compared before which others."""
+    if isinstance(bound, AnyOf):
+        return 2
+    return 0 if isinstance(bound[0], bytes) else 1
 
 
 def _fits(column: pa.Array, bound: Bounds) -> pa.Array:
@@ -98,6 +114,14 @@ def _fits(column: pa.Array, bound: Bounds) -> pa.Array:
     return pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
 
 
+def _list_numbers(numbers: Numbers) -> Sequence[int]:
+    """Return numbers as those of Python, all at once: one by one they are objects of Arrow."""
+    if not isinstance(numbers, pa.Array):
+        return numbers
+    listed: list[int] = numbers.to_pylist()
+    return listed
+
+
 def _list_values(group: Decoded, numbers: Numbers, name: str) -> list[Any]:
     if isinstance(group, FewRows):
         return [row[name] for row in group.list_rows(numbers, (name,))]
@@ -105,7 +129,7 @@ def _list_values(group: Decoded, numbers: Numbers, name: str) -> list[Any]:
         return [None] * len(numbers)
     column = group[name]
     if len(numbers) <= FEW_VALUES:
-        return [column[at].as_py() for at in map(int, numbers)]
+        return [column[at].as_py() for at in _list_numbers(numbers)]
     if len(numbers) < group.num_rows:
         column = column.take(pa.array(numbers))
     values: list[Any] = column.to_pylist()
@@ -116,9 +140,10 @@ def _list_rows(group: Decoded, numbers: Numbers, columns: Sequence[str]) -> list
     """Return rows as a query gives them; None stands for what an older file does not have."""
     if isinstance(group, FewRows):
         return group.list_rows(numbers, columns)
-    chosen = group.select([name for name in columns if name in group.schema.names])
+    held_names = frozenset(group.schema.names)
+    chosen = group.select([name for name in columns if name in held_names])
     if len(numbers) <= FEW_VALUES:
-        places = list(map(int, numbers))
+        places = _list_numbers(numbers)
         lists = [[column[at].as_py() for at in places] for column in chosen.columns]
     else:
         chosen = chosen if len(numbers) == group.num_rows else chosen.take(pa.array(numbers))
