@@ -34,6 +34,8 @@ MOST_NUMBER_BITS = 64
 
 _TON = ("ton_amount", "fwd_fee", "ihr_fee")
 """How names of amounts in nanoton end, where a layout does not say that they are."""
+_JETTONS = re.compile(r"jetton|supply|(^|_)lp_|^tokens$")
+"""Names of amounts of jettons, which some layouts give as coins."""
 _TIMES = frozenset(
     {
         *("valid_until", "expired_at", "expiration_date", "created_at", "deadline"),
@@ -112,7 +114,7 @@ def _write_value(name: str, text: str) -> str:
     """Return a value with the unit that its name tells of."""
     if not (text.isascii() and text.isdecimal()):
         return text.lower() if name.endswith(_DIGESTS) and _DIGEST.fullmatch(text) else text
-    if name.endswith(_TON):
+    if name.endswith(_TON) and not _JETTONS.search(name):
         return write_ton(text)
     if name in _TIMES and int(text) in _UNIX_SECONDS:
         return f"{text} ({write_moment(text)})"
@@ -155,8 +157,14 @@ def _unwrap_plain(value: dict[str, Any], kind: object, depth: int) -> object:
         return f"{value['workchain_id']}:{value['address']}"
     if kind == _SOMETHING and set(value) == {_TYPE, "value"}:
         return unwrap(value["value"], depth + 1)
-    found = {name: unwrap(each, depth + 1) for name, each in value.items()}
+    found = {name: _unwrap_field(name, each, depth + 1) for name, each in value.items()}
     return found | {name: _sign_keys(found[name]) for name in _SIGNED & found.keys()}
+
+
+def _unwrap_field(name: str, value: Any, depth: int) -> object:  # noqa: ANN401 - any JSON
+    if isinstance(value, dict) and value.get(_TYPE) in _COINS and _JETTONS.search(name):
+        value = value.get("amount", value)
+    return unwrap(value, depth)
 
 
 def _sign_keys(entries: Any) -> Any:  # noqa: ANN401 - any JSON

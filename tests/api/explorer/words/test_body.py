@@ -63,6 +63,20 @@ def test_amounts_of_ton_are_written() -> None:
     assert list_values({"value": amount}) == (Node("value", "0.005 TON"),)
 
 
+@pytest.mark.parametrize(
+    "name", ["jetton_amount", "jettons_to_unstake", "min_lp_amount", "new_supply", "tokens"]
+)
+def test_amounts_of_jettons_are_numbers(name: str) -> None:
+    amount = {"@type": "nanograms", "amount": {"@type": "var_uint", "len": "4", "value": "5000000"}}
+    assert list_values({name: amount}) == list_values({name: "5000000"}) == (Node(name, "5000000"),)
+
+
+@pytest.mark.parametrize("name", ["ton_amount", "price_per_token"])
+def test_amounts_beside_them_are_ton(name: str) -> None:
+    amount = {"@type": "nanograms", "amount": {"@type": "var_uint", "len": "4", "value": "5000000"}}
+    assert list_values({name: amount}) == (Node(name, "0.005 TON"),)
+
+
 def test_accounts_and_sets_are_known() -> None:
     raw = f"0:{'AB' * 32}"
     found = list_values({"to": raw, "set": {"1": {}, "7": {}}, "none": None, "flag": True})
