@@ -34,9 +34,15 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 def show_accounts(question: Question) -> Shown:
-    """List the accounts with the highest balances."""
+    """List the accounts with the highest balances.
+
+    Raises:
+        NotCovered: none is found, and the lake does not know of all.
+    """
     offset = read_offset(question)
     rows = question.call.reader.rows("v3/accounts_by_balance", limit=ROWS, offset=offset)
+    if not (rows or offset):
+        check_no_contract_missing(question.call.reader)
     return _show(question, "accounts", "Accounts by balance", rows)
 
 

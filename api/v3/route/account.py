@@ -22,7 +22,12 @@ from tonlake.api.request.params import (
 from tonlake.api.text.address import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.page.book import describe_addresses, read_accounts, read_address_book
-from tonlake.api.v3.page.coverage import check_accounts_known, check_mc_seqno, is_current
+from tonlake.api.v3.page.coverage import (
+    check_accounts_known,
+    check_mc_seqno,
+    check_no_contract_missing,
+    is_current,
+)
 from tonlake.api.v3.page.interface import NO_CODE, CodeFacts, read_codes
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import Page, operation
@@ -198,10 +203,15 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
 
 
 def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance]:
-    """List accounts by balance, largest first."""
-    rows = call.reader.rows(
-        "v3/accounts_by_balance", limit=query.limit or 0, offset=query.offset or 0
-    )
+    """List accounts by balance, largest first.
+
+    Raises:
+        NotCovered: none is found, and the lake does not know of all.
+    """
+    limit, offset = query.limit or 0, query.offset or 0
+    rows = call.reader.rows("v3/accounts_by_balance", limit=limit, offset=offset)
+    if limit and not (rows or offset):
+        check_no_contract_missing(call.reader)
     return [
         AccountBalance(render_raw(row["workchain"], row["account"]), str(row["balance"]))
         for row in rows

@@ -109,6 +109,15 @@ def test_a_lake_without_blocks_says_so(tmp_path: Path) -> None:
             assert "the configuration is not in the lake" in answer.text.lower()
 
 
+@pytest.mark.parametrize("path", ["/accounts", "/api/v3/topAccountsByBalance?limit=5"])
+def test_no_account_state_is_not_no_account(path: str, tmp_path: Path) -> None:
+    lake_dir = Scene(9, first_mc_seqno=8).commit(tmp_path / "lake")
+    with TestClient(create_app(lake_dir, patient())) as client:
+        answer = client.get(path)
+    assert answer.status_code == 404
+    assert "this lake covers only masterchain 8..9" in answer.text
+
+
 @pytest.mark.parametrize(
     "path", ["/accounts", "/jettons", "/jettons?sort=volume", "/collections?sort=transfers"]
 )
