@@ -11,6 +11,7 @@ from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.text.address import parse_address
 from tonlake.api.v3.route import jetton
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
+from tonlake.ingest.derive.tvm.call import SUCCESS
 from tonlake.ingest.derive.tvm.stack import TvmCell
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def describe_whales(question: Question, address: Address) -> list[list[Fact]]:
     outcome = call_method(question, address, "get_members_raw")
     if isinstance(outcome, str):
         return [[Fact("Members", f"unknown: {outcome}")]]
-    found = outcome.stack[-1] if outcome.exit_code in (0, 1) and outcome.stack else None
-    if outcome.exit_code in (0, 1) and outcome.stack == (None,):
+    found = outcome.stack[-1] if outcome.exit_code in SUCCESS and outcome.stack else None
+    if outcome.exit_code in SUCCESS and outcome.stack == (None,):
         return [[Fact("Members", "none")]]
     members = decode_members(found.boc) if isinstance(found, TvmCell) else None
     if members is None:

@@ -15,6 +15,7 @@ from tonlake.api.v3.page.history import read_contracts
 from tonlake.api.v3.page.listed import list_addresses, render_rows
 from tonlake.api.v3.route import jetton, multisig, nft, vesting
 from tonlake.api.v3.route.name import DNSRecord
+from tonlake.ingest.derive.tvm.call import SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -207,7 +208,7 @@ def _find_expiry(question: Question, address: Address) -> str:
     outcome = call_method(question, address, "get_last_fill_up_time")
     if isinstance(outcome, str):
         return f"unknown: {outcome}"
-    if outcome.exit_code not in (0, 1) or not outcome.stack or type(outcome.stack[-1]) is not int:
+    if outcome.exit_code not in SUCCESS or not outcome.stack or type(outcome.stack[-1]) is not int:
         return "never: its contract has no time of renewal"
     return write_moment(outcome.stack[-1] + DOMAIN_S)
 

@@ -15,6 +15,7 @@ from tonlake.api.explorer.words.outcome import (
     explain_phases,
     explain_skip,
 )
+from tonlake.ingest.derive.tvm.call import SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,12 +102,15 @@ def _tell_credit(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, 
 def _tell_compute(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, str]:
     if facts.get("skipped"):
         return PLAIN, "skipped", explain_skip(str(facts.get("reason", "")))
-    steps, used = write_count(facts.get("vm_steps", 0)), write_count(facts.get("gas_used", 0))
-    text = f"exit code {facts.get('exit_code')}"
+    exit_code = facts.get("exit_code")
+    text = f"exit code {exit_code}"
     if "exit_code" in meanings:
         text += f": {meanings['exit_code']}"
-    text += f"; {steps} steps, {used} gas for {write_ton(facts.get('gas_fees', 0))}"
-    good = bool(facts.get("success"))
+    if "gas_used" in facts:
+        steps, used = write_count(facts.get("vm_steps", 0)), write_count(facts["gas_used"])
+        text += f"; {steps} steps, {used} gas for {write_ton(facts.get('gas_fees', 0))}"
+    # A recorded trace has the exit code alone.
+    good = bool(facts.get("success", exit_code in SUCCESS))
     return (GOOD, "succeeded", text) if good else (BAD, "failed", text)
 
 

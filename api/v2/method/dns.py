@@ -19,7 +19,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.ingest.derive.tvm.call import SUCCESS, method_id
 from tonlake.ingest.derive.tvm.stack import TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError, DecodeError
 
@@ -35,7 +35,7 @@ NEXT_RESOLVER = bytes.fromhex("19f02441ee588fdb26ee24b2568dd035c3c9206e11ab979be
 """Category of the next resolver: SHA-256 of ``dns_next_resolver``."""
 TEXT_TAG, RESOLVER_TAG, ADNL_TAG = 0x1EDA, 0xBA93, 0xAD01
 ACCOUNT_TAG, STORAGE_TAG = 0x9FD3, 0x7473
-_KEY_BITS, _SUCCESS = 256, frozenset({0, 1})
+_KEY_BITS = 256
 _ADNL_MARK = b"\x2d"
 
 
@@ -79,7 +79,7 @@ def _ask(call: Call, target: WrittenAddress, seqno: int | None, name: bytes) -> 
     builder = CellBuilder().store_bytes(name)
     start = TvmSlice(serialize_boc(builder.tree, [builder.end()]))
     outcome = run_on_state(call, state, (start, 0, RESOLVE))
-    if outcome.exit_code not in _SUCCESS:
+    if outcome.exit_code not in SUCCESS:
         raise LiteServerError(f"{target.address} does not resolve: exit code {outcome.exit_code}")
     if len(outcome.stack) != 2:  # noqa: PLR2004 - see below
         raise LiteServerError(f"{target.address} does not resolve: it is no DNS contract")

@@ -22,7 +22,7 @@ from tonlake.api.v2.value import render_boc
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.ingest.derive.tvm.call import SUCCESS, method_id
 from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
 from tonlake.ingest.errors import BocError, DecodeError
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_SUCCESS = frozenset({0, 1})
 _ITSELF = TvmSlice(serialize_single(bytes((0, 2, 0))))
 """One zero byte: the inner form of the name of the resolver itself."""
 Found = dict[str, Any]
@@ -57,7 +56,7 @@ class Asker(msgspec.Struct, frozen=True):
         target = self.address if of is None else WrittenAddress(of, friendly=False)
         state = find_state(self.call, AccountParams(address=target, seqno=self.seqno))
         outcome = run_on_state(self.call, state, (*arguments, method_id(name)))
-        if outcome.exit_code not in _SUCCESS:
+        if outcome.exit_code not in SUCCESS:
             raise NoSuchToken
         return list(outcome.stack)
 

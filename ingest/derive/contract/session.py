@@ -22,7 +22,7 @@ from tonlake.ingest.derive.contract.reader import find_reader, list_readable, re
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.world import NotLoaded
-from tonlake.ingest.derive.tvm.call import GetMethodCall, Outcome, method_id
+from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, Outcome, method_id
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7, join_libraries
 from tonlake.ingest.errors import BocError, TvmError, TvmMissing
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.stack import Question, Value
     from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
-
-_GOOD = (0, 1)  # normal and alternative end of a run
 
 
 class Code(NamedTuple):
@@ -231,7 +229,7 @@ class GetMethodSession:
         """Return the stack that a get-method left; None where it failed, or cannot be read."""
         if outcome is None:
             return None
-        if outcome.exit_code not in _GOOD:
+        if outcome.exit_code not in SUCCESS:
             code = None if posed.state.code_hash is None else self._codes[posed.state.code_hash]
             if code is not None:
                 self._note_failure(code, posed.question.method)

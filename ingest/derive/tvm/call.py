@@ -17,6 +17,9 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.stack import StackValue
 
+SUCCESS = frozenset({0, 1})
+"""Exit codes of a normal and of an alternative end of a run."""
+
 NO_CODE = -13
 """Exit code where there is no code to run: the bitwise not of 12 (fatal error)."""
 

@@ -64,6 +64,8 @@ def test_fees_are_the_total(transactions: list[Transaction]) -> None:
             {"exit_code": "cell underflow"},
             (BAD, "failed", "exit code 9: cell underflow; 5 steps, 1,200 gas"),
         ),
+        ("Compute", {"skipped": False, "exit_code": 1}, {}, (GOOD, "succeeded", "exit code 1")),
+        ("Compute", {"skipped": False, "exit_code": 4}, {}, (BAD, "failed", "exit code 4")),
         (
             "Action",
             {"success": False, "result_code": 37, "tot_actions": 1},
