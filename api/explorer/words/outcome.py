@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET
 
+from tonlake.ingest.derive.tvm.call import SUCCESS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -84,7 +86,7 @@ def judge(transaction: Transaction, interfaces: Sequence[str] = ()) -> Outcome:
     compute, action = about.compute_ph, about.action
     if compute is not UNSET and compute.skipped is True:
         return _judge_skipped(transaction, compute)
-    if compute is not UNSET and compute.success is False:
+    if compute is not UNSET and _has_failed(compute):
         code = compute.exit_code
         meaning = explain_exit_code(code, interfaces) if isinstance(code, int) else ""
         text = _name_code("compute phase", "exit code", code, meaning)
@@ -99,6 +101,13 @@ def judge(transaction: Transaction, interfaces: Sequence[str] = ()) -> Outcome:
     if about.aborted is True:
         return Outcome(BAD, "failed", _describe_bounce(transaction))
     return Outcome(GOOD, "succeeded", _describe_ignored(transaction))
+
+
+def _has_failed(compute: ComputePhase) -> bool:
+    """Return whether a run failed: by its exit code where a recorded trace has that alone."""
+    if compute.success is UNSET:
+        return isinstance(compute.exit_code, int) and compute.exit_code not in SUCCESS
+    return compute.success is False
 
 
 def judge_with(transaction: Transaction, names: Names) -> Outcome:

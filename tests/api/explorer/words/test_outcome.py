@@ -82,6 +82,11 @@ def test_the_phase_that_failed_is_named_with_code_and_meaning() -> None:
     )
 
 
+def test_the_exit_code_of_a_recorded_run_is_named() -> None:
+    outcome = _judge(ComputePhase(skipped=False, exit_code=1040))
+    assert outcome == Outcome(BAD, "failed", "compute phase, exit code 1040")
+
+
 def test_ignored_errors_of_actions_are_mentioned() -> None:
     ran = ComputePhase(skipped=False, success=True, exit_code=0)
     outcome = _judge(ran, ActionPhase(success=True, result_code=0, skipped_actions=2))
