@@ -155,8 +155,11 @@ class LakeCache(Generic[Key, Value]):
             del self._asked[key]
 
 
-_FEW, _MANY_ROWS = 4, 10_000
-"""Of more rows than these a few cells, no more than one in four, are picked for themselves."""
+MANY_ROWS = 10_000
+"""Of more rows than this, cells are picked for themselves unless many of them are asked for."""
+
+MANY_ASKED = 1 / 4
+"""Share of the rows from which on cells are many."""
 
 PackedCell = tuple[bytes, list[bytes]]
 Cells = dict[bytes, PackedCell]
@@ -208,8 +211,9 @@ class CellFinder:
         self._fresh_rows, self._fresh = None, {}
 
     def _find_fresh(self, fresh: pa.Table, keys: set[bytes]) -> Cells:
-        is_worth = fresh is self._fresh_rows or len(keys) * _FEW > fresh.num_rows
-        if fresh.num_rows > (self._most if is_worth else _MANY_ROWS):
+        are_many = len(keys) > MANY_ASKED * fresh.num_rows
+        keeps = fresh is self._fresh_rows or are_many
+        if fresh.num_rows > (self._most if keeps else MANY_ROWS):
             hashes = pa.array(sorted(keys), pa.binary(32))
             return _pick(fresh.filter(pc.is_in(fresh["hash"], hashes)))
         if fresh is not self._fresh_rows:

@@ -31,7 +31,9 @@ COMPRESSED = ".zst"
 _CELL_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 """Columns of ``messages`` that the message's cell gives, as MessageDecoder returns them."""
 
-WITHOUT = "tonlake classify reads recordings without cells"
+_WITHOUT_CELLS = "tonlake classify reads recordings without cells"
+"""What to do with such a recording."""
+
 _MICROSECONDS = 1_000_000
 _HASH_BYTES = 32
 
@@ -221,7 +223,9 @@ def _make_message(recorded: RecordedMessage) -> tuple[Any, ...]:
 def _make_lost_message(recorded: RecordedMessage, msg_hash: bytes) -> tuple[Any, ...]:
     """Return what is known of a message to the outside whose address is lost."""
     if recorded.destination is not None or recorded.source is None or recorded.body_hash is None:
-        raise DecodeError(f"message {recorded.msg_hash}: its cell, msg_boc, is missing; {WITHOUT}")
+        raise DecodeError(
+            f"message {recorded.msg_hash}: its cell, msg_boc, is missing; {_WITHOUT_CELLS}"
+        )
     workchain, account = parse_address(recorded.source)
     known = {
         "msg_hash": msg_hash,
