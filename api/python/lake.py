@@ -132,7 +132,7 @@ class Lake:
         ``where`` is a selection, lists of values by column, or several, of which a row fits one.
         Of several tables it stands within ``table``: ``{"messages": {"where": …, "columns": …}}``.
         Options are ``columns``, ``start`` and ``stop`` (masterchain seqno, time, or
-        ``snapshot:N``), ``cursor`` of a batch to go on behind, ``follow``, ``limit``, and
+        ``snapshot:N``), ``cursor`` of a batch to resume after, ``follow``, ``limit``, and
         ``signature``, a layout whose table or tables can be scanned as well. Without
         ``stop`` and ``follow`` it ends with the newest block of this snapshot.
 

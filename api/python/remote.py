@@ -93,7 +93,7 @@ class RemoteLake:
     ) -> Iterator[ScanBatch]:
         """Yield rows of a table in chain order, as ``Lake.scan`` does.
 
-        A connection that breaks is opened again, and the scan goes on behind its last batch.
+        A connection that breaks is opened again, and the scan resumes after its last batch.
 
         Raises:
             RequestInvalid: an option does not exist.

@@ -29,7 +29,7 @@ class ScanBatch(NamedTuple):
 
     With ``undone``, first and last of blocks that are no part of the chain any more, it has no
     rows: drop those of these blocks; the blocks in their place follow. A scan that begins with
-    ``cursor`` goes on behind the batch. ``misfits`` are the bodies that were read for it and do not
+    ``cursor`` resumes after the batch. ``misfits`` are the bodies that were read for it and do not
     fit their signature, by its table; the table with ``_misfits`` behind its name has them.
     """
 

@@ -82,7 +82,7 @@ class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         ),
     ] = msgspec.field(default=None, name="to")
     cursor: Annotated[
-        str | None, Meta(description="Cursor of a batch: go on behind it, in place of from")
+        str | None, Meta(description="Cursor of a batch to resume after, in place of from")
     ] = None
     follow: Annotated[bool, Meta(description="Go on with new blocks as they come")] = False
     limit: Annotated[

@@ -1,1 +1,1 @@
-"""Rows of one table in chain order, in batches that a reader can go on behind."""
+"""Rows of one table in chain order, in batches after which a reader can resume."""

@@ -16,7 +16,7 @@ export type Scan = Partial<Omit<ScanBody, "tables">> & {
 /** All rows of the masterchain blocks behind the batch before, up to block `height`. */
 export interface Batch {
   rows: Table;
-  /** A scan with this cursor goes on behind the batch. */
+  /** A scan with this cursor resumes after the batch. */
   cursor: string;
   height: number;
   /**
@@ -78,7 +78,7 @@ export class Lake {
   /**
    * Yield rows of a table in chain order, batch by batch.
    *
-   * A connection that breaks is opened again, and the scan goes on behind its last batch. With
+   * A connection that breaks is opened again, and the scan resumes after its last batch. With
    * `follow` it ends when the caller leaves the loop.
    */
   async *scan(scan: Scan): AsyncGenerator<Batch, void, undefined> {

@@ -162,7 +162,7 @@ def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: boo
 
 def _expect_end(start: CellSlice, what: str) -> None:
     if start.bits_left or start.refs_left:
-        raise DecodeError(f"{what} goes on behind its end")
+        raise DecodeError(f"{what} goes on past its end")
 
 
 def prove_header(proof: bytes) -> bytes:

@@ -53,7 +53,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("table", CHOSEN, ids=[*TABLES, "joint"])
 def test_every_row_once(many_commits: Path, table: str | dict[str, Any]) -> None:
-    """A scan that ends after any of its batches goes on behind it, a hundred times in all."""
+    """A scan that ends after any of its batches resumes after it, a hundred times in all."""
     lake, chance = tonlake.open(many_commits), random.Random(str(table))  # noqa: S311 - no secret
     whole = _join(list(lake.scan(table, signature=SIGNATURE)))
     for _ in range(100 // len(CHOSEN)):
