@@ -92,7 +92,7 @@ def measure_recorded(scratch: Path, rounds: int) -> list[Figure]:
 
 
 def measure_made(scratch: Path, transactions: int, workers: int, rounds: int) -> list[Figure]:
-    """Write a network of at least so many transactions, ingest it and ask."""
+    """Write a network of at least that size, ingest it and ask."""
     node, lake_dir, done = scratch / "node", scratch / "lake", 0
     with closing(ChainWriter(node, Chain(Moulds(scratch), NETWORK))) as writer:
         while done < transactions:

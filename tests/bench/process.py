@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PROC = Path("/proc")
 LOOK_S = 0.05
 LOOKS_AT_ALL = 10
-"""So many looks apart the memory of all processes is added up: to sum up a map takes a while."""
+"""The memory of all processes is added up once in this many looks: it takes a while."""
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 COMMAND = (sys.executable, "-c", "from tonlake.api.command.start import start; start()", "ingest")

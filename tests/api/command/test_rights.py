@@ -1,4 +1,4 @@
-"""A user who lacks the rights to a file is told which one it is and what to do."""
+"""A user who lacks the rights to a file gets an error that names it and says what to do."""
 
 from __future__ import annotations
 

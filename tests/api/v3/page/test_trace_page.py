@@ -7,27 +7,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from tests.patience import compose
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
-from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.page.trace_page import answer_page, write_page
 from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from tonlake.api.request.call import Call
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
-
-
-@pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
-def call(demo_lake: Path, request: pytest.FixtureRequest) -> Call:
-    """A question to the demo lake, answered by look-ups and by queries."""
-    settings = compose(lake={"index_memory_rows": request.param})
-    reader = SnapshotHolder(demo_lake, settings).reader(timeout_ms=0)
-    return Call(Arguments([]), settings, reader)
 
 
 def test_traces_written_and_rendered_are_equal(call: Call) -> None:

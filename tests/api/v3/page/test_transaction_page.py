@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from tests.patience import compose
-from tonlake.api.request.call import Call
-from tonlake.api.request.params import Arguments
-from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.text.address import Address
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.page import book
@@ -21,18 +17,9 @@ from tonlake.api.v3.page.transaction_page import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from tonlake.api.request.call import Call
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
-
-
-@pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
-def call(demo_lake: Path, request: pytest.FixtureRequest) -> Call:
-    """A question to the demo lake, answered by look-ups and by queries."""
-    settings = compose(lake={"index_memory_rows": request.param})
-    reader = SnapshotHolder(demo_lake, settings).reader(timeout_ms=0)
-    return Call(Arguments([]), settings, reader)
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,7 @@ def test_a_lake_without_contracts_gets_them_later(
 
 
 class Parts(OneProcess):
-    """This process, which takes so many parts one after the other."""
+    """This process, which takes all parts one after the other."""
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -1,0 +1,23 @@
+"""A question to the demo lake, asked without a service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.patience import compose
+from tonlake.api.request.call import Call
+from tonlake.api.request.params import Arguments
+from tonlake.api.request.snapshot import SnapshotHolder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module", params=[50_000, 0], ids=["look-ups", "queries"])
+def call(demo_lake: Path, request: pytest.FixtureRequest) -> Call:
+    """A question to the demo lake, answered by look-ups and by queries."""
+    settings = compose(lake={"index_memory_rows": request.param})
+    reader = SnapshotHolder(demo_lake, settings).reader(timeout_ms=0)
+    return Call(Arguments([]), settings, reader)
