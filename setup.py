@@ -11,7 +11,7 @@ EXTENSIONS = {
     "tonlake.ingest.decode._core": Path("tonlake/ingest/decode/native"),
     "tonlake.ingest.derive.body._bodies": Path("tonlake/ingest/derive/body/native"),
     "tonlake.lake.file._parquet": Path("tonlake/lake/file/native"),
-    "tonlake.lake.index._rows": Path("tonlake/lake/index/segment/native"),
+    "tonlake.lake.index._rows": Path("tonlake/lake/index"),
     "tonlake.api.text._json": Path("tonlake/api/text/native"),
 }
 ARROW = Path("tonlake/lake/file/native/cdata.h")  # shared by ingest and lake

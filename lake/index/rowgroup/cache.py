@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.rowgroup.decoded import Decoded
 from tonlake.lake.index.rowgroup.footer import Footer
-from tonlake.lake.index.rowgroup.predicate import FEW_ROWS, FewRows, bracket, may_hold
-from tonlake.lake.index.rowgroup.selection import Selection, find_rows
+from tonlake.lake.index.rowgroup.predicate import bracket, may_hold
+from tonlake.lake.index.rowgroup.selection import Selection
 from tonlake.lake.log.place import read_place
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from tonlake.lake.index.rowgroup.footer import Size
     from tonlake.lake.index.rowgroup.predicate import Bounds
-    from tonlake.lake.index.rowgroup.selection import Decoded, Numbers
     from tonlake.lake.log.snapshot import Snapshot
 
 KEPT_BYTES = 96 << 20
@@ -51,9 +51,6 @@ FEW_FOOTERS = 64
 """Up to this many are not searched for files that are gone."""
 
 _NO_END = 1 << 32
-
-_COLUMN_BYTES = 600
-"""What a column takes beside its values, about."""
 
 Row = dict[str, Any]
 Group = tuple[str, int]
@@ -134,15 +131,13 @@ class RowGroups:
         if size_bytes > MOST_GROUP_BYTES or not (is_known or rows <= SMALL_ROWS):
             return None
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read_row_group(number, use_threads=False)
-        few = rows <= FEW_ROWS
-        group = FewRows(table) if few else _unpack(table).combine_chunks().to_batches()[0]
+            group = Decoded(file.read_row_group(number, use_threads=False))
         with self._lock:
             if key not in self._groups:
                 self._groups[key] = group
-                self._bytes += _count_bytes(group)
+                self._bytes += group.size_bytes
             while self._bytes > self._most_bytes:
-                self._bytes -= _count_bytes(self._groups.popitem(last=False)[1])
+                self._bytes -= self._groups.popitem(last=False)[1].size_bytes
         return group
 
     def forget_gone(self, snapshot: Snapshot) -> None:
@@ -158,28 +153,13 @@ class RowGroups:
             for path in self._footers.keys() - live:
                 del self._footers[path]
             for key in [key for key in self._groups if key[0] not in live]:
-                self._bytes -= _count_bytes(self._groups.pop(key))
+                self._bytes -= self._groups.pop(key).size_bytes
             self._many_footers = max(FEW_FOOTERS, 2 * len(self._footers))
-
-
-def _unpack(table: pa.Table) -> pa.Table:
-    """Return hashes as bytes of any length: those of a fixed one become values far more slowly."""
-    kinds = {pa.binary(32): pa.binary(), pa.list_(pa.binary(32)): pa.list_(pa.binary())}
-    return table.cast(
-        pa.schema([field.with_type(kinds.get(field.type, field.type)) for field in table.schema])
-    )
 
 
 def _weigh(rows: int) -> float:
     """Return what a row group of ``rows`` rows counts of a large one."""
     return 1 if rows > SMALL_ROWS else max(SMALL_SHARE, rows / max(1, SMALL_ROWS))
-
-
-def _count_bytes(group: Decoded) -> int:
-    if isinstance(group, FewRows):
-        return group.size_bytes
-    size: int = group.nbytes + _COLUMN_BYTES * group.num_columns
-    return size
 
 
 _KEPT = RowGroups(KEPT_BYTES)
@@ -206,12 +186,12 @@ def select(
     if any(None in bracket(bound) for bound in bounds.values()):
         return Selection()  # as NULL equals nothing
     _KEPT.forget_gone(snapshot)
-    parts: list[tuple[Decoded, Numbers]] = []
+    parts: list[tuple[Decoded, list[int]]] = []
     left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
     for path in _list_paths(snapshot, table, bounds, only_open=only_open):
         try:
             groups = _KEPT.read(f"{folder}/{path}", bounds, left, may_read=may_read)
-            found = [(group, find_rows(group, bounds)) for group in groups or ()]
+            found = [(group, group.find(bounds)) for group in groups or ()]
         except (OSError, KeyError, OverflowError, pa.ArrowInvalid) as error:
             # The query names the fault, or knows the older form of a file.
             raise Declined from error

@@ -4,6 +4,7 @@
 #include "rows.h"
 
 extern PyType_Spec composer_spec; /* its header has other rows */
+extern PyType_Spec group_spec;
 
 static bool add_type(PyObject *module, const char *name, PyType_Spec *spec)
 {
@@ -18,6 +19,7 @@ static int start(PyObject *module)
     return add_type(module, "Source", &source_spec) &&
                    add_type(module, "Numbers", &numbers_spec) &&
                    add_type(module, "Composer", &composer_spec) &&
+                   add_type(module, "Group", &group_spec) &&
                    PyModule_AddIntConstant(module, "GAS_PRICE", GAS_PRICE) == 0
                ? 0
                : -1;
@@ -52,7 +54,7 @@ static PyModuleDef_Slot slots[] = {
 static PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_rows",
-    .m_doc = "Index segments, written and read.",
+    .m_doc = "Index segments, written and read, and decoded row groups.",
     .m_methods = methods,
     .m_slots = slots,
 };

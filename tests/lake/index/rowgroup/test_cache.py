@@ -21,6 +21,7 @@ from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.rowgroup import cache as rowgroups
 from tonlake.lake.index.rowgroup.cache import RowGroups, gather
 from tonlake.lake.index.rowgroup.predicate import AnyOf, Bounds
+from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.snapshot import FileWatch, open_snapshot
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.schema.block import BLOCKS
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from tonlake.lake.index.rowgroup.selection import Decoded
+    from tonlake.lake.index.rowgroup.decoded import Decoded
     from tonlake.lake.log.snapshot import Snapshot
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 COLUMNS = tuple(name for name in BLOCKS.names if name != "time")
 
@@ -49,11 +52,10 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return open_snapshot(lake)
 
 
-@pytest.fixture(autouse=True, params=[0, 16], ids=["arrow", "values"])
-def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> RowGroups:
-    """Nothing is kept before a test, and nothing is small; groups are kept in both forms."""
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
+    """Nothing is kept before a test, and nothing is small."""
     monkeypatch.setattr(rowgroups, "SMALL_ROWS", 0)
-    monkeypatch.setattr(rowgroups, "FEW_ROWS", request.param)
     return keep_nothing(monkeypatch)
 
 
@@ -305,10 +307,4 @@ def find_pages(path: Path) -> tuple[int, int]:
 
 def list_rows(groups: list[Decoded] | None) -> list[dict[str, Any]]:
     assert groups
-    found: list[dict[str, Any]] = []
-    for group in groups:
-        if isinstance(group, pa.RecordBatch):
-            found += group.to_pylist()
-        else:
-            found += group.list_rows(group.find({}), BLOCKS.names)
-    return found
+    return [row for group in groups for row in group.rows(group.find({}), BLOCKS.names)]

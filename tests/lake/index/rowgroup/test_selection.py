@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.lake.index.rowgroup.predicate import FewRows
-from tonlake.lake.index.rowgroup.selection import FEW_VALUES, Selection, find_rows
+from tonlake.lake.index.rowgroup.decoded import Decoded
+from tonlake.lake.index.rowgroup.selection import Selection
+from tonlake.lake.index.segment.native import NATIVE
 
-if TYPE_CHECKING:
-    from tonlake.lake.index.rowgroup.selection import Decoded
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
 SCHEMA = pa.schema([("lt", pa.int64()), ("kind", pa.string()), ("ids", pa.list_(pa.binary()))])
 ROWS = st.fixed_dictionaries(
@@ -22,7 +23,7 @@ ROWS = st.fixed_dictionaries(
         "ids": st.lists(st.binary(max_size=2), max_size=2),
     }
 )
-GROUPS = st.lists(st.tuples(st.booleans(), st.lists(ROWS, min_size=1, max_size=30)), max_size=4)
+GROUPS = st.lists(st.lists(ROWS, min_size=1, max_size=30), max_size=4)
 
 
 def order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -31,16 +32,13 @@ def order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @given(GROUPS, st.data())
 def test_rows_are_selected_as_from_a_list(
-    groups: list[tuple[bool, list[dict[str, Any]]]], data: st.DataObject
+    groups: list[list[dict[str, Any]]], data: st.DataObject
 ) -> None:
     first_lt, most = data.draw(st.integers(0, 9)), data.draw(st.integers(-1, 40))
     descending = data.draw(st.booleans())
-    parts: list[Decoded] = []
-    for is_few, rows in groups:
-        table = pa.Table.from_pylist(rows, schema=SCHEMA)
-        parts.append(FewRows(table) if is_few else table.combine_chunks().to_batches()[0])
-    found = Selection([(part, find_rows(part, {"lt": (first_lt, 9)})) for part in parts])
-    wanted = [row for _, rows in groups for row in rows if row["lt"] >= first_lt]
+    parts = [Decoded(pa.Table.from_pylist(rows, schema=SCHEMA)) for rows in groups]
+    found = Selection([(part, part.find({"lt": (first_lt, 9)})) for part in parts])
+    wanted = [row for rows in groups for row in rows if row["lt"] >= first_lt]
     assert len(found) == len(wanted)
     assert found.values("kind") == [row["kind"] for row in wanted]
     assert found.rows(SCHEMA.names) == wanted
@@ -59,9 +57,7 @@ def test_rows_are_selected_as_from_a_list(
 
 
 def test_all_rows_of_a_group_are_picked_in_any_order() -> None:
-    rows: list[dict[str, Any]] = [
-        {"lt": lt, "kind": None, "ids": []} for lt in range(2 * FEW_VALUES)
-    ]
-    group = pa.Table.from_pylist(rows, schema=SCHEMA).to_batches()[0]
-    found = Selection([(group, find_rows(group, {}))])
+    rows: list[dict[str, Any]] = [{"lt": lt, "kind": None, "ids": []} for lt in range(20)]
+    group = Decoded(pa.Table.from_pylist(rows, schema=SCHEMA))
+    found = Selection([(group, group.find({}))])
     assert found.pick(reversed(range(len(rows))), SCHEMA.names) == rows[::-1]

@@ -1,0 +1,93 @@
+"""Decoded row groups: rows within bounds, and values of some rows, without Arrow's cost of a call.
+
+To compare a column, to take rows and to make values of a column costs microseconds in Arrow,
+however few they are, and there are thirty columns.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tonlake.lake.index.rowgroup.predicate import AnyOf
+from tonlake.lake.index.segment.native import NATIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from tonlake.lake.index.rowgroup.predicate import Bounds
+
+_COLUMN_BYTES = 600
+"""What a column takes beside its values, about."""
+
+Row = dict[str, Any]
+
+
+class Decoded:
+    """The rows of one group, which never change."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        """Take the rows of a group, at least one."""
+        batch = rows.combine_chunks().to_batches()[0]
+        self.num_rows: int = batch.num_rows
+        self.size_bytes: int = batch.nbytes + _COLUMN_BYTES * batch.num_columns
+        self._names = tuple(batch.schema.names)
+        self._group = NATIVE.Group(batch)
+
+    def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
+        """Return the numbers of the rows within bounds; NULL is within none.
+
+        A hash or an account leaves few rows, and comes first. Values of which any fits are looked
+        for last, among the rows that are left: that costs most.
+
+        Raises:
+            KeyError: the group lacks a column.
+        """
+        numbers: list[int] | None = None
+        for name in sorted(bounds, key=lambda name: _rank_cost(bounds[name])):
+            place = _find_place(self._names, name)
+            if place is None:
+                raise KeyError(name)
+            if numbers is None or numbers:
+                numbers = self._group.find(place, *_list_values(bounds[name]), numbers)
+        return list(range(self.num_rows)) if numbers is None else numbers
+
+    def values(self, numbers: list[int], name: str) -> list[Any]:
+        """Return what a column has in some rows; None where an older file does not have it."""
+        place = _find_place(self._names, name)
+        if place is None:
+            return [None] * len(numbers)
+        found: list[Any] = self._group.values(place, numbers)
+        return found
+
+    def rows(self, numbers: list[int], columns: Sequence[str]) -> list[Row]:
+        """Return rows as a query gives them; None stands for what an older file does not have."""
+        names = tuple(columns)
+        found: list[Row] = self._group.rows(names, _find_places(self._names, names), numbers)
+        return found
+
+
+@lru_cache(1024)
+def _find_place(names: tuple[str, ...], name: str) -> int | None:
+    return names.index(name) if name in names else None
+
+
+@lru_cache(1024)
+def _find_places(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[int | None, ...]:
+    return tuple(_find_place(names, name) for name in wanted)
+
+
+def _rank_cost(bound: Bounds) -> int:
+    """Return which bounds are compared before which others."""
+    if isinstance(bound, AnyOf):
+        return 2
+    return 0 if isinstance(bound[0], bytes) else 1
+
+
+def _list_values(bound: Bounds) -> tuple[list[Any], bool]:
+    """Return the values of a bound in order, and whether all between them fit."""
+    if isinstance(bound, AnyOf):
+        return bound.values, False
+    return ([bound[0]], False) if bound[0] == bound[1] else (list(bound), True)
