@@ -74,6 +74,24 @@ def _order(ranked: Ranked) -> Ranked:
     return -balance, workchain, account
 
 
+def group_by_segment(found: Iterable[Any]) -> dict[Segment, list[int]]:
+    """Return the numbers of what was found by the segment that it is in."""
+    numbers: dict[Segment, list[int]] = {}
+    for number, each in enumerate(found):
+        numbers.setdefault(each.segment, []).append(number)
+    return numbers
+
+
+def read_found(lines: Sequence[Any]) -> list[Any]:
+    """Return the messages of some ``Found``, in their order."""
+    rows: list[Any] = [None] * len(lines)
+    for segment, here in group_by_segment(lines).items():
+        read = segment.read_lines([(lines[at].row, lines[at].place) for at in here])
+        for at, row in zip(here, read, strict=True):
+            rows[at] = row
+    return rows
+
+
 Row = dict[str, Any]
 
 
@@ -218,11 +236,8 @@ class Segments:
         listed = list(hits)
         if len(self.segments) == 1:
             return self.segments[0].read_records([hit.row for hit in listed])
-        places: dict[Segment, list[int]] = {}
-        for place, hit in enumerate(listed):
-            places.setdefault(hit.segment, []).append(place)
         records: list[Any] = [None] * len(listed)
-        for segment, here in places.items():
+        for segment, here in group_by_segment(listed).items():
             read = segment.read_records([listed[place].row for place in here])
             for place, record in zip(here, read, strict=True):
                 records[place] = record

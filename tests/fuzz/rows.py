@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 
 REFUSALS = (LakeCorrupt, ValueError, IndexError, KeyError, TypeError, OverflowError)
 MOST_ROWS = 60
+FILTERS = (
+    ("created_lt", 0, 1 << 40),
+    ("opcode", None, None),
+    ("destination", bytes(32), b"\x80" * 32),
+    ("direction", "out", "out"),
+)
 
 
 def compose(lake: Path) -> bytes:
@@ -105,6 +111,8 @@ def read_all(data: bytes) -> Counter[str]:
         for place in range(2):
             check("line", segment.read_lines, [(row, place)])
             check("columns", segment.read_columns, [(row, place)], MESSAGES.names)
+        for one in FILTERS:
+            check("choice", segment.choose_lines, [row], [one])
         check("trace", segment._source.read_traces, [row])
         check("ends", read_ends, row)
     for number in range(min(accounts, MOST_ROWS)):

@@ -11,6 +11,7 @@ from tonlake.lake.index.answer.transactions import SPANS, cut_sorted
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.correspondence import list_of_account
 from tonlake.lake.index.page.ends import list_transactions
+from tonlake.lake.index.page.filters import fits, list_filters
 from tonlake.lake.index.page.merge import MessageQuery, find_key, read_messages
 from tonlake.lake.index.page.messages import (
     Wanted,
@@ -18,39 +19,33 @@ from tonlake.lake.index.page.messages import (
     list_of_key,
 )
 from tonlake.lake.index.segment.ends import NO_LT
-from tonlake.lake.index.segment.record import MESSAGE_COLUMNS
+from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, Found
+from tonlake.lake.index.segments import read_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.page.hit import Hit
+    from tonlake.lake.index.segment.segment import Filter
     from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
 
-_NO_FILTERS = dict.fromkeys(
-    ("no_source", "no_destination", "exclude_externals", "only_externals", *SPANS)
-)
 _PAGE = frozenset({"descending", "limit", "offset"})
 _LINE = ("tx_lt", "tx_hash", *MESSAGE_COLUMNS)
 
 
-def _list_filters(asked: Mapping[str, Any]) -> list[str]:
-    """Return the filters that filter anything."""
-    return [
+def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
+    """Answer ``v3/messages`` where hashes, an opcode, a body, an account or a span is a filter."""
+    names = [
         name
         for name, value in asked.items()
         if name not in _PAGE and value is not None and value is not False and value != []
     ]
-
-
-def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
-    """Answer ``v3/messages`` where hashes, an opcode, a body, an account or a span is a filter."""
-    filters = _list_filters(asked)
     segments = index.segments
-    if filters in (["opcode"], ["body_hash"]):
-        column: Literal["opcode", "body_hash"] = "opcode" if "opcode" in filters else "body_hash"
+    if names in (["opcode"], ["body_hash"]):
+        column: Literal["opcode", "body_hash"] = "opcode" if "opcode" in names else "body_hash"
         page = {name: asked[name] for name in _PAGE}
         return _join(
             segments, read_messages(segments.segments, MessageQuery(column, asked[column], **page))
@@ -58,7 +53,7 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     wanted = _open_page(segments, asked)
     most, first = wanted.most, asked["offset"]
     if asked["msg_hashes"]:
-        return wanted.sort(_find_by_hash(segments, asked))[first:most]
+        return wanted.sort(_find_by_hash(segments, asked, wanted.filters))[first:most]
     return _join(segments, _choose(index, asked)(wanted)[first:most], asked["direction"])
 
 
@@ -67,51 +62,17 @@ def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
     by_time = asked["by_time"]
     first, last = (asked[f"{end}_{'utime' if by_time else 'lt'}"] for end in ("start", "end"))
     direction = asked["direction"]
-
-    def keep(lines: list[Any]) -> list[Any]:
-        left = [line for line in lines if _fits(line, asked)]
-        return _keep_ends(segments, left, direction) if direction else left
-
     return Wanted(
-        keep,
+        list_filters(asked),
+        partial(_keep_ends, segments, direction) if direction else list,
         by_time,
-        0 if first is None else first,
-        NO_LT if last is None else last,
+        0 if first is None else max(0, min(first, NO_LT)),
+        NO_LT if last is None else max(-1, min(last, NO_LT)),
         not (asked["only_externals"] or asked["no_source"]),
         not (asked["exclude_externals"] or asked["no_destination"] or direction == "out")
         and all(asked[name] is None for name in ("source", *SPANS)),
         asked["descending"],
         asked["offset"] + asked["limit"],
-    )
-
-
-def _fits(line: Any, asked: Mapping[str, Any]) -> bool:  # noqa: ANN401 - a message
-    """Return whether all filters but hashes and direction leave a message."""
-    return (
-        _is_end(asked, "source", line)
-        and _is_end(asked, "destination", line)
-        and (asked["opcode"] is None or line.opcode == asked["opcode"])
-        and (asked["body_hash"] is None or line.body_hash == asked["body_hash"])
-        and not (asked["no_source"] and line.source is not None)
-        and not (asked["no_destination"] and line.destination is not None)
-        and not (asked["exclude_externals"] and line.created_lt is None)
-        and not (asked["only_externals"] and line.created_lt is not None)
-        and _lies_in(line.created_lt, asked["start_lt"], asked["end_lt"])
-        and _lies_in(line.created_at, asked["start_utime"], asked["end_utime"])
-    )
-
-
-def _is_end(asked: Mapping[str, Any], end: str, line: Any) -> bool:  # noqa: ANN401 - a message
-    """Return whether an end of a message is the account asked for, if any is."""
-    account, workchain = asked[end], f"{end}_workchain"
-    return account is None or bool(line[end] == account and line[workchain] == asked[workchain])
-
-
-def _lies_in(value: int | None, first: int | None, last: int | None) -> bool:
-    if first is None and last is None:
-        return True
-    return (
-        value is not None and (first is None or first <= value) and (last is None or value <= last)
     )
 
 
@@ -149,22 +110,25 @@ def _list_all(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[An
 
 
 def _join(segments: Segments, lines: list[Any], direction: str | None = None) -> list[Any]:
-    """Return the last end of each message, of one direction only or of both.
+    """Return the last end of each ``Found``, of one direction only or of both.
 
     A message without an end of the direction is left out.
     """
     others = segments.find_other_ends(lines)
-    found = []
+    joined = []
     for number, line in enumerate(lines):
         ends = [line, *others.get(number, ())]
         if direction:
             ends = [end for end in ends if end.direction == direction]
         if ends:
-            found.append(_join_ends(ends))
-    return found
+            joined.append((max(ends, key=_tx_lt), ends))
+    own = iter(read_found([last for last, _ in joined if isinstance(last, Found)]))
+    return [
+        _name_ends(next(own) if isinstance(last, Found) else last, ends) for last, ends in joined
+    ]
 
 
-def _keep_ends(segments: Segments, lines: list[Any], direction: str) -> list[Any]:
+def _keep_ends(segments: Segments, direction: str, lines: list[Any]) -> list[Any]:
     """Return one end of each message that has an end of a direction."""
     kept = [line for line in lines if line.direction == direction]
     others = [line for line in lines if line.direction != direction]
@@ -176,22 +140,26 @@ def _keep_ends(segments: Segments, lines: list[Any], direction: str) -> list[Any
     ]
 
 
-def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> dict[bytes, Any]:
+def _find_by_hash(
+    segments: Segments, asked: Mapping[str, Any], filters: Sequence[Filter]
+) -> dict[bytes, Any]:
     """Return the last end of each message of some hashes, of the ends that all filters leave."""
     ends: dict[bytes, dict[tuple[bytes, str, int], Any]] = {}
     for msg_hash in asked["msg_hashes"]:
         for line in segments.find_messages(msg_hash):
-            if asked["direction"] in (None, line.direction) and _fits(line, asked):
+            if asked["direction"] in (None, line.direction) and fits(line, filters):
                 place = line.tx_hash, line.direction, line.msg_index
                 ends.setdefault(line.msg_hash, {})[place] = line
-    return {msg_hash: _join_ends(list(lines.values())) for msg_hash, lines in ends.items()}
+    found = {msg_hash: list(lines.values()) for msg_hash, lines in ends.items()}
+    return {
+        msg_hash: _name_ends(max(lines, key=_tx_lt), lines) for msg_hash, lines in found.items()
+    }
 
 
-def _join_ends(lines: Sequence[Any]) -> Any:  # noqa: ANN401 - a row
+def _name_ends(last: Any, ends: Sequence[Any]) -> Any:  # noqa: ANN401 - a row
     """Return the last end of a message, with the last transactions at both."""
-    ends = {line.direction: line.tx_hash for line in sorted(lines, key=_tx_lt)}
-    last = max(lines, key=_tx_lt)
-    last.in_tx_hash, last.out_tx_hash = ends.get("in"), ends.get("out")
+    hashes = {end.direction: end.tx_hash for end in sorted(ends, key=_tx_lt)}
+    last.in_tx_hash, last.out_tx_hash = hashes.get("in"), hashes.get("out")
     return last
 
 
@@ -222,24 +190,24 @@ def list_ends(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_keys_by_message`` of hashes, an opcode or a body."""
-    segments, filters = index.segments, {**_NO_FILTERS, **asked}
+    segments, filters = index.segments, list_filters(asked)
     if asked["msg_hashes"]:
         tx_hashes = {
             line.tx_hash
             for msg_hash in asked["msg_hashes"]
             for line in segments.find_messages(msg_hash)
-            if asked["direction"] in (None, line.direction) and _fits(line, filters)
+            if asked["direction"] in (None, line.direction) and fits(line, filters)
         }
     else:
         column = "opcode" if asked["body_hash"] is None else "body_hash"
         if asked[column] is None:
             raise Declined
-        read_ends = partial(_read_ends, segments, filters)
         most = asked["offset"] + asked["limit"]
         found = list_transactions(
             segments.segments,
             *find_key(column, asked[column]),
-            read_ends,
+            filters,
+            partial(_read_ends, segments, asked["direction"]),
             descending=asked["descending"],
             most=most,
         )
@@ -248,18 +216,15 @@ def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     return cut_sorted((hit for hit in hits if hit is not None), asked)
 
 
-def _read_ends(
-    segments: Segments, asked: Mapping[str, Any], lines: Sequence[Any]
-) -> dict[bytes, int]:
-    """Return the logical times of the transactions at the ends of messages that the filters leave.
+def _read_ends(segments: Segments, direction: str | None, lines: Sequence[Any]) -> dict[bytes, int]:
+    """Return the logical times of the transactions at the ends of messages.
 
     Of one direction only, or of both.
     """
-    left = [line for line in lines if _fits(line, asked)]
-    others = segments.find_other_ends(left)
+    others = segments.find_other_ends(lines)
     return {
         end.tx_hash: end.tx_lt
-        for number, line in enumerate(left)
+        for number, line in enumerate(lines)
         for end in (line, *others.get(number, ()))
-        if asked["direction"] in (None, end.direction)
+        if direction in (None, end.direction)
     }

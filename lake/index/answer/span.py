@@ -28,7 +28,8 @@ from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.page.correspondence import MOST_SENT
 from tonlake.lake.index.page.hit import Hit
 from tonlake.lake.index.page.merge import order_ties
-from tonlake.lake.index.page.messages import FEWEST, read_alone
+from tonlake.lake.index.page.messages import count_next, read_alone
+from tonlake.lake.index.segments import group_by_segment
 from tonlake.lake.schema.block import BLOCKS
 
 if TYPE_CHECKING:
@@ -86,36 +87,31 @@ def list_messages(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> lis
         blocks = index.select(BLOCKS.name, bounds)
         most = _TRANSACTIONS_OF_MESSAGE * wanted.most
         for near, seqnos in cut_blocks(blocks, window, asked, most, margin):
-            own, lts = (near.low, near.high), (near.low - margin, near.high)
-            spans = (own, (LEAST, MOST)) if wanted.by_time else ((LEAST, MOST_UTIME), lts)
+            own = near.low - margin, near.high
+            spans = (own, (LEAST, MOST)) if wanted.by_time else ((LEAST, MOST_UTIME), own)
             found = _list_within(index, seqnos, *spans, by_time=wanted.by_time)
-            alone = read_alone(index.segments.segments, *own, by_time=wanted.by_time)
-            part = _read_sent(index, found, alone, wanted._replace(low=near.low, high=near.high))
+            part = _find_sent(index, found, wanted._replace(low=near.low, high=near.high))
             if len(part) >= wanted.most or near.is_all:
                 return wanted.sort(part)[: wanted.most]
     raise Declined
 
 
-def _read_sent(
-    index: Index, found: list[_Found], alone: list[Any], wanted: Wanted
-) -> dict[bytes, Any]:
-    """Return messages that transactions made, or ``alone``, by hash: all, or those of the page."""
+def _find_sent(index: Index, found: list[_Found], wanted: Wanted) -> dict[bytes, Any]:
+    """Return messages that transactions made, or that stand alone, by hash: at least the page."""
     found.sort(key=itemgetter(0), reverse=wanted.descending)
     # An earlier transaction may have made a message after a later one did.
     margin = MOST_SENT if wanted.descending and not wanted.by_time else 0
-    sent = wanted.within(alone)
-    start, size = 0, max(FEWEST, wanted.most)
-    while start < len(found):
-        records = index.segments.read_records(hit for _, hit in found[start : start + size])
-        start, size = start + size, size * 2
-        lines = [line for record in records for line in record.messages]
-        sent |= wanted.within([line for line in lines if line.direction == "out"])
+    filters = (*wanted.of_span, ("direction", "out", "out"))
+    sent = wanted.unite(read_alone(index.segments.segments, wanted))
+    start = settled = 0
+    while start < len(found) and settled < wanted.most:
+        end = start + count_next(wanted.most, settled, start)
+        hits = [hit for _, hit in found[start:end]]
+        for segment, here in group_by_segment(hits).items():
+            sent |= wanted.unite(segment.choose_lines([hits[at].row for at in here], filters))
+        start = end
         if start < len(found):
-            edge = found[start][0][0] + margin
-            moments = (wanted.order(line)[0] for line in sent.values())
-            settled = (moment > edge if wanted.descending else moment < edge for moment in moments)
-            if sum(settled) >= wanted.most:
-                break
+            settled = wanted.count_settled(sent, found[start][0][0] + margin)
     return sent
 
 

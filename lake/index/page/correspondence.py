@@ -6,14 +6,13 @@ consumed nearly do: a segment knows the longest that any message in it waited.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.page.messages import (
-    FEWEST,
     Budget,
-    cut_places,
+    count_next,
+    find_external,
+    read_created,
     read_places,
     read_until,
 )
@@ -21,12 +20,11 @@ from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.index.segment.postings import cut_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.page.merge import Listed
     from tonlake.lake.index.page.messages import Wanted
-    from tonlake.lake.index.segment.postings import Postings
     from tonlake.lake.index.segment.segment import Segment
 
 MOST_SENT = 1 << 16
@@ -62,15 +60,11 @@ def list_of_account(
             if sender is not None:
                 found |= _read_alone(segment, sender, part, budget, is_source=True)
         rows = _Rows(lists, part, is_source=is_source)
-        for lines, edge in rows.read(budget):
-            found |= part.within(lines)
-            moments = (part.order(line)[0] for line in found.values())
-            if part.descending:
-                settled = sum(moment > edge for moment in moments)
-            else:
-                settled = sum(moment < edge for moment in moments)
-            if settled >= part.most:
-                break
+        settled = 0
+        while settled < part.most and rows.left:
+            lines, edge = rows.read(settled, budget)
+            found |= part.unite(lines)
+            settled = part.count_settled(found, edge)
         return part.sort(found)[: part.most]
 
     return wanted.fill(list_external, list_created)
@@ -80,11 +74,12 @@ class _Rows:
     """The transactions of an account that may have made or consumed messages of a span."""
 
     def __init__(self, lists: Sequence[Listed], wanted: Wanted, *, is_source: bool) -> None:
-        self._descending, self._by_time = wanted.descending, wanted.by_time
-        self._direction = "out" if is_source else "in"
+        self._wanted, self._read = wanted, 0
+        direction = "out" if is_source else "in"
+        self._filters = (*wanted.of_span, ("direction", direction, direction))
         self._is_exact = is_source and not wanted.by_time
         self._wait = 0
-        self._lists = []
+        self._lists: list[Listed] = []
         for listed in lists[::-1] if wanted.descending else lists:
             segment = listed.segment
             low, high = wanted.low, wanted.high
@@ -98,41 +93,46 @@ class _Rows:
             if cut.size:
                 self._lists.append(cut)
 
-    def read(self, budget: Budget) -> Iterator[tuple[list[Any], int]]:
-        """Yield messages, with the moment that none of the later ones is before in the order."""
-        size = FEWEST
-        places = ((listed.segment, row) for listed in self._lists for row in self._order(listed))
-        chunk = list(islice(places, size))
-        while chunk:
-            budget.spend(len(chunk))
-            size *= 2
-            after = list(islice(places, size))
-            yield self._read(chunk), self._find_edge(chunk[-1], after)
-            chunk = after
+    @property
+    def left(self) -> bool:
+        """Whether there are transactions that have not been read."""
+        return bool(self._lists)
 
-    def _order(self, listed: Listed) -> Sequence[int]:
-        rows = listed.rows[listed.start : listed.end]
-        return rows[::-1] if self._descending else rows
+    def read(self, settled: int, budget: Budget) -> tuple[list[Any], int]:
+        """Return messages, and the moment that none of the later ones is before in the order.
 
-    def _read(self, chunk: Sequence[tuple[Segment, int]]) -> list[Any]:
-        by_segment: dict[Segment, list[int]] = {}
-        for segment, row in chunk:
-            by_segment.setdefault(segment, []).append(row)
-        return [
-            line
-            for segment, rows in by_segment.items()
-            for record in segment.read_records(rows)
-            for line in record.messages
-            if line.direction == self._direction
-        ]
+        ``settled`` are in their place of the page already.
+        """
+        most = count_next(self._wanted.most, settled, self._read)
+        found: list[Any] = []
+        while self._lists and most > 0:
+            listed = self._lists.pop(0)
+            if self._wanted.descending:
+                start = max(listed.start, listed.end - most)
+                chunk, rest = listed._replace(start=start), listed._replace(end=start)
+                last = listed.rows[start]
+            else:
+                end = min(listed.end, listed.start + most)
+                chunk, rest = listed._replace(end=end), listed._replace(start=end)
+                last = listed.rows[end - 1]
+            budget.spend(chunk.size)
+            rows = listed.rows[chunk.start : chunk.end]
+            found += listed.segment.choose_lines(rows, self._filters)
+            most, self._read = most - chunk.size, self._read + chunk.size
+            if rest.size:
+                self._lists.insert(0, rest)
+        return found, self._find_edge(listed.segment, last)
 
-    def _find_edge(self, last: tuple[Segment, int], after: Sequence[tuple[Segment, int]]) -> int:
-        """Return where messages that were not read may begin."""
-        if not after:
-            return -1 if self._descending else NO_LT
-        segment, row = last if self._is_exact and self._descending else after[0]
-        edge: int = segment.now[row] if self._by_time else segment.lt[row]
-        if self._descending:
+    def _find_edge(self, segment: Segment, last: int) -> int:
+        """Return where messages that were not read may begin; ``last`` is the last row read."""
+        descending = self._wanted.descending
+        if not self._lists:
+            return -1 if descending else NO_LT
+        if not (self._is_exact and descending):
+            after = self._lists[0]
+            segment, last = after.segment, after.rows[after.end - 1 if descending else after.start]
+        edge: int = segment.now[last] if self._wanted.by_time else segment.lt[last]
+        if descending:
             return edge - 1 if self._is_exact else edge
         return edge - self._wait
 
@@ -147,19 +147,8 @@ def _read_alone(
         end = find_external(segment, postings, start, end)
     places = range(start, end)
     if wanted.by_time:
-        return wanted.within(read_places(segment, postings, places, budget))
-    places = cut_places(segment, postings, places, wanted)
-    return read_until(segment, postings, places, wanted, budget)
-
-
-def find_external(segment: Segment, postings: Postings, start: int, end: int) -> int:
-    """Return where the messages without a creation begin, which stand after all others."""
-
-    def is_external(at: int) -> int:
-        (line,) = segment.read_lines([(postings.rows[at], postings.places[at])])
-        return int(line.created_lt is None)
-
-    return bisect_left(range(end), 1, start, end, key=is_external)
+        return wanted.unite(read_places(segment, postings, places, wanted.of_span, budget))
+    return read_created(segment, postings, places, wanted, budget)
 
 
 def _list_external(
@@ -171,5 +160,6 @@ def _list_external(
         start, end = segment.alone_to.find(cut_hash(account[1]))
         if start < end:
             start = find_external(segment, segment.alone_to, start, end)
-        found |= read_until(segment, segment.alone_to, range(start, end), wanted, budget)
+        places, filters = range(start, end), wanted.of_external
+        found |= read_until(segment, segment.alone_to, places, filters, wanted, budget)
     return wanted.sort(found)[: wanted.most]

@@ -10,14 +10,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.page.correspondence import MOST_SENT, find_external
-from tonlake.lake.index.page.messages import FEWEST, Budget, read_places
+from tonlake.lake.index.page.correspondence import MOST_SENT
+from tonlake.lake.index.page.messages import (
+    FEWEST,
+    Budget,
+    find_external,
+    read_creation,
+    read_places,
+)
+from tonlake.lake.index.segment.ends import NO_LT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tonlake.lake.index.segment.postings import Postings
-    from tonlake.lake.index.segment.segment import Segment
+    from tonlake.lake.index.segment.segment import Filter, Segment
 
     ReadEnds = Callable[[list[Any]], dict[bytes, int]]
 
@@ -26,6 +33,7 @@ def list_transactions(
     segments: Sequence[Segment],
     name: str,
     key: int,
+    filters: Sequence[Filter],
     read_ends: ReadEnds,
     *,
     descending: bool,
@@ -37,8 +45,9 @@ def list_transactions(
         segments: All of them.
         name: Name of the postings.
         key: The key in them.
-        read_ends: Returns the logical times of the transactions, by hash, at either end of those
-            of some messages that the filters leave.
+        filters: What is asked of the messages.
+        read_ends: Returns the logical times of the transactions, by hash, at either end of some
+            messages.
         descending: Whether the newest are first.
         most: As many as precede the end of the page.
 
@@ -56,13 +65,13 @@ def list_transactions(
             continue
         border = find_external(segment, postings, start, end)
         again: Postings = getattr(segment, f"{name}_again")
-        for read, listed, places in (
-            (_read_external, again, range(*again.find(key))),
-            (_read_external, postings, range(border, end)),
-            (_read_created, postings, range(start, border)),
+        for cut, listed, places in (
+            (_cut_external, again, range(*again.find(key))),
+            (_cut_external, postings, range(border, end)),
+            (_cut_created, postings, range(start, border)),
         ):
-            for lines, edge in read(segment, listed, places, budget, descending=descending):
-                found |= read_ends(lines)
+            for part, edge in cut(segment, listed, places, descending=descending):
+                found |= read_ends(read_places(segment, listed, part, filters, budget))
                 if sum(lt > edge if descending else lt < edge for lt in found.values()) >= most:
                     break
     ordered = sorted(found, key=found.__getitem__, reverse=descending)
@@ -78,26 +87,27 @@ def _count_before(found: dict[bytes, int], segment: Segment, *, descending: bool
     return sum(lt > last if descending else lt < first for lt in found.values())
 
 
-def _read_created(
-    segment: Segment, postings: Postings, places: range, budget: Budget, *, descending: bool
-) -> Iterator[tuple[list[Any], int]]:
-    """Yield messages, with the logical time that no transaction of the later ones is beyond."""
+def _cut_created(
+    segment: Segment, postings: Postings, places: range, *, descending: bool
+) -> Iterator[tuple[Sequence[int], int]]:
+    """Yield places, with the logical time that no transaction of the later ones is beyond."""
     ordered = places[::-1] if descending else places
     start, size = 0, FEWEST
     while start < len(ordered):
-        lines = read_places(segment, postings, ordered[start : start + size], budget)
-        created_lt: int = lines[-1].created_lt
-        yield lines, created_lt + segment.wait_lt if descending else created_lt - MOST_SENT
+        part = ordered[start : start + size]
+        created_lt = read_creation(segment, postings, part[-1])
+        yield part, created_lt + segment.wait_lt if descending else created_lt - MOST_SENT
         start, size = start + size, size * 2
 
 
-def _read_external(
-    segment: Segment, postings: Postings, places: range, budget: Budget, *, descending: bool
-) -> Iterator[tuple[list[Any], int]]:
+def _cut_external(
+    segment: Segment, postings: Postings, places: range, *, descending: bool
+) -> Iterator[tuple[Sequence[int], int]]:
     """Yield messages from outside likewise: they stand by hash, and are read by transaction."""
     done, size = 0, FEWEST
     while done < len(places):
-        nearest = postings.list_nearest(segment.lt, places, done + size, descending=descending)
-        lines = read_places(segment, postings, nearest[done:], budget)
-        yield lines, segment.lt[postings.rows[nearest[-1]]]
+        nearest = postings.list_nearest(
+            segment.lt, places, (0, NO_LT), done + size, descending=descending
+        )
+        yield nearest[done:], segment.lt[postings.rows[nearest[-1]]]
         done, size = len(nearest), size * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import groupby, repeat
-from operator import attrgetter, eq, itemgetter, ne
+from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tonlake.lake.index.declined import Declined
@@ -229,7 +229,7 @@ def _find_messages(segments: Iterable[Segment], query: MessageQuery) -> Iterator
 
 
 def read_messages(segments: Iterable[Segment], query: MessageQuery) -> list[Any]:
-    """Return a page of messages by creation and then hash, each once; of two ends either one.
+    """Return the ``Found`` of a page of messages by creation and then hash, either end of each.
 
     Those without a creation come after all others.
 
@@ -260,10 +260,9 @@ def _read_slice(item: Found, query: MessageQuery, first: int, last: int) -> list
         slice_ = slice(max(start, end - last), max(start, end - first))
     else:
         slice_ = slice(min(end, start + first), min(end, start + last))
-    places = zip(postings.rows[slice_], postings.places[slice_], strict=True)
-    lines = segment.read_lines(list(places))
-    values = map(attrgetter(query.column), lines)
-    if any(map(ne, values, repeat(query.value))):
+    places = list(zip(postings.rows[slice_], postings.places[slice_], strict=True))
+    lines = segment.choose_lines(places, [(query.column, query.value, query.value)])
+    if len(lines) < len(places):
         raise Declined
     return lines
 

@@ -10,29 +10,31 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.index.declined import Declined
+from tonlake.lake.index.page.filters import EXTERNAL
 from tonlake.lake.index.segment.ends import NO_LT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tonlake.lake.index.segment.postings import Postings
-    from tonlake.lake.index.segment.segment import Segment
+    from tonlake.lake.index.segment.segment import Filter, Segment
 
 MOST_READ = 10_000
 """Records read for a page; one for which more are needed is left to SQL."""
 
 FEWEST = 16
-"""Records read at once at first; then twice as many each time."""
+"""Records read at once at first."""
 
 
 class Wanted(NamedTuple):
     """A page: the filters that are left, the span of moments, both ends included, and the order.
 
-    ``keep`` takes some messages, each once, and returns those that the filters leave: some of
-    those that have a creation, if ``created``, and of those without one, if ``external``. ``most``
-    are as many as precede the end of the page.
+    ``keep`` takes some messages that the filters leave, each once, and returns those that have an
+    end of the direction asked for. Wanted are some of those that have a creation, if ``created``,
+    and of those without one, if ``external``. ``most`` are as many as precede the end of the page.
     """
 
+    filters: tuple[Filter, ...]
     keep: Callable[[list[Any]], list[Any]]
     by_time: bool
     low: int
@@ -42,24 +44,41 @@ class Wanted(NamedTuple):
     descending: bool
     most: int
 
+    @property
+    def of_span(self) -> tuple[Filter, ...]:
+        """The filters, and that a message was created within the span."""
+        column = "created_at" if self.by_time else "created_lt"
+        return (*self.filters, (column, self.low, self.high))
+
+    @property
+    def of_external(self) -> tuple[Filter, ...]:
+        """The filters, and that a message has no creation."""
+        return (*self.filters, EXTERNAL)
+
+    def moment(self, line: Any) -> int:  # noqa: ANN401 - a message
+        """Return when a message was created; those without a creation come last."""
+        moment = line.created_at if self.by_time else line.created_lt
+        return NO_LT if moment is None else moment
+
     def order(self, line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a message
         """Return what a message stands by."""
-        moment = line.created_at if self.by_time else line.created_lt
-        return NO_LT if moment is None else moment, line.msg_hash
+        return self.moment(line), line.msg_hash
 
     def sort(self, found: dict[bytes, Any]) -> list[Any]:
         """Return messages in order."""
         return sorted(found.values(), key=self.order, reverse=self.descending)
 
-    def within(self, lines: Sequence[Any]) -> dict[bytes, Any]:
-        """Return messages of the span by hash; those without a creation if ``external``."""
-        found = {
-            line.msg_hash: line
-            for line in lines
-            if (self.low <= self.order(line)[0] <= self.high)
-            and (self.external or line.created_lt is not None)
-        }
+    def unite(self, lines: Iterable[Any]) -> dict[bytes, Any]:
+        """Return messages to be kept by hash, one end of each."""
+        found = {line.msg_hash: line for line in lines}
         return {line.msg_hash: line for line in self.keep(list(found.values()))}
+
+    def count_settled(self, found: dict[bytes, Any], edge: int) -> int:
+        """Return how many messages stand before all that are created at a moment or behind it."""
+        moments = map(self.moment, found.values())
+        if self.descending:
+            return sum(moment > edge for moment in moments)
+        return sum(moment < edge for moment in moments)
 
     def fill(
         self, external: Callable[[Wanted], list[Any]], created: Callable[[Wanted], list[Any]]
@@ -69,8 +88,15 @@ class Wanted(NamedTuple):
         page: list[Any] = []
         for is_wanted, part in parts if self.descending else parts[::-1]:
             if is_wanted and len(page) < self.most:
-                page += part(self._replace(external=False, most=self.most - len(page)))
+                page += part(self._replace(most=self.most - len(page)))
         return page
+
+
+def count_next(most: int, settled: int, read: int) -> int:
+    """Return how many rows are read next, where ``settled`` of ``most`` came of those before."""
+    if not settled:
+        return max(FEWEST, most, 2 * read)
+    return min(2 * read, FEWEST + (most - settled) * read // settled)
 
 
 class Budget:
@@ -92,9 +118,13 @@ class Budget:
 
 
 def read_places(
-    segment: Segment, postings: Postings, places: Sequence[int], budget: Budget
+    segment: Segment,
+    postings: Postings,
+    places: Sequence[int],
+    filters: Sequence[Filter],
+    budget: Budget,
 ) -> list[Any]:
-    """Return the messages at places of postings.
+    """Return those of the messages at places of postings that filters leave.
 
     Raises:
         Declined: they are too many.
@@ -102,22 +132,28 @@ def read_places(
     if not places:
         return []
     budget.spend(len(places))
-    found = [(postings.rows[at], postings.places[at]) for at in places]
-    return segment.read_lines(found)
+    return segment.choose_lines(
+        [(postings.rows[at], postings.places[at]) for at in places], filters
+    )
 
 
 def read_until(
-    segment: Segment, postings: Postings, places: range, wanted: Wanted, budget: Budget
+    segment: Segment,
+    postings: Postings,
+    places: range,
+    filters: Sequence[Filter],
+    wanted: Wanted,
+    budget: Budget,
 ) -> dict[bytes, Any]:
     """Return the first of the messages at ascending places that the filters leave, by hash."""
     found: dict[bytes, Any] = {}
     ordered = places[::-1] if wanted.descending else places
-    size = max(FEWEST, wanted.most)
-    start = 0
+    start, size = 0, max(FEWEST, wanted.most)
     while start < len(ordered) and len(found) < wanted.most:
-        lines = read_places(segment, postings, ordered[start : start + size], budget)
-        found |= {line.msg_hash: line for line in wanted.keep(lines)}
-        start, size = start + size, size * 2
+        lines = read_places(segment, postings, ordered[start : start + size], filters, budget)
+        found |= wanted.unite(lines)
+        start += size
+        size = count_next(wanted.most, len(found), start)
     return found
 
 
@@ -132,23 +168,19 @@ def list_external(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
     for segment in segments:
         kept: dict[bytes, Any] = {}
         for chunk in segment.message.list_chunks(FEWEST * 4, descending=wanted.descending):
-            # No transaction sent what is from outside.
-            rows = {at: row for at, row in chunk.items() if not segment.traces.is_sent(row)}
+            # No transaction sent what is from outside. A message is met where its own hash is.
+            rows = {row for row in chunk.values() if not segment.traces.is_sent(row)}
             budget.spend(len(rows))
-            lines = [
-                line
-                for at, record in zip(rows, segment.read_records(list(rows.values())), strict=True)
-                for line in record.messages
-                if line.created_lt is None and segment.message.has_at(line.msg_hash, at)
-            ]
-            kept |= {line.msg_hash: line for line in wanted.keep(lines)}
+            hashes = segment.message.bound_hashes(min(chunk), max(chunk))
+            filters = (*wanted.of_external, ("msg_hash", *hashes))
+            kept |= wanted.unite(segment.choose_lines(sorted(rows), filters))
             if len(kept) >= wanted.most:
                 break
         found |= kept
     return wanted.sort(found)[: wanted.most]
 
 
-def read_alone(segments: Sequence[Segment], first: int, last: int, *, by_time: bool) -> list[Any]:
+def read_alone(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
     """Return messages of a span whose source has no row in the segment that consumed them.
 
     Raises:
@@ -157,9 +189,9 @@ def read_alone(segments: Sequence[Segment], first: int, last: int, *, by_time: b
     budget = Budget()
     found: list[Any] = []
     for segment in segments:
-        postings = segment.alone_now if by_time else segment.alone_lt
-        places = range(*postings.find_between(first, last))
-        found += read_places(segment, postings, places, budget)
+        postings = segment.alone_now if wanted.by_time else segment.alone_lt
+        places = range(*postings.find_between(wanted.low, wanted.high))
+        found += read_places(segment, postings, places, wanted.of_span, budget)
     return found
 
 
@@ -170,30 +202,81 @@ def list_of_key(segments: Sequence[Segment], name: str, key: int, wanted: Wanted
         Declined: too many records have to be read.
     """
     budget = Budget()
-    found: dict[bytes, Any] = {}
+    lists = []
     for segment in segments:
         postings: Postings = getattr(segment, name)
         start, end = postings.find(key)
-        if wanted.by_time:
-            lines = read_places(segment, postings, range(start, end), budget)
-            found |= wanted.within(lines)
-        else:
-            places = cut_places(segment, postings, range(start, end), wanted)
-            found |= read_until(segment, postings, places, wanted, budget)
-    return wanted.sort(found)[: wanted.most]
+        if start < end:
+            border = find_external(segment, postings, start, end)
+            lists.append((segment, postings, range(start, border), range(border, end)))
+
+    def list_external(part: Wanted) -> list[Any]:
+        found: dict[bytes, Any] = {}
+        for segment, postings, _, places in lists:
+            found |= read_until(segment, postings, places, part.of_external, part, budget)
+        return part.sort(found)[: part.most]
+
+    def list_created(part: Wanted) -> list[Any]:
+        read = _read_timed if part.by_time else read_created
+        found: dict[bytes, Any] = {}
+        for segment, postings, places, _ in lists:
+            found |= read(segment, postings, places, part, budget)
+        return part.sort(found)[: part.most]
+
+    return wanted.fill(list_external, list_created)
 
 
-def cut_places(segment: Segment, postings: Postings, places: range, wanted: Wanted) -> range:
-    """Return the places of messages created within a span of logical time."""
-    if (wanted.low, wanted.high) == (0, NO_LT):
-        return places
-
-    def creation_at(at: int) -> int:
-        (line,) = segment.read_lines([(postings.rows[at], postings.places[at])])
-        return wanted.order(line)[0]
-
-    end = min(wanted.high, NO_LT - 1)
-    return range(
-        bisect_left(range(places.stop), wanted.low, places.start, places.stop, key=creation_at),
-        bisect_right(range(places.stop), end, places.start, places.stop, key=creation_at),
+def find_external(segment: Segment, postings: Postings, start: int, end: int) -> int:
+    """Return where the messages without a creation begin, which stand after all others."""
+    return bisect_left(
+        range(end), NO_LT, start, end, key=lambda at: read_creation(segment, postings, at)
     )
+
+
+def read_creation(segment: Segment, postings: Postings, at: int) -> int:
+    """Return when the message at a place was created; those without a creation come last."""
+    (line,) = segment.choose_lines([(postings.rows[at], postings.places[at])], ())
+    return NO_LT if line.created_lt is None else line.created_lt
+
+
+def read_created(
+    segment: Segment, postings: Postings, places: range, wanted: Wanted, budget: Budget
+) -> dict[bytes, Any]:
+    """Return the first of the messages at places by creation that were created within a span."""
+    if (wanted.low, wanted.high) != (0, NO_LT):
+
+        def creation_at(at: int) -> int:
+            return read_creation(segment, postings, at)
+
+        end = min(wanted.high, NO_LT - 1)
+        every = range(places.stop)
+        places = range(
+            bisect_left(every, wanted.low, places.start, places.stop, key=creation_at),
+            bisect_right(every, end, places.start, places.stop, key=creation_at),
+        )
+    return read_until(segment, postings, places, wanted.of_span, wanted, budget)
+
+
+def _read_timed(
+    segment: Segment, postings: Postings, places: range, wanted: Wanted, budget: Budget
+) -> dict[bytes, Any]:
+    """Return the first of the messages at places by the time of their creation.
+
+    They are read by the time of their rows, which made a message or consumed it later.
+    """
+    found: dict[bytes, Any] = {}
+    wait, done, settled = segment.wait_s, 0, 0
+    span = wanted.low, min(NO_LT, wanted.high + wait)
+    while settled < wanted.most:
+        most = done + count_next(wanted.most, settled, done)
+        nearest = postings.list_nearest(
+            segment.now, places, span, most, descending=wanted.descending
+        )
+        if len(nearest) == done:
+            break
+        lines = read_places(segment, postings, nearest[done:], wanted.of_span, budget)
+        found |= wanted.unite(lines)
+        edge = segment.now[postings.rows[nearest[-1]]]
+        settled = wanted.count_settled(found, edge if wanted.descending else edge - wait)
+        done = len(nearest)
+    return found

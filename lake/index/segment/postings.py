@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.file import SegmentWriter, Words
 
 KEY_BYTES = 8
+_HASH_BYTES = 32
 
 _FEWEST_BITS = 32
 _SPARE_BITS = 16
@@ -114,10 +115,15 @@ class Postings:
         rows: list[int] = self.rows[start:end]
         return rows
 
-    def has_at(self, value: bytes, at: int) -> bool:
-        """Return whether a place in ``rows`` is of a hash."""
-        start, end = self.find(cut_hash(value))
-        return start <= at < end
+    def bound_hashes(self, first: int, last: int) -> tuple[bytes, bytes]:
+        """Return the least and the greatest hash that may stand at a span of places in ``rows``."""
+        bits = self._keys.cut_bits
+        low, high = self._key_at(first) << bits, (self._key_at(last) + 1 << bits) - 1
+        rest = _HASH_BYTES - KEY_BYTES
+        return (
+            low.to_bytes(KEY_BYTES, "big") + bytes(rest),
+            high.to_bytes(KEY_BYTES, "big") + b"\xff" * rest,
+        )
 
     def list_chunks(self, size: int, *, descending: bool) -> Iterator[dict[int, int]]:
         """Yield rows by place, by ascending or descending key, all of a key at once.
@@ -156,13 +162,19 @@ class Postings:
         self,
         times: Any,  # noqa: ANN401 - numbers
         places: range,
+        span: tuple[int, int],
         most: int,
         *,
         descending: bool,
     ) -> list[int]:
-        """Return the first ``most`` of consecutive places by the times of their rows, in order."""
+        """Return the first ``most`` of consecutive places by the times of their rows, in order.
+
+        ``span`` is of times, both ends included.
+        """
         ends = places.start, places.stop
-        found: list[int] = NATIVE.list_nearest(self.rows.data, times.data, *ends, most, descending)
+        found: list[int] = NATIVE.list_nearest(
+            self.rows.data, times.data, *ends, *span, most, descending
+        )
         return found
 
     def find_others(

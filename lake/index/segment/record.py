@@ -108,6 +108,12 @@ KINDS = (TRANSACTION, MESSAGE, FACTS, STATE, TRACE)
 Record: Any = make_row_type("Record", ("row", "messages", "before", "after"))
 """``before`` and ``after`` are None where the segment does not have the state."""
 
+_SHOWN = ("msg_hash", "created_lt", "created_at", "direction")
+SHOWN_PLACES = tuple(map(MESSAGE_COLUMNS.index, _SHOWN))
+
+Found: Any = make_row_type("Found", (*_SHOWN, "tx_lt", "tx_hash", "segment", "row", "place"))
+"""A message that filters leave: what pages are ordered by, and where the rest of it stands."""
+
 IN_HASH = TRANSACTION_COLUMNS.index("in_msg_hash")
 MESSAGE_HASH = MESSAGE_COLUMNS.index("msg_hash")
 BODY = MESSAGE_COLUMNS.index("body")

@@ -15,11 +15,20 @@ from tonlake.lake.index.segment.contracts import open_tables
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.places import open_places
 from tonlake.lake.index.segment.postings import Postings, cut_hash
-from tonlake.lake.index.segment.record import BODY, IN_HASH, KINDS, MESSAGE_HASH, Record
+from tonlake.lake.index.segment.record import (
+    BODY,
+    IN_HASH,
+    KINDS,
+    MESSAGE_COLUMNS,
+    MESSAGE_HASH,
+    SHOWN_PLACES,
+    Found,
+    Record,
+)
 from tonlake.lake.index.segment.traces import SegmentTraces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -48,7 +57,7 @@ def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the exte
     )
     if any(len(shape[1]) != len(shape[2]) for shape in found):
         raise ValueError("a shape of the segment is damaged")
-    types = (*(kind.row_type for kind in KINDS), Record)
+    types = (*(kind.row_type for kind in KINDS), Record, Found)
     widths = tuple(kind.width for kind in KINDS)
     places = IN_HASH, MESSAGE_HASH, BODY
     return NATIVE.Source(named, tuple(found), hashes, types, widths, places)
@@ -72,6 +81,9 @@ def unpack_account(packed: bytearray | memoryview, number: int) -> AccountId:
 
 
 _HASH_BYTES = 32
+
+Filter = tuple[str, Any, Any]
+"""A column of messages and its least and greatest value; None, twice, for NULL."""
 
 
 class AccountSegment:
@@ -185,6 +197,17 @@ class Segment(AccountSegment):
         """Return messages by row and place in its record."""
         lines: list[Any] = self._source.read_messages(places)
         return lines
+
+    def choose_lines(
+        self, places: Sequence[int] | Sequence[tuple[int, int]], filters: Iterable[Filter]
+    ) -> list[Any]:
+        """Return the ``Found`` of those messages that filters leave.
+
+        ``places`` are rows, all messages of each, or messages by row and place in its record.
+        """
+        columns = tuple((MESSAGE_COLUMNS.index(name), low, high) for name, low, high in filters)
+        found: list[Any] = self._source.choose_messages(list(places), columns, SHOWN_PLACES, self)
+        return found
 
     def read_columns(
         self, places: Sequence[tuple[int, int | bytes]], names: Sequence[str]

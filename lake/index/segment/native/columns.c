@@ -146,8 +146,7 @@ static bool find_opcode(const Source *source, Value *values, Py_ssize_t opcode_a
     return found;
 }
 
-/* Find the values of the message that comes next, and return its shape. */
-static Shape *find_values(Source *source, Cursor *cursor, Context *context, Value *values)
+Shape *find_values(Source *source, Cursor *cursor, Context *context, Value *values)
 {
     Shape *shape = read_shape(source, cursor, 0, MESSAGE);
     Py_ssize_t opcode_at = -1;

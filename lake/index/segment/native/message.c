@@ -32,9 +32,8 @@ PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObje
     return messages;
 }
 
-/* Go to the messages of a record: how many there are, and the hash of the in message (owned). */
-static bool open_messages(Source *source, Context *context, int64_t number, Cursor *cursor,
-                          PyObject **in_hash, uint64_t *count)
+bool open_messages(Source *source, Context *context, int64_t number, Cursor *cursor,
+                   PyObject **in_hash, uint64_t *count)
 {
     if (!find_record(source, context, number, cursor) || !skip_state(source, cursor) ||
         !skip_state(source, cursor))

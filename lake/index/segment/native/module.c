@@ -30,7 +30,8 @@ static PyMethodDef methods[] = {
      "Return (number, row) for each row of another time that postings have of hashes."},
     {"list_nearest", list_nearest, METH_VARARGS,
      "Return places of postings in the order of the times of their rows: rows, times of all rows, "
-     "the first place and that behind the last, how many at most, whether the latest come first."},
+     "the first place and that behind the last, the least and the greatest time, how many places "
+     "at most, whether the latest come first."},
     {"pack_numbers", pack_numbers, METH_VARARGS,
      "Return signed 64-bit numbers packed; the second argument: low bits cut off each."},
     {"list_postings", list_postings, METH_VARARGS,

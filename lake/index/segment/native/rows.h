@@ -67,7 +67,7 @@ typedef struct {
     Shape *shapes;
     Py_ssize_t shape_count;
     PyObject *hashes; /* tuple: those that have numbers */
-    PyObject *types; /* of each kind, and of the record */
+    PyObject *types; /* of each kind, of the record, and of what is shown of a message */
     Py_ssize_t widths[KINDS]; /* columns of each type */
     Py_ssize_t in_hash_at, message_hash_at, body_at;
     int64_t rows;
@@ -163,6 +163,16 @@ PyObject *read_one(Source *source, Context *context, int64_t number, PyObject *k
    (owned); found: whether the record has it. */
 bool find_message(Source *source, Context *context, int64_t number, PyObject *key, Cursor *cursor,
                   PyObject **in_hash, bool *found);
+
+/* Go to the messages of a record: how many there are, and the hash of the in message (owned). */
+bool open_messages(Source *source, Context *context, int64_t number, Cursor *cursor,
+                   PyObject **in_hash, uint64_t *count);
+
+/* Find the values of the message that comes next, and return its shape. */
+Shape *find_values(Source *source, Cursor *cursor, Context *context, Value *values);
+
+/* Return which of some messages filters leave. */
+PyObject *choose_messages(PyObject *self, PyObject *args);
 
 /* Return columns of messages as the buffers of Arrow arrays. */
 PyObject *read_columns(PyObject *self, PyObject *args);

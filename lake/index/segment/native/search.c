@@ -122,26 +122,37 @@ static void sink(Ranked *heap, Py_ssize_t count, Py_ssize_t at)
     heap[at] = moved;
 }
 
-/* Keep the first of some places by the times of their rows, the last of them in front. */
-static bool rank_places(const Packed *rows, const Packed *times, int64_t start, int64_t end,
-                        bool descending, Ranked *heap, Py_ssize_t count)
+/* What places are looked for: between which ends, and by which times of their rows. */
+typedef struct {
+    long long start, end, first, last, most;
+    int descending;
+} Nearest;
+
+/* Keep the first of some places by the times of their rows, the last of them in front; return how
+   many there are, -1: an error. */
+static Py_ssize_t rank_places(const Packed *rows, const Packed *times, const Nearest *nearest,
+                              Ranked *heap, Py_ssize_t room)
 {
-    for (int64_t at = start; at < end; at++) {
+    Py_ssize_t count = 0;
+    for (int64_t at = nearest->start; at < nearest->end; at++) {
         int64_t row, time;
         if (!read_number_at(rows, at, &row) || !read_number_at(times, row, &time))
-            return false;
-        Ranked ranked = {descending ? -time : time, at};
-        Py_ssize_t filled = (Py_ssize_t)(at - start) + 1;
-        if (filled <= count) {
-            heap[filled - 1] = ranked;
-            for (Py_ssize_t top = count / 2; filled == count && top-- > 0;)
+            return -1;
+        if (time < nearest->first || time > nearest->last)
+            continue;
+        Ranked ranked = {nearest->descending ? -time : time, at};
+        if (count < room) {
+            heap[count++] = ranked;
+            for (Py_ssize_t top = count / 2; count == room && top-- > 0;)
                 sink(heap, count, top);
         } else if (is_after(&heap[0], &ranked)) {
             heap[0] = ranked;
             sink(heap, count, 0);
         }
     }
-    return true;
+    for (Py_ssize_t top = count / 2; count < room && top-- > 0;)
+        sink(heap, count, top);
+    return count;
 }
 
 static PyObject *list_ranked(Ranked *heap, Py_ssize_t count)
@@ -161,22 +172,24 @@ PyObject *list_nearest(PyObject *self, PyObject *args)
 {
     Py_buffer views[2] = {0};
     Packed rows, times;
-    long long start, end, most;
-    int descending;
+    Nearest nearest;
     PyObject *found = NULL;
     (void)self;
-    if (!PyArg_ParseTuple(args, "y*y*LLLp:list_nearest", &views[0], &views[1], &start, &end, &most,
-                          &descending))
+    if (!PyArg_ParseTuple(args, "y*y*LLLLLp:list_nearest", &views[0], &views[1], &nearest.start,
+                          &nearest.end, &nearest.first, &nearest.last, &nearest.most,
+                          &nearest.descending))
         return NULL;
-    Py_ssize_t count = (Py_ssize_t)(end - start < most ? end - start : most);
-    Ranked *heap = count > 0 ? PyMem_Calloc((size_t)count, sizeof *heap) : NULL;
-    if (count <= 0)
+    long long places = nearest.end - nearest.start;
+    Py_ssize_t room = (Py_ssize_t)(places < nearest.most ? places : nearest.most);
+    Ranked *heap = room > 0 ? PyMem_Calloc((size_t)room, sizeof *heap) : NULL;
+    if (room <= 0)
         found = PyList_New(0);
     else if (!heap)
         PyErr_NoMemory();
-    else if (open_packed(&views[0], &rows) && open_packed(&views[1], &times) &&
-             rank_places(&rows, &times, start, end, descending, heap, count))
-        found = list_ranked(heap, count);
+    else if (open_packed(&views[0], &rows) && open_packed(&views[1], &times)) {
+        Py_ssize_t count = rank_places(&rows, &times, &nearest, heap, room);
+        found = count < 0 ? NULL : list_ranked(heap, count);
+    }
     PyMem_Free(heap);
     for (int at = 0; at < 2; at++)
         PyBuffer_Release(&views[at]);

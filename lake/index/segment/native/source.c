@@ -140,7 +140,7 @@ static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
                           &source->widths[3], &source->widths[4], &source->in_hash_at,
                           &source->message_hash_at, &source->body_at))
         goto failed;
-    if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 1) {
+    if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 2) {
         PyErr_SetString(PyExc_ValueError, "Source takes all arrays of a segment");
         goto failed;
     }
@@ -166,6 +166,10 @@ static PyMethodDef source_methods[] = {
     {"read_records", source_records, METH_O, "Return the records of rows, in their order."},
     {"read_messages", source_messages, METH_O,
      "Return messages by row and place, or by row and hash: None where the row has none of it."},
+    {"choose_messages", choose_messages, METH_VARARGS,
+     "Return what is shown of those messages that filters leave: a list of rows, of which all "
+     "messages are meant, or of rows with places; filters, each the place of a column and its "
+     "bounds, None for NULL; places of the columns shown; and what stands as their segment."},
     {"read_columns", read_columns, METH_VARARGS,
      "Return columns of messages, which are given as to read_messages: how many there are, and of "
      "each column validity, offsets and data as Arrow has them, None where not needed. A column is "

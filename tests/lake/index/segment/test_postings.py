@@ -151,22 +151,30 @@ def written(
     times=st.lists(st.integers(0, 9), min_size=1, max_size=40),
     draws=st.lists(st.integers(0, 1 << 20), max_size=60),
     ends=st.tuples(st.integers(0, 60), st.integers(0, 60)),
+    span=st.tuples(st.integers(-1, 5), st.integers(3, 10)),
     most=st.integers(0, 70),
     descending=st.booleans(),
 )
 def test_the_nearest_places_come_first(
-    times: list[int], draws: list[int], ends: tuple[int, int], most: int, *, descending: bool
+    times: list[int],
+    draws: list[int],
+    ends: tuple[int, int],
+    span: tuple[int, int],
+    most: int,
+    *,
+    descending: bool,
 ) -> None:
     listed = [draw % len(times) for draw in draws]
     rows, packed = (pack_numbers(array("q", numbers)) for numbers in (listed, times))
     start, end = (min(at, len(listed)) for at in sorted(ends))
-    found = NATIVE.list_nearest(rows, packed, start, end, most, descending)
+    found = NATIVE.list_nearest(rows, packed, start, end, *span, most, descending)
     sign = -1 if descending else 1
-    assert found == sorted(range(start, end), key=lambda at: (sign * times[listed[at]], at))[:most]
+    within = [at for at in range(start, end) if span[0] <= times[listed[at]] <= span[1]]
+    assert found == sorted(within, key=lambda at: (sign * times[listed[at]], at))[:most]
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 1), (0, 3)])
 def test_places_outside_of_postings_are_refused(start: int, end: int) -> None:
     rows, times = pack_numbers(array("q", [0, 1])), pack_numbers(array("q", [5, 6]))
     with pytest.raises(ValueError, match="outside of its array"):
-        NATIVE.list_nearest(rows, times, start, end, 9, False)  # noqa: FBT003 - positional alone
+        NATIVE.list_nearest(rows, times, start, end, 0, 9, 9, False)  # noqa: FBT003 - positional

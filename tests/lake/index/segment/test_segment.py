@@ -15,6 +15,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.index.page.filters import fits
 from tonlake.lake.index.segment import shape
 from tonlake.lake.index.segment.file import SegmentFile, map_segment
 from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, TRANSACTION_COLUMNS
@@ -24,10 +25,12 @@ from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import MESSAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
+
+    from tonlake.lake.index.segment.segment import Filter
 
 
 @pytest.fixture
@@ -121,6 +124,9 @@ def test_places_outside_of_a_segment_are_refused(chained: Path) -> None:
         lambda: segment.read_records([rows]),
         lambda: segment.read_records([-rows - 1]),
         lambda: segment.read_lines([(0, 99)]),
+        lambda: segment.choose_lines([(0, 99)], ()),
+        lambda: segment.choose_lines([rows], ()),
+        lambda: segment.choose_lines([-1], ()),
     )
     for read in readings:
         with pytest.raises((ValueError, IndexError)):
@@ -136,6 +142,56 @@ def test_the_end_of_a_message_that_a_row_lacks_is_none(chained: Path) -> None:
         *(line.msg_index for line in record.messages),
         None,
     ]
+
+
+def test_filters_leave_the_messages_that_fit(chained: Path, demo_lake: Path) -> None:
+    mapped = [map_segment(demo_lake, each.path) for each in open_snapshot(demo_lake).segments]
+    rng = random.Random(7)  # noqa: S311 - repeatable
+    for segment in map(Segment, (SegmentFile(compose(chained), "whole"), *mapped)):
+        records = segment.read_records(range(len(segment.lt)))
+        lines = {
+            (row, at): line
+            for row, record in enumerate(records)
+            for at, line in enumerate(record.messages)
+        }
+        places = rng.sample(sorted(lines), len(lines))
+        for filters in ([], *([drawn] for drawn in draw_filters(rng, list(lines.values())))):
+            wanted = [at for at in places if fits(lines[at], filters)]
+            found = segment.choose_lines(places, filters)
+            assert [(line.row, line.place) for line in found] == wanted
+            for line in found:
+                read = lines[line.row, line.place]
+                names = ("msg_hash", "created_lt", "created_at", "direction", "tx_lt", "tx_hash")
+                assert [line[name] for name in names] == [read[name] for name in names]
+                assert line.segment is segment
+            of_rows = segment.choose_lines(range(len(records)), filters)
+            assert [(line.row, line.place) for line in of_rows] == sorted(wanted)
+
+
+def draw_filters(rng: random.Random, lines: list[Any]) -> Iterator[Filter]:
+    """Yield filters of each column that is asked for: of a value, of a span, and of NULL."""
+    for name in (
+        *("source", "source_workchain", "destination", "destination_workchain", "msg_hash"),
+        *("opcode", "body_hash", "created_lt", "created_at", "direction"),
+    ):
+        yield name, None, None
+        low, high = sorted(line[name] for line in rng.choices(lines, k=30) if line[name])[::2][:2]
+        yield name, low, low
+        if name != "direction":
+            yield name, low, high
+    yield "created_lt", -(1 << 70), 1 << 70
+
+
+def test_filters_of_what_there_is_not_are_refused(chained: Path) -> None:
+    segment = Segment(SegmentFile(compose(chained), "whole"))
+    wrong: Any
+    for wrong in (("opcode", b"", b""), ("msg_hash", 1, 2), ("msg_hash", b"", 2)):
+        with pytest.raises(ValueError, match=r"another type|one type"):
+            segment.choose_lines(range(len(segment.lt)), [wrong])
+    with pytest.raises(ValueError, match="two bounds"):
+        segment._source.choose_messages([0], ((99, 0, 1),), (), None)
+    with pytest.raises(ValueError, match="lacks a column"):
+        segment._source.choose_messages([0], (), (99,), None)
 
 
 def test_columns_are_those_of_rows(chained: Path, demo_lake: Path) -> None:

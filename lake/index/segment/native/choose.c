@@ -1,0 +1,222 @@
+/* Messages that filters leave, before they are read: what pages are ordered by, and where they
+   stand. */
+#include "rows.h"
+
+/* A column, and what it must have: a number or bytes within both bounds, a text, or NULL. */
+typedef struct {
+    Py_ssize_t column;
+    PyObject *low, *high; /* borrowed; None: it must be NULL */
+    long long least, most;
+} Filter;
+
+/* What is chosen: filters, the columns that are shown, what all rows show as their owner. */
+typedef struct {
+    Filter *filters;
+    Py_ssize_t filter_count;
+    PyObject *shown, *owner; /* borrowed */
+    Value *values;           /* of the message that is looked at, by place */
+} Choice;
+
+static int fail_type(void)
+{
+    PyErr_SetString(PyExc_ValueError, "a column of the segment has values of another type");
+    return -1;
+}
+
+/* Read a bound; one beyond 64 bits is the last number. */
+static long long read_bound(PyObject *bound)
+{
+    int overflow = 0;
+    long long number = PyLong_AsLongLongAndOverflow(bound, &overflow);
+    return overflow > 0 ? INT64_MAX : overflow < 0 ? INT64_MIN : number;
+}
+
+static bool open_filter(const Source *source, PyObject *item, Filter *filter)
+{
+    if (!PyArg_ParseTuple(item, "nOO", &filter->column, &filter->low, &filter->high))
+        return false;
+    if (filter->column < 0 || filter->column >= source->widths[MESSAGE] ||
+        Py_TYPE(filter->low) != Py_TYPE(filter->high)) {
+        PyErr_SetString(PyExc_ValueError, "a filter is a column and two bounds of one type");
+        return false;
+    }
+    if (PyLong_Check(filter->low)) {
+        filter->least = read_bound(filter->low);
+        filter->most = read_bound(filter->high);
+    }
+    return !PyErr_Occurred();
+}
+
+/* Compare bytes as Python does. */
+static int compare_bytes(const uint8_t *data, uint64_t size, PyObject *bound)
+{
+    uint64_t other = (uint64_t)PyBytes_Size(bound);
+    int order = memcmp(data, PyBytes_AsString(bound), (size_t)(size < other ? size : other));
+    return order ? order : (size > other) - (size < other);
+}
+
+/* Take the bytes or the number out of an object. */
+static bool open_object(Value *value)
+{
+    if (PyBytes_Check(value->object)) {
+        value->data = (const uint8_t *)PyBytes_AsString(value->object);
+        value->size = (uint64_t)PyBytes_Size(value->object);
+    } else if (PyLong_Check(value->object)) {
+        value->number = PyLong_AsLongLong(value->object);
+    } else {
+        fail_type();
+    }
+    return !PyErr_Occurred();
+}
+
+/* Compare a value with a filter: 1 it fits, 0 it does not, -1 an error. */
+static int fits(const Filter *filter, Value value)
+{
+    if (value.object == Py_None || filter->low == Py_None)
+        return value.object == filter->low;
+    if (PyUnicode_Check(filter->low))
+        return value.object ? PyObject_RichCompareBool(value.object, filter->low, Py_EQ) : 0;
+    if (value.object && !open_object(&value))
+        return -1;
+    if (PyBytes_Check(filter->low) != (value.data != NULL))
+        return fail_type();
+    if (value.data)
+        return compare_bytes(value.data, value.size, filter->low) >= 0 &&
+               compare_bytes(value.data, value.size, filter->high) <= 0;
+    return filter->least <= value.number && value.number <= filter->most;
+}
+
+static PyObject *show_value(const Value *value)
+{
+    if (value->object)
+        return Py_NewRef(value->object);
+    if (value->data)
+        return PyBytes_FromStringAndSize((const char *)value->data, (Py_ssize_t)value->size);
+    return PyLong_FromLongLong(value->number);
+}
+
+/* Make a row of what is shown of a message, as module record lists it. */
+static PyObject *show_message(Source *source, const Context *context, const Choice *choice,
+                              const Shape *shape, uint64_t place)
+{
+    Py_ssize_t count = PyTuple_Size(choice->shown);
+    Row *row = new_row((PyTypeObject *)PyTuple_GetItem(source->types, KINDS + 1), count + 5);
+    for (Py_ssize_t at = 0; row && at < count; at++) {
+        Py_ssize_t column = PyLong_AsSsize_t(PyTuple_GetItem(choice->shown, at));
+        row->values[at] = column >= 0 && column < shape->count
+                              ? show_value(&choice->values[column])
+                              : NULL;
+    }
+    if (!row)
+        return NULL;
+    row->values[count] = PyLong_FromLongLong(context->lt);
+    row->values[count + 1] = read_hash(source, HASH, context->row);
+    row->values[count + 2] = Py_NewRef(choice->owner);
+    row->values[count + 3] = PyLong_FromLongLong(context->row);
+    row->values[count + 4] = PyLong_FromUnsignedLongLong(place);
+    for (Py_ssize_t at = 0; at < count + 5; at++)
+        if (!row->values[at]) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "a record of the segment lacks a column");
+            Py_DECREF(row);
+            return NULL;
+        }
+    return (PyObject *)row;
+}
+
+/* Add the message that comes next if the filters leave it. */
+static bool choose_message(Source *source, Context *context, const Choice *choice, Cursor *cursor,
+                           uint64_t place, PyObject *found)
+{
+    Shape *shape = find_values(source, cursor, context, choice->values);
+    if (!shape)
+        return false;
+    for (Py_ssize_t at = 0; at < choice->filter_count; at++) {
+        const Filter *filter = &choice->filters[at];
+        int fitting = filter->column < shape->count
+                          ? fits(filter, choice->values[filter->column])
+                          : fail_type();
+        if (fitting < 1)
+            return fitting == 0;
+    }
+    PyObject *row = show_message(source, context, choice, shape, place);
+    bool added = row && PyList_Append(found, row) == 0;
+    Py_XDECREF(row);
+    return added;
+}
+
+/* Choose from all messages of a row. */
+static bool choose_from_row(Source *source, Context *context, const Choice *choice, int64_t row,
+                            PyObject *found)
+{
+    Cursor cursor;
+    uint64_t count;
+    PyObject *in_hash = NULL;
+    bool chosen = open_messages(source, context, row, &cursor, &in_hash, &count);
+    context->in_hash = in_hash;
+    for (uint64_t place = 0; chosen && place < count; place++)
+        chosen = choose_message(source, context, choice, &cursor, place, found);
+    context->in_hash = NULL;
+    Py_XDECREF(in_hash);
+    return chosen;
+}
+
+/* Choose the message in a place of a row, or not. */
+static bool choose_place(Source *source, Context *context, const Choice *choice, PyObject *item,
+                         PyObject *found)
+{
+    Cursor cursor;
+    long long row;
+    PyObject *place, *in_hash = NULL;
+    bool is_there = false;
+    if (!PyArg_ParseTuple(item, "LO!", &row, &PyLong_Type, &place))
+        return false;
+    bool chosen = find_message(source, context, row, place, &cursor, &in_hash, &is_there);
+    context->in_hash = in_hash;
+    chosen = chosen && choose_message(source, context, choice, &cursor,
+                                      PyLong_AsUnsignedLongLong(place), found);
+    context->in_hash = NULL;
+    Py_XDECREF(in_hash);
+    return chosen;
+}
+
+static PyObject *choose_all(Source *source, PyObject *items, const Choice *choice)
+{
+    Context context = {.first = 0, .last = 0};
+    Py_ssize_t count = PyList_Size(items);
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t at = 0; found && at < count; at++) {
+        PyObject *item = PyList_GetItem(items, at);
+        long long row = PyLong_Check(item) ? PyLong_AsLongLong(item) : -1;
+        bool chosen = !PyErr_Occurred() &&
+                      (PyLong_Check(item) ? choose_from_row(source, &context, choice, row, found)
+                                          : choose_place(source, &context, choice, item, found));
+        if (!chosen)
+            Py_CLEAR(found);
+    }
+    end_context(&context);
+    return found;
+}
+
+PyObject *choose_messages(PyObject *self, PyObject *args)
+{
+    Source *source = (Source *)self;
+    PyObject *items, *filters, *found = NULL;
+    Choice choice = {0};
+    if (!PyArg_ParseTuple(args, "O!O!O!O:choose_messages", &PyList_Type, &items, &PyTuple_Type,
+                          &filters, &PyTuple_Type, &choice.shown, &choice.owner))
+        return NULL;
+    choice.filter_count = PyTuple_Size(filters);
+    choice.filters = PyMem_Calloc((size_t)choice.filter_count + 1, sizeof *choice.filters);
+    choice.values = PyMem_Calloc((size_t)source->widths[MESSAGE] + 1, sizeof *choice.values);
+    bool opened = choice.filters && choice.values;
+    if (!opened)
+        PyErr_NoMemory();
+    for (Py_ssize_t at = 0; opened && at < choice.filter_count; at++)
+        opened = open_filter(source, PyTuple_GetItem(filters, at), &choice.filters[at]);
+    if (opened)
+        found = choose_all(source, items, &choice);
+    PyMem_Free(choice.filters);
+    PyMem_Free(choice.values);
+    return found;
+}
