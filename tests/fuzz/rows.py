@@ -86,10 +86,11 @@ def damage(whole: bytes, choices: Random) -> bytes:
 
 
 def read_all(data: bytes) -> Counter[str]:
-    """Read every record, line and state of a segment, and count what was refused."""
+    """Read all numbers, records, lines and states of a segment, and count what was refused."""
     refused: Counter[str] = Counter()
     try:
-        segment = Segment(SegmentFile(data, "damaged"))
+        file = SegmentFile(data, "damaged")
+        segment = Segment(file)
         rows, accounts = len(segment.lt), len(segment.balance)
     except REFUSALS:
         return Counter(("open",))
@@ -106,6 +107,7 @@ def read_all(data: bytes) -> Counter[str]:
     def read_state(number: int) -> object:
         return segment.newest_states([segment.account_of(number)])
 
+    read_numbers(file)
     for row in range(min(rows, MOST_ROWS)):
         check("record", segment.read_records, [row])
         for place in range(2):
@@ -118,6 +120,14 @@ def read_all(data: bytes) -> Counter[str]:
     for number in range(min(accounts, MOST_ROWS)):
         check("state", read_state, number)
     return refused
+
+
+def read_numbers(file: SegmentFile) -> None:
+    """Read the last numbers of each packed array, and look for one."""
+    for array in file.arrays.values():
+        if not isinstance(array, memoryview):
+            array[-MOST_ROWS:]
+            array.find(1 << 40)
 
 
 def make_segment(folder: Path) -> bytes:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile, LogState
 
-SEGMENT_FORMAT = 13
-"""Version of the layout of segments; others are rebuilt, not read."""
+SEGMENT_FORMAT = 14
+"""Version of the layout of segments that are written."""
+
+_READ_FORMATS = (13, SEGMENT_FORMAT)
+"""Versions that are read; others are rebuilt. In 13 ascending numbers are packed as all others."""
 
 _DIGEST_LETTERS = 16
 _DERIVED = frozenset({"transaction_traces", "actions", *INDEXED})
@@ -49,7 +52,7 @@ def range_of(segment: DataFile) -> Range:
 
 def is_readable(segment: DataFile) -> bool:
     """Whether this version reads a segment; the blocks of others count as without one."""
-    return segment.schema_version == SEGMENT_FORMAT
+    return segment.schema_version in _READ_FORMATS
 
 
 def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:

@@ -6,9 +6,15 @@ through a memory map: nothing is copied but what is asked for.
 
 Packed numbers take as many bits as the widest of them needs, little-endian: the least number (8
 bytes, signed), the count (8), the bits of each (1), the low bits that were cut off each before (1),
-6 zero bytes; then what each is above the least, one after the other, the least significant bit
-first; then 8 zero bytes, so that each can be read as a part of one word. Widths of 58 to 63 bits
-would not fit into a word with the bits before them, and are 64.
+the coding (1), 5 zero bytes; then what each is above the least, one after the other, the least
+significant bit first; then 8 zero bytes, so that each can be read as a part of one word. Widths of
+58 to 63 bits would not fit into a word with the bits before them, and are 64.
+
+Coding 1 (Elias-Fano) is that of ascending numbers where it takes fewer bytes, 0 that of others.
+It has only low bits of each there, as many as make the greatest high part less than twice the
+count. Behind the zero bytes follow, for every 64th number from the first on, the place of its bit
+(4 bytes), and the bits themselves: set at the high part of each number plus its place, in words of
+64. So a number takes about two bits more than its low ones.
 """
 
 from __future__ import annotations

@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 KEY_BYTES = 8
 _HASH_BYTES = 32
 
-_FEWEST_BITS = 32
-_SPARE_BITS = 16
-"""A hash that a segment lacks has the key of another one in it once in 2 to the power of this."""
+_FEWEST_BITS = 24
+_SPARE_BITS = 8
+"""A hash that a segment lacks has the key of another one in it once in 2 to the power of this:
+then that is read, and found to be another."""
+
+_SPARE_BITS_APART = 16
+"""The same where keys are to differ if hashes do: then SQL answers."""
 
 _MOST_REPEATED = 1 / 3
 """Most rows, of all, that may have the key of the row before where keys are repeated."""
@@ -35,9 +39,9 @@ def cut_hash(value: bytes | bytearray) -> int:
     return int.from_bytes(value[:KEY_BYTES], "big")
 
 
-def count_cut_bits(count: int) -> int:
+def count_cut_bits(count: int, spare_bits: int = _SPARE_BITS) -> int:
     """Return how many of the last of 64 bits are cut off the keys of ``count`` hashes."""
-    return 8 * KEY_BYTES - max(_FEWEST_BITS, count.bit_length() + _SPARE_BITS)
+    return 8 * KEY_BYTES - max(_FEWEST_BITS, count.bit_length() + spare_bits)
 
 
 def write_postings(
@@ -61,7 +65,8 @@ def write_postings(
         hashed: Whether keys are of hashes; others are written in full.
         apart: Whether keys of hashes have as many more bits, of 63, as distinguish them all.
     """
-    cut_bits = count_cut_bits(len(columns["key"])) if hashed else 0
+    spare_bits = _SPARE_BITS_APART if apart else _SPARE_BITS
+    cut_bits = count_cut_bits(len(columns["key"]), spare_bits) if hashed else 0
     if apart:
         cut_bits = min(cut_bits, max(1, NATIVE.count_equal_bits(columns["key"])))
     names = list(columns)

@@ -12,10 +12,15 @@ typedef struct {
     const uint8_t *data;
     int64_t least, count;
     unsigned bits, cut_bits;
+    const uint8_t *starts, *highs; /* of ascending numbers; highs is NULL for others */
+    uint64_t high_bytes;
 } Packed;
 
 /* Take the bytes of packed numbers. */
 bool open_packed(const Py_buffer *view, Packed *packed);
+
+/* Return the high part of an ascending number: all above its low bits. */
+uint64_t high_at(const Packed *packed, int64_t at);
 
 /* Return the number at a place, which must be one. */
 static inline int64_t packed_at(const Packed *packed, int64_t at)
@@ -25,6 +30,8 @@ static inline int64_t packed_at(const Packed *packed, int64_t at)
     word >>= bit % 8;
     if (packed->bits < 64)
         word &= ((uint64_t)1 << packed->bits) - 1;
+    if (packed->highs)
+        word |= high_at(packed, at) << packed->bits;
     return (int64_t)((uint64_t)packed->least + word);
 }
 

@@ -88,6 +88,16 @@ def test_a_segment_of_another_version_is_not_read_but_rebuilt(chained: Path) -> 
     assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
 
 
+def test_a_segment_of_the_version_before_is_read(chained: Path) -> None:
+    rebuild_index(chained)
+    state = read_state(chained)
+    (segment,) = state.segments
+    earlier = msgspec.structs.replace(segment, schema_version=SEGMENT_FORMAT - 1)
+    commit_maintenance(chained, state, segments=(earlier,))
+    assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
+    assert rebuild_index(chained) is None
+
+
 def test_the_same_rows_make_the_same_segment(chained: Path) -> None:
     rebuild_index(chained)
     before = file_bytes(chained / SEGMENT_FOLDER)

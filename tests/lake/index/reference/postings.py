@@ -39,8 +39,8 @@ def cut_hash(value: bytes) -> int:
     return int.from_bytes(value[:8], "big")
 
 
-def count_cut_bits(count: int) -> int:
-    return 64 - max(32, count.bit_length() + 16)
+def count_cut_bits(count: int, spare_bits: int = 8) -> int:
+    return 64 - max(24, count.bit_length() + spare_bits)
 
 
 def write_keys(writer: SegmentWriter, name: str, keys: Sequence[int]) -> None:
@@ -61,7 +61,7 @@ def write_postings(
     """Write the arrays of postings; see ``tonlake.lake.index.segment.postings``."""
     listed = list(zip(*rows, strict=True)) or [()] * len(names)
     columns = dict(zip(names, listed, strict=True))
-    cut_bits = count_cut_bits(len(columns["key"])) if hashed else 0
+    cut_bits = count_cut_bits(len(columns["key"]), 16 if apart else 8) if hashed else 0
     if apart:
         cut_bits = min(cut_bits, max(1, count_equal_bits(columns["key"])))
     found = list_postings(columns, unique, cut_bits)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from bisect import bisect_left
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not bui
 
 words = st.integers(-3, 300) | st.integers(LEAST, MOST) | st.integers(1 << 55, 1 << 57)
 lists = st.lists(words, max_size=200) | st.lists(st.integers(7, 9), max_size=200)
+lists |= lists.map(sorted)
 
 
 def pack(values: list[int], cut_bits: int = 0) -> bytes:
@@ -61,9 +64,23 @@ def test_sorted_numbers_are_found(values: list[int], cut_bits: int) -> None:
         assert found.find(wanted) == (at if known else -1)
 
 
-@pytest.mark.parametrize(("at", "value"), [(8, 255), (16, 60), (16, 65), (17, 64), (15, 1)])
-def test_damaged_numbers_are_refused(at: int, value: int) -> None:
-    data = bytearray(pack(list(range(40))))
+@given(gaps=st.lists(st.integers(0, 3) | st.integers(0, 1 << 20), max_size=300))
+def test_ascending_numbers_take_few_bits(gaps: list[int]) -> None:
+    values = list(accumulate(gaps, initial=-(1 << 40)))
+    packed = pack(values)
+    assert open_numbers(memoryview(packed))[:] == values
+    count, span = len(values), values[-1] - values[0]
+    bits = 4 + max(0, math.ceil(math.log2(max(1, span) / count)))
+    assert len(packed) <= 32 + 4 + 8 + count * bits / 8
+    assert len(packed) <= 32 + math.ceil(count * span.bit_length() / 8)
+
+
+@pytest.mark.parametrize("values", [list(range(40)), list(range(40))[::-1]])
+@pytest.mark.parametrize(
+    ("at", "value"), [(8, 255), (16, 60), (16, 65), (17, 64), (15, 1), (18, 2)]
+)
+def test_damaged_numbers_are_refused(values: list[int], at: int, value: int) -> None:
+    data = bytearray(pack(values))
     data[at] = value
     with pytest.raises(ValueError, match="packed numbers"):
         open_numbers(memoryview(data))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_KEY = (1 << 64) - 1
 MOST_LT = (1 << 63) - 1
-CUT = 1 << 32
+CUT = 1 << 40
 """Keys of hashes of few rows that differ by less are the same."""
 
 CODES = {"key": "Q", "lt": "q", "hash": "Q", "row": "I", "place": "I"}
