@@ -189,14 +189,17 @@ class Segments:
             (segment.traces.longest[1 if by_time else 0] for segment in self.segments), default=0
         )
 
-    def list_trace(self, trace_id: bytes) -> list[Hit]:
+    def list_trace(self, trace_id: bytes, first_lt: int = 0, last_lt: int = NO_LT) -> list[Hit]:
         """Return the transactions of a trace by logical time, then workchain and account."""
-        key = cut_hash(trace_id)
-        found = [
-            (segment.lt[row], Member(segment, row, trace_id))
-            for segment in self.segments
-            for row in segment.traces.choose(segment.trace.list_rows(key), trace_id)
-        ]
+        key, found = cut_hash(trace_id), list[tuple[int, Hit]]()
+        for segment in self.segments:
+            rows = segment.trace.list_rows(key)
+            lts, ids = segment.lt.list_at(rows), segment.traces.traces_of(rows)
+            for row, lt, own, parent in zip(
+                rows, lts, ids, segment.traces.parents_of(rows), strict=True
+            ):
+                if own == trace_id and first_lt <= lt <= last_lt:
+                    found.append((lt, Member(segment, row, trace_id, parent)))
         return order_ties(sorted(found, key=itemgetter(0)))
 
     def list_tables(self, name: str) -> list[SegmentTable]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.page.messages import Wanted
     from tonlake.lake.index.rowgroup.predicate import Bounds
+    from tonlake.lake.index.segment.segment import Segment
 
 Row = dict[str, Any]
 
@@ -168,9 +169,14 @@ def _find_passing(
     traces: TraceRows, found: list[_Found], asked: Mapping[str, Any]
 ) -> dict[bytes, Row]:
     """Return the traces of some transactions that pass all filters, by id."""
-    ids = dict.fromkeys(hit["trace_id"] for _, hit in found)
-    rows = {trace_id: traces.find(trace_id) for trace_id in ids if trace_id is not None}
-    return {trace_id: row for trace_id, row in rows.items() if passes(row, asked)}
+    rows_of: dict[Segment, list[int]] = {}
+    for _, hit in found:
+        rows_of.setdefault(hit.segment, []).append(hit.row)
+    ids = dict.fromkeys(
+        trace_id for segment, rows in rows_of.items() for trace_id in segment.traces.traces_of(rows)
+    )
+    page = {trace_id: traces.find(trace_id) for trace_id in ids if trace_id is not None}
+    return {trace_id: row for trace_id, row in page.items() if passes(row, asked)}
 
 
 _Found = tuple[tuple[int, int], Hit]
@@ -190,11 +196,13 @@ def _list_within(
         raise Declined
     found: list[_Found] = []
     for listed in lists:
-        segment = listed.segment
-        for row in listed.rows[listed.start : listed.end]:
-            now, lt = segment.now[row], segment.lt[row]
-            if utimes[0] <= now <= utimes[1]:
-                found.append(((now if by_time else lt, lt), Hit(segment, row)))
+        segment, rows = listed.segment, list(listed.rows[listed.start : listed.end])
+        moments = zip(rows, segment.now.list_at(rows), segment.lt.list_at(rows), strict=True)
+        found += [
+            ((now if by_time else lt, lt), Hit(segment, row))
+            for row, now, lt in moments
+            if utimes[0] <= now <= utimes[1]
+        ]
     return found
 
 

@@ -126,9 +126,9 @@ def list_block_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     if sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
         raise Declined
     found = dict.fromkeys(
-        listed.segment.traces.trace_of(row)
+        trace_id
         for listed in lists
-        for row in listed.rows[listed.start : listed.end]
+        for trace_id in listed.segment.traces.traces_of(listed.rows[listed.start : listed.end])
     )
     rows = (traces.find(trace_id) for trace_id in found if trace_id is not None)
     return cut_rows([row for row in rows if passes(row, asked)], asked)
@@ -215,12 +215,10 @@ def _cut_page(
 
 def list_members(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/trace_transactions``."""
-    first, last = asked["first_lt"], asked["last_lt"]
     return [
         hit
         for trace_id in sorted(set(asked["trace_ids"]))
-        for hit in index.traces.list_trace(trace_id)
-        if first <= hit["lt"] <= last
+        for hit in index.traces.list_trace(trace_id, asked["first_lt"], asked["last_lt"])
     ]
 
 

@@ -29,7 +29,7 @@ _COLUMNS: dict[str, Callable[[Segment, int], Any]] = {
     "workchain": lambda segment, row: segment.account_of(segment.account_number(row))[0],
     "account": lambda segment, row: segment.account_of(segment.account_number(row))[1],
     "trace_id": lambda segment, row: segment.traces.trace_of(row),
-    "parent_hash": lambda segment, row: segment.traces.parent_of(row),
+    "parent_hash": lambda segment, row: segment.traces.parents_of([row])[0],
 }
 
 
@@ -37,7 +37,11 @@ class Member(Hit, frozen=True, gc=False):
     """A transaction found by its trace."""
 
     trace_id: bytes
+    parent_hash: bytes | None
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
         """Return a column of ``transaction_traces``."""
-        return self.trace_id if name == "trace_id" else _COLUMNS[name](self.segment, self.row)
+        if name in ("trace_id", "parent_hash"):
+            value: bytes | None = getattr(self, name)
+            return value
+        return _COLUMNS[name](self.segment, self.row)

@@ -16,16 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tonlake.lake.index.segment.postings import cut_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-_HASH_BYTES = 32
-
-
-def _at(hashes: bytearray | memoryview, row: int) -> bytes:
-    return bytes(hashes[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
-
-
-_ARRAYS = ("hash", "root", "parent", "other")
+    from collections.abc import Mapping
 
 
 class SegmentTraces:
@@ -37,33 +28,27 @@ class SegmentTraces:
         Raises:
             KeyError: it lacks one.
         """
-        self._arrays = {name: arrays[name] for name in _ARRAYS}
+        self._roots, self._parents = arrays["root"], arrays["parent"]
         self._keys, self._source = arrays["ended.key"], source
         self.longest: tuple[int, ...] = tuple(arrays["ended.longest"])
 
     def trace_of(self, row: int) -> bytes | None:
         """Return the trace id of a row; None where it is not known."""
-        return self._hash("root", row)
+        return self.traces_of([row])[0]
 
-    def choose(self, rows: Iterable[int], trace_id: bytes) -> list[int]:
-        """Return those of some rows, most of them of one trace, that are of a trace."""
-        roots, fits = self._arrays["root"], dict[int, bool]()
-        chosen = []
-        for row in rows:
-            root = roots[row]
-            if root not in fits:
-                fits[root] = self.trace_of(row) == trace_id
-            if fits[root]:
-                chosen.append(row)
-        return chosen
+    def traces_of(self, rows: list[int]) -> list[bytes | None]:
+        """Return the trace ids of rows."""
+        found: list[bytes | None] = self._source.read_linked(self._roots.list_at(rows))
+        return found
 
-    def parent_of(self, row: int) -> bytes | None:
-        """Return the hash of the transaction that sent a row's in message, where indexed."""
-        return self._hash("parent", row)
+    def parents_of(self, rows: list[int]) -> list[bytes | None]:
+        """Return the hashes of the transactions that sent rows' in messages, where indexed."""
+        found: list[bytes | None] = self._source.read_linked(self._parents.list_at(rows))
+        return found
 
     def is_sent(self, row: int) -> bool:
         """Return whether the transaction that sent a row's in message is known."""
-        return bool(self._arrays["parent"][row])
+        return bool(self._parents[row])
 
     def list_consumed(self, rows: range, senders: range) -> list[int]:
         """Return those of consecutive rows whose in message rows of an account may have sent.
@@ -71,10 +56,10 @@ class SegmentTraces:
         Both are ranges of rows. What is sent from another segment is left out; a row whose trace
         is not known is not.
         """
-        found: list[int] = self._arrays["parent"].list_between(
+        found: list[int] = self._parents.list_between(
             rows.start, rows.stop, senders.start + 1, senders.stop + 1
         )
-        unknown = self._arrays["root"].list_between(rows.start, rows.stop, 0, 1)
+        unknown = self._roots.list_between(rows.start, rows.stop, 0, 1)
         return sorted({*found, *unknown}) if unknown else found
 
     def find_ended(self, trace_id: bytes) -> Any | None:  # noqa: ANN401 - a row
@@ -88,11 +73,3 @@ class SegmentTraces:
                 break
             at += 1
         return None
-
-    def _hash(self, name: str, row: int) -> bytes | None:
-        found: int = self._arrays[name][row] - 1
-        if found < 0:
-            return None
-        rows = len(self._arrays[name])
-        hashes, at = ("hash", found) if found < rows else ("other", found - rows)
-        return _at(self._arrays[hashes], at)

@@ -114,6 +114,23 @@ static PyObject *numbers_list_between(PyObject *self, PyObject *args)
     return found;
 }
 
+static PyObject *numbers_list_at(PyObject *self, PyObject *places)
+{
+    if (!PyList_Check(places)) {
+        PyErr_SetString(PyExc_TypeError, "places are a list");
+        return NULL;
+    }
+    Py_ssize_t count = PyList_Size(places);
+    PyObject *found = PyList_New(count);
+    for (Py_ssize_t at = 0; found && at < count; at++) {
+        Py_ssize_t place = PyLong_AsSsize_t(PyList_GetItem(places, at));
+        PyObject *number = place == -1 && PyErr_Occurred() ? NULL : numbers_item(self, place);
+        if (!number || PyList_SetItem(found, at, number) < 0)
+            Py_CLEAR(found);
+    }
+    return found;
+}
+
 static PyObject *numbers_cut_bits(PyObject *self, void *closure)
 {
     (void)closure;
@@ -123,6 +140,7 @@ static PyObject *numbers_cut_bits(PyObject *self, void *closure)
 static PyMethodDef numbers_methods[] = {
     {"find", numbers_find, METH_O,
      "Return the first place of a number among sorted ones, or -1; its low bits are cut off."},
+    {"list_at", numbers_list_at, METH_O, "Return the numbers at a list of places."},
     {"list_between", numbers_list_between, METH_VARARGS,
      "Return the places from a first one to before a last one whose numbers are from a least one to "
      "below a greatest one."},

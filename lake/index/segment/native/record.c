@@ -1,16 +1,19 @@
 /* Complete records of a segment: transactions with their messages and the states around them. */
 #include "rows.h"
 
+PyObject *read_linked(Source *source, int64_t number)
+{
+    if (!number)
+        return Py_NewRef(Py_None);
+    if (number <= source->rows)
+        return read_hash(source, HASH, number - 1);
+    return read_hash(source, OTHER, number - source->rows - 1);
+}
+
 static PyObject *read_trace_id(Source *source, int64_t row)
 {
     int64_t root;
-    if (!number_at(source, ROOT, row, &root))
-        return NULL;
-    if (!root)
-        return Py_NewRef(Py_None);
-    if (root <= source->rows)
-        return read_hash(source, HASH, root - 1);
-    return read_hash(source, OTHER, root - source->rows - 1);
+    return number_at(source, ROOT, row, &root) ? read_linked(source, root) : NULL;
 }
 
 /* Fill what the arrays have: the columns behind those of the shape, as module record lists them. */

@@ -138,6 +138,9 @@ void end_context(Context *context);
 bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor);
 PyObject *read_hash(Source *source, Array array, int64_t row);
 
+/* Return the hash of a transaction, as the numbers of roots and parents stand for it, or None. */
+PyObject *read_linked(Source *source, int64_t number);
+
 /* Read a state or None; same: it is the one after the record before. */
 PyObject *read_state(Source *source, Cursor *cursor, Context *context, bool *same);
 bool skip_state(Source *source, Cursor *cursor);

@@ -55,6 +55,18 @@ static PyObject *source_traces(PyObject *self, PyObject *numbers)
     return read_all(self, numbers, trace_at);
 }
 
+static PyObject *linked_at(Source *source, Context *context, PyObject *number)
+{
+    (void)context;
+    long long at = PyLong_AsLongLong(number);
+    return PyErr_Occurred() ? NULL : read_linked(source, at);
+}
+
+static PyObject *source_linked(PyObject *self, PyObject *numbers)
+{
+    return read_all(self, numbers, linked_at);
+}
+
 static PyObject *message_at(Source *source, Context *context, PyObject *at)
 {
     long long row;
@@ -178,6 +190,8 @@ static PyMethodDef source_methods[] = {
     {"read_states", source_states, METH_O,
      "Return the newest states of a list of accounts, each workchain and 32 bytes."},
     {"read_traces", source_traces, METH_O, "Return complete traces by their numbers."},
+    {"read_linked", source_linked, METH_O,
+     "Return the hashes that numbers of roots and parents stand for, None for 0."},
     {NULL, NULL, 0, NULL},
 };
 
