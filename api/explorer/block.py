@@ -20,7 +20,7 @@ from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.sentence import write_actions
 from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
-from tonlake.api.v3.route.action import ActionsQuery, get_actions
+from tonlake.api.v3.route.action import ActionsQuery, answer_actions
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.status import read_status
@@ -64,7 +64,7 @@ def show_start(question: Question) -> Shown:
 
 
 def _list_latest_actions(question: Question) -> list[WrittenAction]:
-    found = get_actions(question.call, ActionsQuery(limit=START_ROWS, offset=0))
+    found = answer_actions(question.call, ActionsQuery(limit=START_ROWS, offset=0))
     question.names.learn(found.address_book, found.metadata)
     return write_actions(found.actions, question.names)
 

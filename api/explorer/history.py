@@ -27,7 +27,7 @@ from tonlake.api.explorer.words.movement import (
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.request.params import ConversionError, parse_any_address
 from tonlake.api.request.table_format import mark_formula
-from tonlake.api.v3.route.action import ActionCursor, ActionsQuery, get_actions, parse_cursor
+from tonlake.api.v3.route.action import ActionCursor, ActionsQuery, answer_actions, parse_cursor
 from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _find(
     limit, read = BATCH if choosy else ROWS, 0
     while read < MOST_READ:
         query = make_query(address, filters, cursor, limit)
-        actions = question.ask(get_actions, query).actions
+        actions = question.ask(answer_actions, query).actions
         question.call.headers.pop("X-Tonlake-Cursor", "")
         for action in actions:
             read, cursor = read + 1, _mark(action, by_time=query.by_time)

@@ -18,7 +18,7 @@ from tonlake.api.v2.method.transaction import read_bags
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.transaction_page import answer_transactions, read_records
-from tonlake.api.v3.route.action import ActionsQuery, get_actions
+from tonlake.api.v3.route.action import ActionsQuery, answer_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 
 if TYPE_CHECKING:
@@ -139,5 +139,5 @@ def list_failures(
 
 def _list_actions(question: Question, trace_id: bytes) -> list[WrittenAction]:
     query = ActionsQuery(trace_id=(trace_id,), limit=MOST_ACTIONS, offset=0, sort="asc")
-    found = question.ask(get_actions, query)
+    found = question.ask(answer_actions, query)
     return write_actions(found.actions, question.names)

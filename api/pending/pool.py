@@ -111,7 +111,7 @@ class PendingPool:
         self._lock = threading.Lock()
         self._settling = threading.Lock()
         self._settled = 0
-        self._types = expand_names(["latest"])
+        self._types = expand_names(("latest",))
 
     def add(self, call: Call, boc: bytes) -> None:
         """Keep a message that was handed on; what is no message from outside is not kept."""

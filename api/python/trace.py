@@ -20,7 +20,7 @@ from tonlake.api.explorer.words.form import name_call, write_ton
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
 from tonlake.api.request.params import parse_hash
-from tonlake.api.v3.route.action import ActionsQuery, get_actions
+from tonlake.api.v3.route.action import ActionsQuery, answer_actions
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Trace:
                 query = ActionsQuery(
                     trace_id=(trace_id,), limit=PAGE_ACTIONS, offset=offset, sort="asc"
                 )
-                page = get_actions(call, query)
+                page = answer_actions(call, query)
                 self._names.learn(page.address_book, page.metadata)
                 yield from page.actions
                 if len(page.actions) < PAGE_ACTIONS:

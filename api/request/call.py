@@ -96,6 +96,9 @@ class Call(msgspec.Struct, frozen=True):
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     """Other headers of the answer."""
 
+    states: dict[tuple[int, bytes], Any] = msgspec.field(default_factory=dict)
+    """Newest states that were read, by workchain and account; None where the lake knows none."""
+
     passing: list[str] = msgspec.field(default_factory=list)
     """What could not be fetched: the answer may be another one soon, and is not kept."""
 

@@ -109,7 +109,7 @@ def make_subscription(query: StreamQuery) -> Subscription:
         norms=frozenset(query.trace_external_hash_norms),
         min_finality=FINALITIES.index(finality),
         action_types=frozenset(query.action_types),
-        known_types=expand_names(query.supported_action_types or ["latest"]),
+        known_types=expand_names(query.supported_action_types or ("latest",)),
     )
 
 

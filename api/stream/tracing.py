@@ -45,7 +45,7 @@ NEAR_COMMITS = 100
 KEPT_TRANSACTIONS = 10_000
 """Transactions that are kept, about, for traces that are not complete."""
 
-_ALL_ACTIONS = expand_names(["latest"])
+_ALL_ACTIONS = expand_names(("latest",))
 
 
 class _Member(NamedTuple):

@@ -116,6 +116,8 @@ def read_all(data: bytes) -> Counter[str]:
         for one in FILTERS:
             check("choice", segment.choose_lines, [row], [one])
         check("trace", segment._source.read_traces, [row])
+        check("linked", segment.traces.traces_of, [row])
+        check("linked", segment.traces.parents_of, [row])
         check("ends", read_ends, row)
     for number in range(min(accounts, MOST_ROWS)):
         check("state", read_state, number)

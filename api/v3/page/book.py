@@ -63,12 +63,12 @@ def read_accounts(
     It is the newest, or that after a masterchain block.
     """
     requested = sorted(set(addresses))
-    if not requested:
-        return {}
-    rows = call.reader.rows("v3/accounts", **pair_addresses(requested), mc_seqno=mc_seqno)
-    if len(rows) == len(requested):  # both are in order
-        return dict(zip(requested, rows, strict=True))
-    return {Address(row["workchain"], row["account"]): row for row in rows}
+    if requested and mc_seqno is not None:
+        rows = call.reader.rows("v3/accounts", **pair_addresses(requested), mc_seqno=mc_seqno)
+        return {Address(row["workchain"], row["account"]): row for row in rows}
+    states = _list_states(call, [(each.workchain, each.account) for each in requested])
+    found = zip(requested, states, strict=True)
+    return {address: state for address, state in found if state is not None}
 
 
 def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:
@@ -115,14 +115,16 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
 
 def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row | None]:
     """Return the newest state of each of some sorted accounts, None where the lake knows none."""
-    if not accounts:
-        return []
-    workchains, ids = zip(*accounts, strict=True)
-    rows = call.reader.rows("v3/accounts", workchains=list(workchains), accounts=list(ids))
-    if len(rows) == len(accounts):  # both are in order
-        return list(rows)
-    known = {(row["workchain"], row["account"]): row for row in rows}
-    return [known.get(account) for account in accounts]
+    states, missing = call.states, [account for account in accounts if account not in call.states]
+    if missing:
+        workchains, ids = zip(*missing, strict=True)
+        rows = call.reader.rows("v3/accounts", workchains=list(workchains), accounts=list(ids))
+        if len(rows) == len(missing):  # both are in order
+            states.update(zip(missing, rows, strict=True))
+        else:
+            states.update(dict.fromkeys(missing))
+            states.update({(row["workchain"], row["account"]): row for row in rows})
+    return [states[account] for account in accounts]
 
 
 def _is_bounceable(code_hash: bytes | None) -> bool:

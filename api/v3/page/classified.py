@@ -27,7 +27,7 @@ def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
     Who knows transfers knows those of extra currencies.
     """
     chosen = [call.actions_version] if call.actions_version else names or [LATEST]
-    return expand_names([*chosen, CURRENCY_TRANSFER])
+    return expand_names((*chosen, CURRENCY_TRANSFER))
 
 
 def check_classified(call: Call, *, is_empty: bool) -> None:

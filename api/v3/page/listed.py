@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -13,12 +14,12 @@ from tonlake.api.text.encoding import encode_optional
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Kind
 from tonlake.api.v3.layout.table import list_fields
-from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.v3.page.book import read_address_book, write_address_book
 from tonlake.api.v3.page.history import read_trace_ids
 from tonlake.api.v3.page.metadata import read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import AddressBook, Metadata
@@ -38,6 +39,12 @@ def describe(call: Call, addresses: Iterable[Address]) -> Described:
     """Return the address book and the token metadata of some addresses."""
     named = set(addresses)
     return Described(read_address_book(call, named), read_metadata(call, named))
+
+
+def write_description(call: Call, accounts: Collection[tuple[int, bytes]]) -> Described:
+    """Return the same of workchains and account ids, to be sent and not to be looked into."""
+    book = write_address_book(call, accounts)
+    return Described(book, read_metadata(call, starmap(Address, accounts)))
 
 
 def list_addresses(struct: Callable[..., Any], rows: Iterable[Row]) -> set[Address]:

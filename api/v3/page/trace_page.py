@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import chain, starmap
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
 
-from tonlake.api.text.address import Address
-from tonlake.api.v3.page.book import write_address_book
 from tonlake.api.v3.page.transaction_page import answer_transactions, list_addresses, read_records
 from tonlake.api.v3.resource.trace import Trace, render_trace, start_trace
 from tonlake.api.v3.resource.transaction import find_trace_writer
@@ -17,17 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tonlake.api.request.call import Call
-    from tonlake.api.v3.resource.answer import AddressBook
 
 Row = dict[str, Any]
 
 
 class TracePage(NamedTuple):
-    """Traces and their address book; ``named`` are its addresses, even if it was not requested."""
+    """Traces, and the accounts for their address book: workchain and id."""
 
     traces: list[Trace]
-    address_book: AddressBook
-    named: set[Address]
+    named: set[tuple[int, bytes]]
 
 
 def answer_page(
@@ -40,7 +36,8 @@ def answer_page(
     page = answer_transactions(call, list(_list_members(rows, members)))
     known = {transaction.hash: transaction for transaction in page.transactions}
     traces = [render_trace(row, members.get(row["trace_id"]), known) for row in rows]
-    return TracePage(traces, page.address_book, list_addresses(page.transactions))
+    found = list_addresses(page.transactions)
+    return TracePage(traces, {(address.workchain, address.account) for address in found})
 
 
 def write_page(
@@ -67,8 +64,7 @@ def write_page(
             trace.trace, trace.transactions_order, trace.transactions = map(Raw, texts)
             start = end
         traces.append(trace)
-    book = write_address_book(call, named)
-    return TracePage(traces, book, set(starmap(Address, named)))
+    return TracePage(traces, named)
 
 
 def _list_members(rows: Iterable[Row], members: Mapping[bytes, Sequence[Row]]) -> Iterable[Row]:

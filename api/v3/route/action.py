@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,10 +22,9 @@ from tonlake.api.request.params import (
     Texts,
 )
 from tonlake.api.text.address import Address, parse_address, render_raw
-from tonlake.api.v3.page.book import read_address_book
 from tonlake.api.v3.page.classified import check_classified, choose_types
 from tonlake.api.v3.page.coverage import check_mc_seqno
-from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.listed import describe, write_description
 from tonlake.api.v3.page.operation import SpanPage, operation
 from tonlake.api.v3.page.transaction_page import answer_transactions
 from tonlake.api.v3.resource.action import Action, render_action
@@ -32,7 +32,7 @@ from tonlake.api.v3.resource.answer import AddressBook, Metadata
 from tonlake.api.v3.resource.trace import PAGE_TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tonlake.api.request.call import Call
     from tonlake.queries.reader import Reader
@@ -110,6 +110,22 @@ def get_actions(call: Call, query: ActionsQuery) -> Actions:
         NotDerived: the traces of this lake are not classified.
         NotCovered: nothing found, and the lake does not cover what was asked for.
     """
+    actions, named = _list_actions(call, query)
+    pairs = {(address.workchain, address.account) for address in named}
+    return Actions(actions, *write_description(call, pairs))
+
+
+def answer_actions(call: Call, query: ActionsQuery) -> Actions:
+    """Return the same as ``get_actions``, with an address book that can be looked into.
+
+    Raises:
+        RequestInvalid, NotDerived, NotCovered: as for actions.
+    """
+    actions, named = _list_actions(call, query)
+    return Actions(actions, *describe(call, named))
+
+
+def _list_actions(call: Call, query: ActionsQuery) -> tuple[list[Action], set[Address]]:
     rows = _find(call, query)
     if len(rows) == query.limit:
         call.headers["X-Tonlake-Cursor"] = str(_make_cursor(rows[-1], by_time=query.by_time))
@@ -119,25 +135,22 @@ def get_actions(call: Call, query: ActionsQuery) -> Actions:
             action.accounts = row["accounts"]
     if query.include_transactions:
         _add_transactions(call, actions, rows)
-    addresses = set(list_addresses(rows))
-    return Actions(
-        actions=actions,
-        address_book=read_address_book(call, addresses),
-        metadata=read_metadata(call, addresses),
-    )
+    return actions, list_addresses(rows)
 
 
-def list_addresses(rows: Iterable[Row]) -> Iterator[Address]:
-    """Yield the addresses that actions speak of."""
+def list_addresses(rows: Iterable[Row]) -> set[Address]:
+    """Return the addresses that actions speak of."""
+    texts: set[str | None] = set()
     for row in rows:
-        columns = (row[name] for name in _ADDRESS_COLUMNS)
-        for text in (*row["accounts"], *columns, *_IN_DETAILS.findall(row["details"] or "")):
-            if text is None or ":" not in text:
-                continue  # a public key or a hash of another chain
-            try:
-                yield parse_address(text)
-            except AddressInvalid:
-                continue
+        texts.update(row["accounts"], _IN_DETAILS.findall(row["details"] or ""))
+        texts.update(row[name] for name in _ADDRESS_COLUMNS)
+    found = set()
+    for text in texts:
+        if text is None or ":" not in text:
+            continue  # a public key or a hash of another chain
+        with suppress(AddressInvalid):
+            found.add(parse_address(text))
+    return found
 
 
 def _make_cursor(row: Row, *, by_time: bool) -> ActionCursor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import starmap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -19,10 +20,10 @@ from tonlake.api.request.params import (
     OneAddress,
     Texts,
 )
-from tonlake.api.v3.page.book import read_address_book
+from tonlake.api.text.address import Address
 from tonlake.api.v3.page.classified import read_trace_actions
 from tonlake.api.v3.page.coverage import check_mc_seqno
-from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.api.v3.page.listed import describe, write_description
 from tonlake.api.v3.page.operation import SpanPage, operation
 from tonlake.api.v3.page.trace_page import answer_page, write_page
 from tonlake.api.v3.resource.trace import (
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import Call
     from tonlake.api.v3.page.trace_page import TracePage
+    from tonlake.api.v3.resource.answer import AddressBook, Metadata
+    from tonlake.api.v3.resource.trace import Trace
 
     Show = Callable[
         [Call, Sequence[dict[str, Any]], Mapping[bytes, Sequence[dict[str, Any]]]], TracePage
@@ -91,7 +94,7 @@ def get_traces(call: Call, query: TracesQuery) -> Traces:
         RequestInvalid: filters that exclude each other, or more transactions than may be shown.
         NotCovered: nothing found, and the lake does not cover what was asked for.
     """
-    return _list_traces(call, query, write_page)
+    return Traces(*_write(call, query, with_actions=bool(query.include_actions)))
 
 
 def answer_traces(call: Call, query: TracesQuery) -> Traces:
@@ -100,14 +103,8 @@ def answer_traces(call: Call, query: TracesQuery) -> Traces:
     Raises:
         RequestInvalid, NotCovered: as for traces.
     """
-    return _list_traces(call, query, answer_page)
-
-
-def _list_traces(call: Call, query: TracesQuery, show: Show) -> Traces:
-    with_actions = bool(query.include_actions)
-    page = _answer(call, query, show, with_actions=with_actions)
-    metadata = read_metadata(call, page.named)
-    return Traces(traces=page.traces, address_book=page.address_book, metadata=metadata)
+    page = _answer(call, query, answer_page, with_actions=bool(query.include_actions))
+    return Traces(page.traces, *describe(call, starmap(Address, page.named)))
 
 
 def get_events(call: Call, query: TracesQuery) -> Events:
@@ -116,9 +113,14 @@ def get_events(call: Call, query: TracesQuery) -> Events:
     Raises:
         RequestInvalid, NotCovered: as for traces.
     """
-    page = _answer(call, query, write_page, with_actions=True)
-    metadata = read_metadata(call, page.named)
-    return Events(events=page.traces, address_book=page.address_book, metadata=metadata)
+    return Events(*_write(call, query, with_actions=True))
+
+
+def _write(
+    call: Call, query: TracesQuery, *, with_actions: bool
+) -> tuple[list[Trace], AddressBook, Metadata]:
+    page = _answer(call, query, write_page, with_actions=with_actions)
+    return page.traces, *write_description(call, page.named)
 
 
 def _answer(call: Call, query: TracesQuery, show: Show, *, with_actions: bool) -> TracePage:
@@ -131,9 +133,7 @@ def _answer(call: Call, query: TracesQuery, show: Show, *, with_actions: bool) -
         actions, acted = read_trace_actions(call, rows, query.supported_action_types)
         for trace, row in zip(page.traces, rows, strict=True):
             trace.actions = actions[row["trace_id"]]
-        named = page.named.union(list_addresses(acted))
-        if named != page.named:
-            page = page._replace(named=named, address_book=read_address_book(call, named))
+        page.named.update((each.workchain, each.account) for each in list_addresses(acted))
     return page
 
 

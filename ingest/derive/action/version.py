@@ -6,10 +6,7 @@ Source: the versions ``v1`` to ``v5`` of TON Center's API v3, and the names that
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from functools import lru_cache
 
 V1 = (
     *("call_contract", "contract_deploy", "ton_transfer", "stake_deposit", "stake_withdrawal"),
@@ -98,7 +95,8 @@ V1_BLOCKS = frozenset(
 """Types of blocks whose actions hide what they are made of."""
 
 
-def expand_names(names: Iterable[str]) -> frozenset[str]:
+@lru_cache(256)
+def expand_names(names: tuple[str, ...]) -> frozenset[str]:
     """Return the types that names stand for; v1 is always among them.
 
     A name of no version and no group is that of a type.

@@ -214,16 +214,22 @@ ORDERS: dict[str, Callable[[Row, Sales, Mapping[str, Any]], tuple[Any, ...]]] = 
 def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:
     tables = index.segments.list_tables(name)
     accounts = sorted(set(zip(asked["workchains"], asked["accounts"], strict=True)))
-    found = (_find_row(tables, account) for account in accounts)
-    return [row for row in found if row is not None]
-
-
-def _find_row(tables: Sequence[SegmentTable], account: AccountId) -> Row | None:
+    found: dict[AccountId, Row] = {}
     for table in reversed(tables):
-        for number in reversed(table.list_rows("account", account[1])):
-            row = table.read(number)
-            if address_of(row, "account") == account:
-                return row
+        left = [account for account in accounts if account not in found]
+        # Most accounts are no such contract, which all are asked for at once.
+        held = frozenset(table.postings["account"].choose([each for _, each in left]))
+        rows = {account: _find_row(table, account) for account in left if account[1] in held}
+        found |= {account: row for account, row in rows.items() if row is not None}
+    return [found[account] for account in accounts if account in found]
+
+
+def _find_row(table: SegmentTable, account: AccountId) -> Row | None:
+    """Return the newest row of an account."""
+    for number in reversed(table.list_rows("account", account[1])):
+        row = table.read(number)
+        if address_of(row, "account") == account:
+            return row
     return None
 
 

@@ -128,7 +128,9 @@ def list_block_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     found = dict.fromkeys(
         trace_id
         for listed in lists
-        for trace_id in listed.segment.traces.traces_of(listed.rows[listed.start : listed.end])
+        for trace_id in listed.segment.traces.traces_of(
+            list(listed.rows[listed.start : listed.end])
+        )
     )
     rows = (traces.find(trace_id) for trace_id in found if trace_id is not None)
     return cut_rows([row for row in rows if passes(row, asked)], asked)

@@ -109,6 +109,11 @@ class Postings:
             return at, bisect_right(self._keys, self._keys[at], at)
         return (self._ends[at - 1] if at else 0), self._ends[at]
 
+    def choose(self, hashes: list[bytes]) -> list[bytes]:
+        """Return those of some hashes that may have rows."""
+        found: list[bytes] = self._keys.choose(hashes)
+        return found
+
     def list_spans(self) -> list[tuple[int, int]]:
         """Return where the rows of each key begin and end; row by row where keys are repeated."""
         ends = range(1, len(self.rows) + 1) if self._ends is None else self._ends[:]

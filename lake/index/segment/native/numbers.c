@@ -77,6 +77,37 @@ static PyObject *numbers_subscript(PyObject *self, PyObject *key)
     return found;
 }
 
+enum { KEY_BYTES = 8 };
+
+/* Return whether a hash's first bytes, as one number, are among sorted ones; -1: no bytes. */
+static int has_key(const Packed *packed, PyObject *hash)
+{
+    char *data;
+    Py_ssize_t size;
+    if (!hash || PyBytes_AsStringAndSize(hash, &data, &size) < 0)
+        return -1;
+    uint64_t key = 0;
+    for (Py_ssize_t at = 0; at < size && at < KEY_BYTES; at++)
+        key = key << 8 | (uint8_t)data[at];
+    return find_packed(packed, key) >= 0;
+}
+
+static PyObject *numbers_choose(PyObject *self, PyObject *hashes)
+{
+    if (!PyList_Check(hashes)) {
+        PyErr_SetString(PyExc_TypeError, "hashes are a list");
+        return NULL;
+    }
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t at = 0; found && at < PyList_Size(hashes); at++) {
+        PyObject *hash = PyList_GetItem(hashes, at);
+        int has = has_key(&((Numbers *)self)->packed, hash);
+        if (has < 0 || (has && PyList_Append(found, hash) < 0))
+            Py_CLEAR(found);
+    }
+    return found;
+}
+
 static PyObject *numbers_find(PyObject *self, PyObject *key)
 {
     unsigned long long number = PyLong_AsUnsignedLongLong(key);
@@ -140,6 +171,8 @@ static PyObject *numbers_cut_bits(PyObject *self, void *closure)
 static PyMethodDef numbers_methods[] = {
     {"find", numbers_find, METH_O,
      "Return the first place of a number among sorted ones, or -1; its low bits are cut off."},
+    {"choose", numbers_choose, METH_O,
+     "Return those of a list of hashes whose first bytes are among sorted numbers."},
     {"list_at", numbers_list_at, METH_O, "Return the numbers at a list of places."},
     {"list_between", numbers_list_between, METH_VARARGS,
      "Return the places from a first one to before a last one whose numbers are from a least one to "

@@ -33,6 +33,12 @@ def test_what_is_packed_is_read(values: list[int], ends: tuple[int, int]) -> Non
     assert found[slice(*ends)] == values[slice(*ends)]
     assert found[ends[0] : ends[1] : -2] == values[ends[0] : ends[1] : -2]
     assert [found[-1]] == values[-1:] if values else not len(found)
+    places = list(range(len(values)))[slice(*ends)]
+    assert found.list_at(places) == values[slice(*ends)]
+    with pytest.raises(IndexError):
+        found.list_at([*places, len(values)])
+    with pytest.raises(TypeError):
+        found.list_at(range(1))
     for at in (len(values), -len(values) - 1):
         with pytest.raises(IndexError):
             found[at]
@@ -58,6 +64,11 @@ def test_sorted_numbers_are_found(values: list[int], cut_bits: int) -> None:
     cut = sorted(value >> cut_bits for value in values)
     found = open_numbers(memoryview(pack(cut, cut_bits)))
     assert found.cut_bits == cut_bits
+    hashes = [value.to_bytes(8, "big") + bytes(24) for value in (*values, 0, MOST)]
+    kept = [each for each in hashes if int.from_bytes(each[:8], "big") >> cut_bits in cut]
+    assert found.choose(hashes) == kept
+    with pytest.raises(TypeError):
+        found.choose(["text"])
     for wanted in (*values, 0, MOST):
         at = bisect_left(cut, wanted >> cut_bits)
         known = at < len(cut) and cut[at] == wanted >> cut_bits
