@@ -14,6 +14,7 @@ from tonlake.ingest.derive.body.derivation import rederive_bodies
 from tonlake.ingest.derive.contract.rederivation import rederive_contracts
 from tonlake.ingest.derive.trace.derivation import rederive_traces
 from tonlake.ingest.span import Scope
+from tonlake.ingest.spread import HERE
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.log.place import Derivation, NewFile
 from tonlake.lake.schema import (
@@ -42,6 +43,7 @@ from tonlake.lake.schema.contract import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     import pyarrow as pa
@@ -141,46 +143,32 @@ STAGES = (
 def derive_in_order(steps: Mapping[str, Step], *, at_once: bool = False) -> Derive:
     """Return what runs the stages that have a step; each sees the tables that it declares.
 
-    With ``at_once`` a later stage that reads base rows alone runs beside the others, in a thread:
-    while these wait for other processes.
+    With ``at_once`` each runs in a thread of its own, which waits for the stages that it reads
+    from: while others wait for other processes.
     """
     present = [stage for stage in STAGES if stage.name in steps]
-    beside = _list_beside(present) if at_once else frozenset()
 
     def derive(state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
-        files: list[NewFile] = []
-        removed: frozenset[str] = frozenset()
+        begun: dict[str, Future[Derivation]] = {}
 
         def run(stage: Stage) -> Derivation:
             inputs = {name: table for name, table in rows.items() if name in stage.reads}
+            before = [each for each in present if each.writes & stage.reads]
+            files = [file for each in before for file in begun[each.name].result().files]
             earlier = [file for file in files if file.table in stage.reads]
             return steps[stage.name](state, inputs, place, earlier)
 
-        with ThreadPoolExecutor(max(1, len(beside)), thread_name_prefix="stage") as pool:
-            begun = {
-                stage.name: pool.submit(run, stage) for stage in present if stage.name in beside
-            }
+        with ThreadPoolExecutor(max(1, len(present)), thread_name_prefix="stage") as pool:
+            begin = pool.submit if at_once else HERE.submit
             for stage in present:
-                made = begun[stage.name].result() if stage.name in begun else run(stage)
-                files += made.files
-                removed |= made.removed
-        return Derivation(files, removed)
+                begun[stage.name] = begin(run, stage)
+            made = [task.result() for task in begun.values()]
+        return Derivation(
+            [file for each in made for file in each.files],
+            frozenset[str]().union(*(each.removed for each in made)),
+        )
 
     return derive
-
-
-def _list_beside(stages: Sequence[Stage]) -> frozenset[str]:
-    """Return the stages that read nothing of others, and have one before them that does."""
-    written: frozenset[str] = frozenset()
-    found: set[str] = set()
-    waits = False
-    for stage in stages:
-        if stage.reads & written:
-            waits = True
-        elif waits:
-            found.add(stage.name)
-        written |= stage.writes
-    return frozenset(found)
 
 
 def rebuild(

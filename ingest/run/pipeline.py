@@ -125,7 +125,7 @@ class Pipeline:
         self.contracts = (
             ContractFinder(lake_dir, settings, cells) if settings.ingest.detect_contracts else None
         )
-        self.traces = TraceFiles(lake_dir)
+        self.traces = TraceFiles(lake_dir, workers or HERE)
         self.versions = VersionRegistry(source, self.log)
         self.zero_states = source.zero_states()
         self.newest: McHead | None = None

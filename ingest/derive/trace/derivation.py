@@ -13,6 +13,7 @@ before the border and ended behind it, or were open, are assembled from the tran
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from tonlake.ingest.derive.trace.assembly import (
     assemble,
 )
 from tonlake.ingest.errors import TraceImpossible, TracesMissing
+from tonlake.ingest.spread import HERE
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.log.place import (
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.settings import IngestSections
     from tonlake.ingest.span import Scope
+    from tonlake.ingest.spread import Spread
     from tonlake.lake.log.state import Commit, DataFile, LogState
 
 TRACE_TABLES = (TRANSACTION_TRACES.name, TRACES.name, OPEN_EDGES.name)
@@ -69,9 +72,9 @@ def open_files(traces: OpenTraces, last: Place) -> Iterator[NewFile]:
 class TraceFiles:
     """Derives the trace files of a commit: the stage ``traces``."""
 
-    def __init__(self, lake_dir: Path) -> None:
-        """Take the lake's folder."""
-        self._lake_dir = lake_dir
+    def __init__(self, lake_dir: Path, spread: Spread = HERE) -> None:
+        """Take the lake's folder, and who assembles rows."""
+        self._lake_dir, self._spread = lake_dir, spread
         self._derived = OpenTraces()
         self._known: tuple[set[str], OpenTraces] | None = None
 
@@ -91,9 +94,10 @@ class TraceFiles:
         """
         _check_traced(state)
         opened = list_open_files(state, *TRACE_TABLES)
-        transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.empty)
-        messages = rows.get(MESSAGES.name, MESSAGES.empty)
-        step = assemble(transactions, messages, self._read_open(opened))
+        transactions = rows.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(TRANSACTION_COLUMNS)
+        messages = rows.get(MESSAGES.name, MESSAGES.empty).select(MESSAGE_COLUMNS)
+        work = partial(assemble, transactions, messages)
+        step = self._spread.submit(work, self._read_open(opened)).result()
         self._derived = step.open
         mended = [*self._move_transactions(state, step.moved)]
         mended += self._add_complete(state, _between(step.complete, place, inside=False))
