@@ -12,25 +12,28 @@ from __future__ import annotations
 
 import mmap
 import os
-import pickle
 import secrets
 import threading
 import weakref
 from bisect import bisect_right
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from tonlake.ingest.run.layout import TablePickler, TableUnpickler
 from tonlake.lake.log.disk import naming_full_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
     from pathlib import Path
 
+    from tonlake.ingest.run.layout import Place
+
 T = TypeVar("T")
 
-_FEW_BYTES = 1 << 14
+_FEW_BYTES = 1 << 10
 """A buffer of no more bytes goes with the value itself."""
 
 _ALIGNMENT = 64
@@ -41,16 +44,12 @@ _FRESH = ""
 
 
 class Packed(NamedTuple):
-    """A pickled value, and where its large buffers are: path of the file, offset, bytes."""
+    """A pickled value, and the files that hold the large buffers of its tables, by number."""
 
     data: bytes
-    places: list[tuple[str, int, int]]
+    paths: list[str]
     fresh: str | None
-    """Name of the file that was written for this value alone: ``_FRESH`` among the places."""
-
-    def list_paths(self) -> set[str]:
-        """Return the paths of all files."""
-        return {path for path, _at, _size in self.places}
+    """Name of the file that was written for this value alone: ``_FRESH`` among the paths."""
 
 
 class _Mapping(NamedTuple):
@@ -77,58 +76,54 @@ class BufferFiles:
         Raises:
             LakeFull: no room for its tables.
         """
-        large: list[memoryview] = []
+        mappings = self._list_mapped()
+        starts = [mapping.start for mapping in mappings]
+        numbers: dict[str, int] = {}
+        fresh: list[pa.Buffer] = []
+        size_bytes = 0
 
-        def stays(buffer: pickle.PickleBuffer) -> bool:
-            raw = buffer.raw()
-            if raw.nbytes > _FEW_BYTES:
-                large.append(raw)
-            return raw.nbytes <= _FEW_BYTES
+        def locate(buffer: pa.Buffer) -> Place | bytes:
+            nonlocal size_bytes
+            address = buffer.address
+            near = bisect_right(starts, address) - 1
+            if near >= 0 and address < mappings[near].end:
+                number = numbers.setdefault(mappings[near].path, len(numbers))
+                return number, address - starts[near], buffer.size
+            if buffer.size <= _FEW_BYTES:
+                return bytes(buffer)
+            at = size_bytes
+            fresh.append(buffer)
+            size_bytes += buffer.size + -buffer.size % _ALIGNMENT
+            return numbers.setdefault(_FRESH, len(numbers)), at, buffer.size
 
-        # Tables give their buffers to the callback, which keeps the large ones out of the pickle.
-        data = pickle.dumps(value, protocol=5, buffer_callback=stays)
-        places, fresh, size_bytes = [], [], 0
-        for raw in large:
-            place = self._find(raw)
-            if place is None:
-                place = _FRESH, size_bytes, raw.nbytes
-                fresh.append(raw)
-                size_bytes += raw.nbytes + -raw.nbytes % _ALIGNMENT
-            places.append(place)
-        return Packed(data, places, self._write(fresh) if fresh else None)
+        stream = BytesIO()
+        TablePickler(stream, locate).dump(value)
+        return Packed(stream.getvalue(), [*numbers], self._write(fresh) if fresh else None)
 
     def unpack(self, packed: Packed) -> Any:  # noqa: ANN401 - what was packed
         """Return the value, whose buffers are mapped as long as anything is made of them."""
         known = {mapping.path: mapping.mapped() for mapping in self._mappings}
-        wholes: dict[str, memoryview] = {}
-        for path in packed.list_paths():
-            if path == _FRESH:
-                wholes[path] = self._map_fresh(str(packed.fresh))
-            else:
-                wholes[path] = memoryview(known.get(path) or _map(path))
-        return _load(packed, wholes)
+        files = [
+            self._map_fresh(str(packed.fresh))
+            if path == _FRESH
+            else pa.py_buffer(known.get(path) or _map(path))
+            for path in packed.paths
+        ]
+        return TableUnpickler(packed.data, files).load()
 
-    def keep(self, packed: Packed) -> tuple[Packed, memoryview | None]:
+    def keep(self, packed: Packed) -> tuple[Packed, pa.Buffer | None]:
         """Return what any process can unpack while the value that was packed is kept, and this."""
         if packed.fresh is None:
             return packed, None
         whole = self._map_fresh(packed.fresh)
-        kept, _at, _size = self._find(whole) or (_FRESH, 0, 0)
-        places = [(path or kept, at, size) for path, at, size in packed.places]
-        return Packed(packed.data, places, None), whole
+        (kept,) = (each.path for each in self._list_mapped() if each.start == whole.address)
+        return Packed(packed.data, [path or kept for path in packed.paths], None), whole
 
-    def _find(self, raw: memoryview) -> tuple[str, int, int] | None:
-        """Return the place of a buffer that lies in a mapped file."""
-        mappings = self._mappings
-        if not mappings:
-            return None
-        address = pa.py_buffer(raw).address
-        at = bisect_right(mappings, address, key=_get_start) - 1
-        if at < 0 or address >= mappings[at].end:
-            return None
-        return mappings[at].path, address - mappings[at].start, raw.nbytes
+    def _list_mapped(self) -> list[_Mapping]:
+        """Return the files that are mapped, without those that end: their addresses are free."""
+        return [mapping for mapping in self._mappings if mapping.mapped() is not None]
 
-    def _write(self, buffers: Sequence[memoryview]) -> str:
+    def _write(self, buffers: Sequence[pa.Buffer]) -> str:
         """Write buffers one behind the other, and return the file's name."""
         name = f"{os.getpid()}-{secrets.token_hex(8)}"
         path = self.folder / name
@@ -137,7 +132,7 @@ class BufferFiles:
             try:
                 with path.open("xb", buffering=0) as stream:
                     for buffer in buffers:
-                        rest = buffer
+                        rest = memoryview(buffer)
                         while rest:
                             rest = rest[stream.write(rest) :]
                         stream.seek(-stream.tell() % _ALIGNMENT, os.SEEK_CUR)
@@ -147,18 +142,18 @@ class BufferFiles:
                 raise
         return name
 
-    def _map_fresh(self, name: str) -> memoryview:
+    def _map_fresh(self, name: str) -> pa.Buffer:
         """Map a file that was written for this process, and remove its name."""
         path = self.folder / name
         mapped = _map(path)
-        whole = memoryview(mapped)
+        whole = pa.py_buffer(mapped)
         if self._keeps:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            start, shown = pa.py_buffer(whole).address, f"/proc/{os.getpid()}/fd/{descriptor}"
-            mapping = _Mapping(start, start + len(whole), shown, weakref.ref(mapped))
+            start, shown = whole.address, f"/proc/{os.getpid()}/fd/{descriptor}"
+            mapping = _Mapping(start, start + whole.size, shown, weakref.ref(mapped))
             weakref.finalize(mapped, self._forget, mapping, descriptor)
             with self._changing:
-                self._mappings = tuple(sorted((*self._mappings, mapping), key=_get_start))
+                self._mappings = tuple(sorted((*self._mappings, mapping)))
         path.unlink()  # no sweep can take the file away now
         return whole
 
@@ -168,18 +163,9 @@ class BufferFiles:
         os.close(descriptor)
 
 
-def _get_start(mapping: _Mapping) -> int:
-    return mapping.start
-
-
 def _map(path: Path | str) -> mmap.mmap:
     with open(path, "rb") as stream:  # noqa: PTH123 - mostly a path of proc(5)
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _load(packed: Packed, wholes: Mapping[str, memoryview]) -> Any:  # noqa: ANN401 - any value
-    views = [wholes[path][at : at + size] for path, at, size in packed.places]
-    return pickle.loads(packed.data, buffers=views)  # noqa: S301 - our own bytes
 
 
 class SharedValue(Generic[T]):
@@ -211,7 +197,7 @@ class SentValue(Packed):
 
     def open(self) -> Any:  # noqa: ANN401 - what was shared
         """Map the files and return the value."""
-        return _load(self, {path: memoryview(_map(path)) for path in self.list_paths()})
+        return TableUnpickler(self.data, [pa.py_buffer(_map(path)) for path in self.paths]).load()
 
 
 class Channel:

@@ -109,7 +109,7 @@ def test_what_was_received_is_sent_on_without_a_copy(tmp_path: Path, *, is_swept
     joined = pa.concat_tables([first.slice(3), second])
     packed = coordinator.pack(joined)
     assert packed.fresh is None
-    assert len({path for path, _at, _size in packed.places}) == 2
+    assert len(packed.paths) == 2
     assert not list(tmp_path.iterdir())
     if is_swept:
         tmp_path.rmdir()
