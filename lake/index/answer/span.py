@@ -48,7 +48,7 @@ _FEWEST_OF_TRACES = 3
 _STEPS_AT_ONCE = 4
 """So often that is seen before more transactions are read: to find blocks costs more."""
 
-_TRANSACTIONS_OF_MESSAGE = 2
+_TRANSACTIONS_OF_MESSAGE = 4
 """Transactions of the blocks that are read at first for each message of a page."""
 
 
@@ -107,6 +107,9 @@ def _find_sent(index: Index, found: list[_Found], wanted: Wanted) -> dict[bytes,
     start = settled = 0
     while start < len(found) and settled < wanted.most:
         end = start + count_next(wanted.most, settled, start)
+        if wanted.by_time:  # those of one second stand by hash: all are needed
+            last = found[min(end, len(found)) - 1][0][0]
+            end = next((at for at in range(end, len(found)) if found[at][0][0] != last), len(found))
         hits = [hit for _, hit in found[start:end]]
         for segment, here in group_by_segment(hits).items():
             sent |= wanted.unite(segment.choose_lines([hits[at].row for at in here], filters))

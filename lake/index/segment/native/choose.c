@@ -124,21 +124,40 @@ static PyObject *show_message(Source *source, const Context *context, const Choi
     return (PyObject *)row;
 }
 
+/* Compare the columns that a shape has, or those that it leaves open: 1 all fit, 0 one does not,
+   -1 an error. */
+static int fit_all(const Choice *choice, const Shape *shape, bool constant)
+{
+    for (Py_ssize_t at = 0; at < choice->filter_count; at++) {
+        const Filter *filter = &choice->filters[at];
+        if (filter->column >= shape->count)
+            return fail_type();
+        if ((shape->codes[filter->column] == '.') != constant)
+            continue;
+        Value value = {.object = shape->values[filter->column]};
+        int fitting = fits(filter, constant ? value : choice->values[filter->column]);
+        if (fitting < 1)
+            return fitting;
+    }
+    return 1;
+}
+
 /* Add the message that comes next if the filters leave it. */
 static bool choose_message(Source *source, Context *context, const Choice *choice, Cursor *cursor,
                            uint64_t place, PyObject *found)
 {
-    Shape *shape = find_values(source, cursor, context, choice->values);
-    if (!shape)
-        return false;
-    for (Py_ssize_t at = 0; at < choice->filter_count; at++) {
-        const Filter *filter = &choice->filters[at];
-        int fitting = filter->column < shape->count
-                          ? fits(filter, choice->values[filter->column])
-                          : fail_type();
-        if (fitting < 1)
-            return fitting == 0;
+    Cursor values = *cursor;
+    Shape *shape = read_shape(source, &values, 0, MESSAGE);
+    int fitting = shape ? fit_all(choice, shape, true) : -1;
+    if (fitting == 0) {
+        *cursor = values;
+        return skip_row(source, cursor, context, shape, NULL);
     }
+    if (fitting < 0 || !find_values(source, cursor, context, choice->values))
+        return false;
+    fitting = fit_all(choice, shape, false);
+    if (fitting < 1)
+        return fitting == 0;
     PyObject *row = show_message(source, context, choice, shape, place);
     bool added = row && PyList_Append(found, row) == 0;
     Py_XDECREF(row);
