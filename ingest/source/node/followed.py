@@ -83,7 +83,9 @@ class FollowedStore(Store):
         newest = self._opened().latest_sequence_number()
         self._opened().close()
         secondary = str(self._private_folder() / "secondary")
-        self._open(Options(raw_mode=True), AccessType.secondary(secondary))
+        options = Options(raw_mode=True)
+        options.set_max_file_opening_threads(1)  # each catch-up starts all of them, for nothing
+        self._open(options, AccessType.secondary(secondary))
         found = self._opened().latest_sequence_number()
         if found < newest:
             raise SourceError(f"{self.name}: its files are damaged: write {found} of {newest}")
