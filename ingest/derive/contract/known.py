@@ -7,12 +7,14 @@ from itertools import chain
 from operator import and_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import LakeCache
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.values import iter_tuples
 from tonlake.lake.index.newest import NewestStates
 from tonlake.lake.log.place import list_files, list_files_between, read_place
 from tonlake.lake.log.ranges import subtract_ranges
@@ -20,7 +22,7 @@ from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import ACCOUNT_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
@@ -33,6 +35,7 @@ STATE_COLUMNS = (
     *("workchain", "account", "mc_seqno", "last_trans_lt", "utime"),
     *("balance", "extra_currencies", "code_hash", "data_hash"),
 )
+_FEW_ROWS = 10_000
 _FILES_KEPT = 1_000
 """Files of small tables remembered; from there on all are forgotten and read again."""
 
@@ -128,25 +131,33 @@ class KnownLake:
 
 
 class _NewestCache(LakeCache[Address, AccountState]):
-    """Newest states of accounts: those in blocks with an index come from there, of others by SQL.
+    """Newest states of accounts: from the index, and from files of blocks that have none.
 
-    Files do not show which accounts they have: without the index all of them are read.
+    Files do not show which accounts they have: all of them are read. A few rows, such as those a
+    follower brings between two segments, are kept; more are asked by SQL.
     """
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, most: int) -> None:
         super().__init__(lake_dir, settings, ACCOUNT_STATES.name, _ask_newest, most=most)
         self._indexed = NewestStates(lake_dir)
+        self._few = min(most, _FEW_ROWS)
         self._loose: LogState | None = None
+        self._loose_states: dict[Address, AccountState] | None = None
 
     def close(self) -> None:
         super().close()
-        self._loose = None
+        self._loose = self._loose_states = None
 
     def _look_up(self, keys: set[Address], state: LogState) -> Mapping[Address, AccountState]:
         if self._loose is None:
             self.close()
             self._loose = self._leave_out_indexed(state)
-        found = dict(super()._look_up(keys, self._loose)) if self._loose.files else {}
+            if sum(file.rows for file in self._loose.files) <= self._few:
+                self._loose_states = _read_newest(self._lake_dir, self._loose.files)
+        if self._loose_states is None:
+            found = dict(super()._look_up(keys, self._loose))
+        else:
+            found = {key: self._loose_states[key] for key in keys & self._loose_states.keys()}
         for address, (row, utime) in self._indexed.find(keys).items():
             known = found.get(Address(*address))
             if known is None or known.mc_seqno < row.mc_seqno:
@@ -179,6 +190,18 @@ class _NewestCache(LakeCache[Address, AccountState]):
             for utime in read_rows(self._lake_dir, file, ("utime",), is_state)["utime"].to_pylist():
                 return int(utime)
         raise LakeCorrupt(ACCOUNT_STATES.name, f"it lacks a state of {row.mc_seqno} with an index")
+
+
+def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[Address, AccountState]:
+    """Return the newest state in some files of every account that they have."""
+    columns = (*STATE_COLUMNS, "block_seqno")
+    rows = [ACCOUNT_STATES.empty.select(columns)]
+    rows += (read_rows(lake_dir, file, columns) for file in files)
+    order = [("mc_seqno", "ascending"), ("block_seqno", "ascending")]
+    states = map(
+        AccountState._make, iter_tuples(pa.concat_tables(rows).sort_by(order), STATE_COLUMNS)
+    )
+    return {state.address: state for state in states}
 
 
 _NEWEST = """

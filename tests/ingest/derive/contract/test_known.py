@@ -11,7 +11,7 @@ import pytest
 from tests.bench.filegen import TABLES_MADE, day_of, make_rows
 from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.stack import Address
-from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SETTINGS = IngestSections()
+ASKED_BY_SQL = IngestSections(ingest=IngestSettings(cached_rows=1))
+"""So few rows are kept that those without an index are not."""
+
 NEWEST = """
 select distinct on (workchain, account) workchain, account, mc_seqno, last_trans_lt
 from account_states where mc_seqno < $before
@@ -83,9 +86,10 @@ def test_the_index_gives_the_states_that_sql_gives(
     covered = NewestStates(lake_dir).open(state)
     assert (len(covered), len(subtract_ranges(state.ranges, covered))) == (1, loose)
     expected = read_newest(lake_dir)
-    with closing(KnownLake(lake_dir, SETTINGS)) as lake:
-        before = state.ranges[-1][1] + 1
-        assert lake.find_states({*expected, NOBODY}, state, before) == expected
+    for settings in (SETTINGS, ASKED_BY_SQL):
+        with closing(KnownLake(lake_dir, settings)) as lake:
+            before = state.ranges[-1][1] + 1
+            assert lake.find_states({*expected, NOBODY}, state, before) == expected
 
 
 def test_with_an_index_no_file_is_read_for_accounts_that_had_transactions(indexed: Path) -> None:
@@ -111,7 +115,7 @@ def test_a_damaged_segment_is_not_asked(indexed: Path) -> None:
 
 def find(lake_dir: Path, groups: Iterator[set[Address]], before: int) -> list[AccountState]:
     """Return what a lake that was not asked before has of groups of accounts, asked in turn."""
-    with closing(KnownLake(lake_dir, SETTINGS)) as lake:
+    with closing(KnownLake(lake_dir, ASKED_BY_SQL)) as lake:
         state = read_state(lake_dir)
         found = [lake.find_states(group, state, before) for group in groups]
     return sorted(each for states in found for each in states.values())
