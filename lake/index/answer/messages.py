@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -110,18 +111,17 @@ def _list_all(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[An
 
 
 def _join(segments: Segments, lines: list[Any], direction: str | None = None) -> list[Any]:
-    """Return the last end of each ``Found``, of one direction only or of both.
-
-    A message without an end of the direction is left out.
-    """
-    others = segments.find_other_ends(lines)
+    """Return the last end of each message, from one end of each; ``direction``: that of all."""
+    # Of one direction, a message from outside alone has several ends.
+    asked = [line for line in lines if direction is None or line.created_lt is None]
+    others = {
+        asked[number].msg_hash: [end for end in ends if direction in (None, end.direction)]
+        for number, ends in segments.find_other_ends(asked).items()
+    }
     joined = []
-    for number, line in enumerate(lines):
-        ends = [line, *others.get(number, ())]
-        if direction:
-            ends = [end for end in ends if end.direction == direction]
-        if ends:
-            joined.append((max(ends, key=_tx_lt), ends))
+    for line in lines:
+        ends = [line, *others.get(line.msg_hash, ())]
+        joined.append((max(ends, key=_tx_lt), ends))
     own = iter(read_found([last for last, _ in joined if isinstance(last, Found)]))
     return [
         _name_ends(next(own) if isinstance(last, Found) else last, ends) for last, ends in joined
@@ -129,15 +129,12 @@ def _join(segments: Segments, lines: list[Any], direction: str | None = None) ->
 
 
 def _keep_ends(segments: Segments, direction: str, lines: list[Any]) -> list[Any]:
-    """Return one end of each message that has an end of a direction."""
-    kept = [line for line in lines if line.direction == direction]
+    """Return an end of a direction of each message that has one."""
+    kept = {line.msg_hash: line for line in lines if line.direction == direction}
     others = [line for line in lines if line.direction != direction]
-    ends = segments.find_other_ends(others)
-    return kept + [
-        line
-        for number, line in enumerate(others)
-        if any(end.direction == direction for end in ends.get(number, ()))
-    ]
+    found = chain.from_iterable(segments.find_other_ends(others).values())
+    kept |= {end.msg_hash: end for end in found if end.direction == direction}
+    return list(kept.values())
 
 
 def _find_by_hash(

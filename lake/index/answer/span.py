@@ -194,7 +194,9 @@ def _list_within(
     by_time: bool,
 ) -> list[_Found]:
     """Return the transactions within both spans of masterchain blocks, each with its order."""
-    lists = [listed.cut(*lts) for seqno in mc_seqnos for listed in index.segments.list_block(seqno)]
+    lists = [listed for seqno in mc_seqnos for listed in index.segments.list_block(seqno)]
+    if lts != (LEAST, MOST):
+        lists = [listed.cut(*lts) for listed in lists]
     if sum(listed.size for listed in lists) > MOST_ROWS:
         raise Declined
     found: list[_Found] = []

@@ -29,8 +29,8 @@ FEWEST = 16
 class Wanted(NamedTuple):
     """A page: the filters that are left, the span of moments, both ends included, and the order.
 
-    ``keep`` takes some messages that the filters leave, each once, and returns those that have an
-    end of the direction asked for. Wanted are some of those that have a creation, if ``created``,
+    ``keep`` takes one end of messages that the filters leave, and returns an end of the direction
+    asked for of those that have one. Wanted are some of those that have a creation, if ``created``,
     and of those without one, if ``external``. ``most`` are as many as precede the end of the page.
     """
 
