@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tonlake.ingest.decode.block.block import decode_bundles
 from tonlake.ingest.decode.queue import list_queue_sizes
-from tonlake.ingest.decode.rows import Row, keep_first_cells, make_table
+from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import IngestError
 from tonlake.lake.schema import BLOCK_PROOFS, QUEUE_SIZES
 
@@ -70,11 +70,6 @@ def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
 
 
 def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
-    """Join the tables of consecutive pieces; a state cell stays once, where it came first."""
-    joined = {
-        name: pa.concat_tables([piece.tables[name] for piece in pieces])
-        for name in pieces[0].tables
-    }
-    if len(pieces) > 1:
-        joined["state_cells"] = keep_first_cells(joined["state_cells"])
-    return joined
+    """Join the tables of consecutive pieces; a state cell may come more than once."""
+    names = pieces[0].tables
+    return {name: pa.concat_tables([piece.tables[name] for piece in pieces]) for name in names}

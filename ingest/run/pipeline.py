@@ -27,7 +27,8 @@ from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
 from tonlake.ingest.assemble.currency import CurrencyRegistry, complete_states
 from tonlake.ingest.assemble.library import LibraryRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
-from tonlake.ingest.decode.piece import Hole, Piece, join_tables
+from tonlake.ingest.decode.piece import Hole, join_tables
+from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.ingest.decode.zerostate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles
 from tonlake.ingest.derive.body.derivation import derive_bodies
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tonlake.ingest.blocks import BlockSource, McHead
+    from tonlake.ingest.decode.piece import Piece
     from tonlake.ingest.derive.stages import Step
     from tonlake.ingest.run.workers import Workers
     from tonlake.ingest.settings import IngestSections
@@ -221,12 +223,10 @@ class Pipeline:
         if first == 1 and self.zero_states:
             zero = decode_zero_states(self.zero_states)
             tables |= {name: pa.concat_tables([rows, tables[name]]) for name, rows in zero.items()}
-            tables["state_cells"] = join_tables([Piece(first, last, tables)])["state_cells"]
+        spread, cells = self.workers or HERE, tables["state_cells"]
+        tables["state_cells"] = spread.submit(keep_first_cells, cells).result()
         tables["account_states"] = self.currencies.complete(tables)
         tables["libraries"] = self.libraries.complete(tables, first, last)
-        if self.workers is not None:  # all other rows lie in files of theirs already
-            made = {name: tables[name] for name in ("account_states", "state_cells")}
-            tables |= self.workers.share(made).open()
         commit = commit_range(
             self.lake_dir,
             tables,

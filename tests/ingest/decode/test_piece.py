@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tonlake.ingest.decode.piece import Piece, join_tables
+from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.lake.schema import STATE_CELLS
 
 
@@ -24,7 +25,7 @@ def test_a_state_cell_stays_where_it_came_first() -> None:
         make_piece(3, [1, 3, 9]),
         make_piece(4, [7]),
     ]
-    cells = join_tables(pieces)["state_cells"]
+    cells = keep_first_cells(join_tables(pieces)["state_cells"])
     assert cells.schema.equals(STATE_CELLS.arrow)
     found = [(row["hash"][0], row["mc_seqno"]) for row in cells.to_pylist()]
     assert sorted(found) == [(1, 3), (3, 1), (7, 1), (9, 3)]
