@@ -178,10 +178,15 @@ class Segments:
                 found.setdefault(number, []).append(end)
         return found
 
-    def find_trace(self, trace_id: bytes) -> Row | None:
-        """Return the row of a complete trace; None where there is none, or it is not complete."""
-        found = (segment.traces.find_ended(trace_id) for segment in self._newest_first)
-        return next((row for row in found if row is not None), None)
+    def find_traces(self, trace_ids: Iterable[bytes]) -> dict[bytes, Row]:
+        """Return the rows of those of some traces that are there, and complete."""
+        found, left = dict[bytes, Row](), list(trace_ids)
+        for segment in self._newest_first:
+            found |= segment.traces.find_ended(left)
+            left = [trace_id for trace_id in left if trace_id not in found]
+            if not left:
+                break
+        return found
 
     def longest_trace(self, *, by_time: bool) -> int:
         """Return the unix seconds that a complete trace takes at most, or the logical time."""

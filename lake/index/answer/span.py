@@ -175,10 +175,9 @@ def _find_passing(
     rows_of: dict[Segment, list[int]] = {}
     for _, hit in found:
         rows_of.setdefault(hit.segment, []).append(hit.row)
-    ids = dict.fromkeys(
+    page = traces.find(
         trace_id for segment, rows in rows_of.items() for trace_id in segment.traces.traces_of(rows)
     )
-    page = {trace_id: traces.find(trace_id) for trace_id in ids if trace_id is not None}
     return {trace_id: row for trace_id, row in page.items() if passes(row, asked)}
 
 
@@ -199,9 +198,11 @@ def _list_within(
         lists = [listed.cut(*lts) for listed in lists]
     if sum(listed.size for listed in lists) > MOST_ROWS:
         raise Declined
-    found: list[_Found] = []
+    rows_of: dict[Segment, list[int]] = {}
     for listed in lists:
-        segment, rows = listed.segment, list(listed.rows[listed.start : listed.end])
+        rows_of.setdefault(listed.segment, []).extend(listed.rows[listed.start : listed.end])
+    found: list[_Found] = []
+    for segment, rows in rows_of.items():
         moments = zip(rows, segment.now.list_at(rows), segment.lt.list_at(rows), strict=True)
         found += [
             ((now if by_time else lt, lt), Hit(segment, row))

@@ -36,17 +36,20 @@ class TraceRows:
         self._segments = index.traces
         self._found: dict[bytes, Row] = dict(index.open_traces)
 
-    def find(self, trace_id: bytes) -> Row:
-        """Return the row of a trace.
+    def find(self, trace_ids: Iterable[bytes | None]) -> dict[bytes, Row]:
+        """Return the rows of traces by id, each once, in the order of the ids; None is left out.
 
         Raises:
-            Declined: it is not complete where it ought to be.
+            Declined: one is not complete where it ought to be.
         """
-        row = self._found.get(trace_id) or self._segments.find_trace(trace_id)
-        if row is None:
-            raise Declined
-        self._found[trace_id] = row
-        return row
+        wanted = [trace_id for trace_id in dict.fromkeys(trace_ids) if trace_id is not None]
+        self._found |= self._segments.find_traces(
+            trace_id for trace_id in wanted if trace_id not in self._found
+        )
+        try:
+            return {trace_id: self._found[trace_id] for trace_id in wanted}
+        except KeyError as error:
+            raise Declined from error
 
     def longest(self, *, by_time: bool) -> int:
         """Return the unix seconds that a trace takes at most, or the logical time."""
@@ -105,9 +108,7 @@ def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     ]
     found: dict[bytes, Row] = {}
     for chunk, edge in _read_ids(lists, descending=descending, by_time=by_time):
-        for trace_id in chunk:
-            if trace_id not in found:
-                found[trace_id] = traces.find(trace_id)
+        found |= traces.find(chunk)
         page = [row for row in found.values() if passes(row, asked)]
         ends = (row[end_of(by_time=by_time)] for row in page)
         if edge is None or most <= sum(
@@ -125,15 +126,14 @@ def list_block_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     lists = index.traces.list_block(asked["mc_seqno"])
     if sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
         raise Declined
-    found = dict.fromkeys(
+    found = traces.find(
         trace_id
         for listed in lists
         for trace_id in listed.segment.traces.traces_of(
             list(listed.rows[listed.start : listed.end])
         )
     )
-    rows = (traces.find(trace_id) for trace_id in found if trace_id is not None)
-    return cut_rows([row for row in rows if passes(row, asked)], asked)
+    return cut_rows([row for row in found.values() if passes(row, asked)], asked)
 
 
 def cut_rows(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
@@ -206,12 +206,10 @@ def _cut_page(
 ) -> list[Row]:
     if asked["by_time"] or any(asked[name] is not None for name in _FILTERS):
         raise Declined
-    rows = []
-    for trace_id in dict.fromkeys(trace_ids):
-        row = segments.find_trace(trace_id)
-        if row is None:
-            raise Declined
-        rows.append(row)
+    wanted = dict.fromkeys(trace_ids)
+    rows = list(segments.find_traces(wanted).values())
+    if len(rows) < len(wanted):
+        raise Declined
     return cut_rows(rows, asked)
 
 

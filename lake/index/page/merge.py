@@ -61,6 +61,10 @@ class Listed(NamedTuple):
         """
         start, end, places = self.start, self.end, range(self.end)
         key = self.now_at if by_time else self.lt_at
+        if (first is not None and last is not None and start < end) and (
+            first <= key(start) and key(end - 1) <= last
+        ):
+            return self
         if first is not None:
             start = bisect_left(places, first, start, end, key=key)
         if last is not None:

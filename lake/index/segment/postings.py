@@ -111,8 +111,8 @@ class Postings:
 
     def choose(self, hashes: list[bytes]) -> list[bytes]:
         """Return those of some hashes that may have rows."""
-        found: list[bytes] = self._keys.choose(hashes)
-        return found
+        places = zip(hashes, self._keys.find_hashes(hashes), strict=True)
+        return [each for each, at in places if at >= 0]
 
     def list_spans(self) -> list[tuple[int, int]]:
         """Return where the rows of each key begin and end; row by row where keys are repeated."""

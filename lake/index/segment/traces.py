@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.segment.postings import cut_hash
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -62,14 +60,22 @@ class SegmentTraces:
         unknown = self._roots.list_between(rows.start, rows.stop, 0, 1)
         return sorted({*found, *unknown}) if unknown else found
 
-    def find_ended(self, trace_id: bytes) -> Any | None:  # noqa: ANN401 - a row
-        """Return the row of a complete trace that ends in the segment, or None."""
-        at = self._keys.find(cut_hash(trace_id))
-        while 0 <= at < len(self._keys):
+    def find_ended(self, trace_ids: list[bytes]) -> dict[bytes, Any]:
+        """Return the rows of those of some traces that are complete and end in the segment."""
+        places = self._keys.find_hashes(trace_ids)
+        rows = iter(self._source.read_traces([at for at in places if at >= 0]))
+        found = {}
+        for trace_id, at in zip(trace_ids, places, strict=True):
+            row = next(rows) if at >= 0 else None
+            if row is not None and row.trace_id < trace_id:  # it begins alike
+                row = self._find_behind(trace_id, at)
+            if row is not None and row.trace_id == trace_id:
+                found[trace_id] = row
+        return found
+
+    def _find_behind(self, trace_id: bytes, place: int) -> Any | None:  # noqa: ANN401 - a row
+        for at in range(place + 1, len(self._keys)):
             row = self._source.read_traces([at])[0]
-            if row.trace_id == trace_id:
+            if row.trace_id >= trace_id:
                 return row
-            if row.trace_id > trace_id:
-                break
-            at += 1
         return None

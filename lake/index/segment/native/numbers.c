@@ -79,30 +79,30 @@ static PyObject *numbers_subscript(PyObject *self, PyObject *key)
 
 enum { KEY_BYTES = 8 };
 
-/* Return whether a hash's first bytes, as one number, are among sorted ones; -1: no bytes. */
-static int has_key(const Packed *packed, PyObject *hash)
+/* Return the first place of a hash's first bytes, as one number, among sorted ones, or -1. */
+static PyObject *find_hash(const Packed *packed, PyObject *hash)
 {
     char *data;
     Py_ssize_t size;
-    if (!hash || PyBytes_AsStringAndSize(hash, &data, &size) < 0)
-        return -1;
+    if (PyBytes_AsStringAndSize(hash, &data, &size) < 0)
+        return NULL;
     uint64_t key = 0;
     for (Py_ssize_t at = 0; at < size && at < KEY_BYTES; at++)
         key = key << 8 | (uint8_t)data[at];
-    return find_packed(packed, key) >= 0;
+    return PyLong_FromLongLong(find_packed(packed, key));
 }
 
-static PyObject *numbers_choose(PyObject *self, PyObject *hashes)
+static PyObject *numbers_find_hashes(PyObject *self, PyObject *hashes)
 {
     if (!PyList_Check(hashes)) {
         PyErr_SetString(PyExc_TypeError, "hashes are a list");
         return NULL;
     }
-    PyObject *found = PyList_New(0);
-    for (Py_ssize_t at = 0; found && at < PyList_Size(hashes); at++) {
-        PyObject *hash = PyList_GetItem(hashes, at);
-        int has = has_key(&((Numbers *)self)->packed, hash);
-        if (has < 0 || (has && PyList_Append(found, hash) < 0))
+    Py_ssize_t count = PyList_Size(hashes);
+    PyObject *found = PyList_New(count);
+    for (Py_ssize_t at = 0; found && at < count; at++) {
+        PyObject *place = find_hash(&((Numbers *)self)->packed, PyList_GetItem(hashes, at));
+        if (!place || PyList_SetItem(found, at, place) < 0)
             Py_CLEAR(found);
     }
     return found;
@@ -171,8 +171,8 @@ static PyObject *numbers_cut_bits(PyObject *self, void *closure)
 static PyMethodDef numbers_methods[] = {
     {"find", numbers_find, METH_O,
      "Return the first place of a number among sorted ones, or -1; its low bits are cut off."},
-    {"choose", numbers_choose, METH_O,
-     "Return those of a list of hashes whose first bytes are among sorted numbers."},
+    {"find_hashes", numbers_find_hashes, METH_O,
+     "Return the first place of the first bytes of each of a list of hashes, as find does."},
     {"list_at", numbers_list_at, METH_O, "Return the numbers at a list of places."},
     {"list_between", numbers_list_between, METH_VARARGS,
      "Return the places from a first one to before a last one whose numbers are from a least one to "

@@ -55,11 +55,11 @@ def test_rows_are_found_as_they_were_written(
     assert listed(MESSAGE_COLUMNS, (line for each in records for line in each.messages)) == written(
         rows["messages"], MESSAGE_COLUMNS
     )
-    for trace in make_traces(rows["transactions"]).to_pylist():
-        row = segment.traces.find_ended(trace["trace_id"])
-        assert row is not None
-        assert {name: row[name] for name in trace} == trace
-    assert segment.traces.find_ended(b"\xaa" * 32) is None
+    traces = {row["trace_id"]: row for row in make_traces(rows["transactions"]).to_pylist()}
+    found = segment.traces.find_ended([*traces, *(each[:31] + b"?" for each in traces)])
+    assert found.keys() == traces.keys()
+    for trace_id, trace in traces.items():
+        assert {name: found[trace_id][name] for name in trace} == trace
     assert segment.lt_span == (min(segment.lt), max(segment.lt))
 
 
