@@ -54,8 +54,12 @@ def _find_sales(
 ) -> Sales:
     """Return the sales of the owners that are asked for, but those of names by themselves."""
     tables, owners = index.segments.list_tables("nft_sales"), filters.get("owner", set())
-    accounts = {address_of(row, "account") for row in _list_rows(tables, "nft_owner", owners)}
-    rows = _list_rows(tables, "account", accounts)
+    known: dict[_Place, Row] = {}
+    places = _find_places(tables, "nft_owner", owners)
+    accounts = {
+        address_of(row, "account") for row in _read_rows(places, "nft_owner", owners, known)
+    }
+    rows = _read_rows(_find_places(tables, "account", accounts), "account", accounts, known)
     states = _read_states((row for row in rows if row["kind"] != "telemint"), bound["mc_seqno"])
     return {
         address_of(row, "account"): row for row in states if address_of(row, "nft_owner") in owners
@@ -70,34 +74,51 @@ def _read_history(
         if sum(len(table.order) for table in tables) > MOST_ROWS:
             raise Declined
         return [table.read(number) for table in tables for number in range(len(table.order))]
-    column = min(filters, key=lambda column: _count_rows(tables, column, filters[column]))
-    accounts = filters[column]
-    if column != "account":
-        accounts = {address_of(row, "account") for row in _list_rows(tables, column, accounts)}
+    places = {column: _find_places(tables, column, filters[column]) for column in filters}
+    column = min(places, key=lambda column: len(places[column]))
+    known: dict[_Place, Row] = {}
+    rows = _read_rows(places[column], column, filters[column], known)
+    if column == "account":
+        return rows
+    accounts = {address_of(row, "account") for row in rows}
     if column == "owner":
         accounts |= {address_of(sale, "nft") for sale in sales.values() if sale["nft"]}
-    return _list_rows(tables, "account", accounts)
+    return _read_rows(_find_places(tables, "account", accounts), "account", accounts, known)
 
 
-def _count_rows(tables: Sequence[SegmentTable], column: str, addresses: Iterable[AccountId]) -> int:
-    hashes = {account for _, account in addresses}
-    return sum(len(table.list_rows(column, each)) for table in tables for each in hashes)
+_Place = tuple["SegmentTable", int]
+"""A table of a segment and the number of a row in it."""
 
 
-def _list_rows(
-    tables: Sequence[SegmentTable], column: str, addresses: Collection[AccountId]
+def _find_places(
+    tables: Sequence[SegmentTable], column: str, addresses: Iterable[AccountId]
+) -> list[_Place]:
+    """Return all rows that have one of the addresses in a column, and few others."""
+    hashes = list({account for _, account in addresses})
+    return [
+        (table, number)
+        for table in tables
+        for number in dict.fromkeys(
+            number
+            for each in table.postings[column].choose(hashes)
+            for number in table.list_rows(column, each)
+        )
+    ]
+
+
+def _read_rows(
+    places: Sequence[_Place],
+    column: str,
+    addresses: Collection[AccountId],
+    known: dict[_Place, Row],
 ) -> list[Row]:
-    """Return all rows that have one of the addresses in a column."""
-    if _count_rows(tables, column, addresses) > MOST_ROWS:
+    """Return those rows that have one of the addresses in a column; ``known`` were read before."""
+    if len(places) > MOST_ROWS:
         raise Declined
-    hashes = {account for _, account in addresses}
-    found = {
-        (at, number): table.read(number)
-        for at, table in enumerate(tables)
-        for each in hashes
-        for number in table.list_rows(column, each)
-    }
-    return [row for row in found.values() if address_of(row, column) in addresses]
+    for table, number in places:
+        if (table, number) not in known:
+            known[table, number] = table.read(number)
+    return [row for row in map(known.__getitem__, places) if address_of(row, column) in addresses]
 
 
 def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
