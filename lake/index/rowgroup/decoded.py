@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _COLUMN_BYTES = 600
 """What a column takes beside its values, about."""
 
+_FEW_HASHES = 64
+"""Of a column of hashes, most differ from each of so few in the first byte."""
+
 Row = dict[str, Any]
 
 
@@ -39,8 +42,8 @@ class Decoded:
     def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
         """Return the numbers of the rows within bounds; NULL is within none.
 
-        A hash or an account leaves few rows, and comes first. Values of which any fits are looked
-        for last, among the rows that are left: that costs most.
+        A hash or an account leaves few rows, and comes first, and so do a few hashes. Other values
+        of which any fits are looked for last, among the rows that are left: that costs most.
 
         Raises:
             KeyError: the group lacks a column.
@@ -82,8 +85,12 @@ def _find_places(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[int |
 def _rank_cost(bound: Bounds) -> int:
     """Return which bounds are compared before which others."""
     if isinstance(bound, AnyOf):
-        return 2
-    return 0 if isinstance(bound[0], bytes) else 1
+        return 1 if len(bound.values) <= _FEW_HASHES and _is_hash(bound.values[0]) else 3
+    return 0 if _is_hash(bound[0]) else 2
+
+
+def _is_hash(value: object) -> bool:
+    return isinstance(value, bytes)
 
 
 def _list_values(bound: Bounds) -> tuple[list[Any], bool]:

@@ -82,7 +82,7 @@ def test_rows_within_bounds_are_those_of_a_list(name: str, data: st.DataObject) 
     held = table[name].to_pylist()
     there = [value for value in held if value is not None]
     draw = st.one_of(VALUES[name], st.sampled_from(there)) if there else VALUES[name]
-    some = data.draw(st.lists(draw, max_size=6))
+    some = data.draw(st.lists(draw, min_size=1, max_size=6))
     low, high = sorted([data.draw(draw), data.draw(draw)])
     first = data.draw(st.integers(0, 3))
     group = Decoded(table)
