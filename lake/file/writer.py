@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tonlake.lake.file.native import NATIVE
+from tonlake.lake.schema import STATE_CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -154,6 +155,10 @@ _BLOOM_ODDS = 0.03
 A filter takes a power of two of bytes: 64 KiB for 65,536 hashes, and twice that for odds of 0.01.
 """
 
+_CELL_BLOOM_ODDS = 0.0005
+"""The same for state cells, which no index leads to: an ingest looks many of them up at once, each
+in all files of the lake. Their files grow by 3.5 %."""
+
 
 def encode_parquet(rows: pa.Table, table: Table, settings: LakeSettings) -> pa.Buffer:
     """Return the Parquet file of ``rows``, which have the schema's fields already."""
@@ -192,6 +197,7 @@ def write_parquet(
 
 def _choose_packed(table: Table, settings: LakeSettings, most_rows: int) -> dict[str, Any]:
     """Return how the columns of many rows are made small, and found again."""
+    odds = _CELL_BLOOM_ODDS if table is STATE_CELLS else _BLOOM_ODDS
     return {
         "compression": "zstd",
         "compression_level": settings.zstd_level,
@@ -201,7 +207,7 @@ def _choose_packed(table: Table, settings: LakeSettings, most_rows: int) -> dict
         },
         "write_statistics": [column.name for column in table.columns if not _may_mislead(column)],
         "bloom_filter_options": {
-            name: {"ndv": min(settings.row_group_rows, most_rows), "fpp": _BLOOM_ODDS}
+            name: {"ndv": min(settings.row_group_rows, most_rows), "fpp": odds}
             for name in table.names
             if name in _LOOKED_UP
         },

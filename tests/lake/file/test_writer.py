@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 from typing import TYPE_CHECKING
 from unittest import mock
@@ -15,6 +17,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from tests.lake.rows import make_table
+from tonlake.lake.duck.engine import begin_database
 from tonlake.lake.file import writer
 from tonlake.lake.file.writer import encode_parquet, sort_rows
 from tonlake.lake.schema import TABLES
@@ -144,3 +147,29 @@ def test_nulls_are_found_beside_a_single_value(tmp_path: Path, plain_rows: int) 
     with duckdb.connect() as connection:
         found = connection.read_parquet(str(file)).filter("parent_hash is null")
         assert found.count("*").fetchall() == [(8,)]
+
+
+def test_many_state_cells_are_looked_up_without_reading_files_that_lack_them(
+    tmp_path: Path,
+) -> None:
+    table, path = TABLES["state_cells"], tmp_path / "cells.parquet"
+    known, foreign = (
+        [hashlib.sha256(f"{name} {at}".encode()).digest() for at in range(20_000)]
+        for name in ("known", "foreign")
+    )
+    rows = [{"hash": each, "mc_seqno": 1, "cell": b"\0\0", "refs": []} for each in known]
+    data = encode_parquet(pa.Table.from_pylist(rows, table.arrow), table, LakeSettings())
+    path.write_bytes(data)
+
+    def count_read(hashes: list[bytes]) -> int:
+        """Return how many bytes of the file a look-up reads."""
+        query = "select hash from read_parquet($path) where hash in (select unnest($hashes))"
+        with begin_database(LakeSettings()) as connection:
+            explained = connection.execute(
+                f"explain (analyze, format json) {query}", {"path": str(path), "hashes": hashes}
+            ).fetchall()
+        size_bytes: int = json.loads(explained[0][1])["io"]["total_bytes_read"]
+        return size_bytes
+
+    assert count_read(known[:1]) > data.size / 2
+    assert sum(count_read(foreign[at : at + 200]) for at in range(0, 2_000, 200)) < 4 * data.size
