@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.index.segment.contracts import INDEXED, workchain_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.index import Index
@@ -26,7 +28,7 @@ MOST_ROWS = 1000
 
 def address_of(row: Row, column: str) -> AccountId:
     """Return the address in a column of a row."""
-    return row["workchain" if column == "account" else f"{column}_workchain"], row[column]
+    return row[workchain_of(column)], row[column]
 
 
 def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
@@ -42,7 +44,8 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     listed = {column: pair_accounts(bound, column) for column in columns}
     filters = {column: addresses for column, addresses in listed.items() if addresses}
     sales = _find_sales(index, filters, bound) if bound.get("include_on_sale") else {}
-    states = _read_states(_read_history(tables, filters, sales), bound["mc_seqno"])
+    rows = _read_history(tables, filters, sales, bound["mc_seqno"])
+    states = _read_states(rows, bound["mc_seqno"])
     found = [row for row in states if _passes(row, filters, sales, bound)]
     order = ORDERS[name]
     found.sort(key=lambda row: (*order(row, sales, bound), row["workchain"], row["account"]))
@@ -67,9 +70,12 @@ def _find_sales(
 
 
 def _read_history(
-    tables: Sequence[SegmentTable], filters: Mapping[str, set[AccountId]], sales: Sales
+    tables: Sequence[SegmentTable],
+    filters: Mapping[str, set[AccountId]],
+    sales: Sales,
+    mc_seqno: int | None,
 ) -> list[Row]:
-    """Return all rows of the accounts that may be asked for."""
+    """Return rows of the accounts that may be asked for: all, or of long histories both ends."""
     if not filters:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
             raise Declined
@@ -77,13 +83,46 @@ def _read_history(
     places = {column: _find_places(tables, column, filters[column]) for column in filters}
     column = min(places, key=lambda column: len(places[column]))
     known: dict[_Place, Row] = {}
-    rows = _read_rows(places[column], column, filters[column], known)
-    if column == "account":
-        return rows
-    accounts = {address_of(row, "account") for row in rows}
-    if column == "owner":
-        accounts |= {address_of(sale, "nft") for sale in sales.values() if sale["nft"]}
-    return _read_rows(_find_places(tables, "account", accounts), "account", accounts, known)
+    found, accounts = places[column], filters[column]
+    if column != "account":
+        rows = _read_rows(found, column, accounts, known)
+        accounts = {address_of(row, "account") for row in rows}
+        if column == "owner":
+            accounts |= {address_of(sale, "nft") for sale in sales.values() if sale["nft"]}
+        found = _find_places(tables, "account", accounts)
+    if len(found) > MOST_ROWS:
+        return _read_ends(tables, accounts, mc_seqno)
+    return _read_rows(found, "account", accounts, known)
+
+
+def _read_ends(
+    tables: Sequence[SegmentTable], accounts: Collection[AccountId], mc_seqno: int | None
+) -> list[Row]:
+    """Return the first row of each account, and the last one up to a block."""
+    if len(accounts) > MOST_ROWS:
+        raise Declined
+    first = (islice(_iter_rows(tables, each), 1) for each in accounts)
+    last = (islice(_iter_rows(tables, each, mc_seqno, newest_first=True), 1) for each in accounts)
+    return [*chain.from_iterable(first), *chain.from_iterable(last)]
+
+
+def _iter_rows(
+    tables: Sequence[SegmentTable],
+    account: AccountId,
+    mc_seqno: int | None = None,
+    *,
+    newest_first: bool = False,
+) -> Iterator[Row]:
+    """Yield the rows of an account up to a block, each read when it is asked for."""
+    step = -1 if newest_first else 1
+    for table in tables[::step]:
+        numbers = table.list_rows("account", account[1])
+        if mc_seqno is not None:
+            numbers = numbers[: bisect_right(numbers, mc_seqno, key=table.order.__getitem__)]
+        for number in numbers[::step]:
+            row = table.read(number)
+            if address_of(row, "account") == account:
+                yield row
 
 
 _Place = tuple["SegmentTable", int]
@@ -93,7 +132,10 @@ _Place = tuple["SegmentTable", int]
 def _find_places(
     tables: Sequence[SegmentTable], column: str, addresses: Iterable[AccountId]
 ) -> list[_Place]:
-    """Return all rows that have one of the addresses in a column, and few others."""
+    """Return rows that have one of the addresses in a column, and few others.
+
+    Of another column than ``account`` at least one of each account and address.
+    """
     hashes = list({account for _, account in addresses})
     return [
         (table, number)
@@ -240,18 +282,11 @@ def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]
         left = [account for account in accounts if account not in found]
         # Most accounts are no such contract, which all are asked for at once.
         held = frozenset(table.postings["account"].choose([each for _, each in left]))
-        rows = {account: _find_row(table, account) for account in left if account[1] in held}
-        found |= {account: row for account, row in rows.items() if row is not None}
+        for account in (each for each in left if each[1] in held):
+            row = next(_iter_rows([table], account, newest_first=True), None)
+            if row is not None:
+                found[account] = row
     return [found[account] for account in accounts if account in found]
-
-
-def _find_row(table: SegmentTable, account: AccountId) -> Row | None:
-    """Return the newest row of an account."""
-    for number in reversed(table.list_rows("account", account[1])):
-        row = table.read(number)
-        if address_of(row, "account") == account:
-            return row
-    return None
 
 
 ANSWERS: dict[str, Callable[[Index, Mapping[str, Any]], list[Row]]] = {

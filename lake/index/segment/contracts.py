@@ -2,7 +2,8 @@
 
 ``<table>.data`` are the rows, each a MessagePack array of its columns, and ``<table>.at`` where
 they begin. ``<table>.order`` has for each row what the rows of a table follow each other by, and
-``<table>.<column>`` are postings by address in that order, and of moves also by ``now`` and ``lt``.
+``<table>.<column>`` are postings by address in that order, and of moves also by ``now`` and ``lt``;
+but by other addresses of contracts, in no order, of each account the first row that has it alone.
 Addresses and hashes of code come again and again: a row has their numbers in ``contract.hash``,
 where each stands once. Content that an earlier row of the table has is the number of that row. A
 table without rows has no arrays.
@@ -89,6 +90,11 @@ _UNIQUE = frozenset({"data_hash", "tx_hash"})
 _REPEATED = "content"
 
 
+def workchain_of(column: str) -> str:
+    """Return the column with the workchain of an address."""
+    return "workchain" if column == "account" else f"{column}_workchain"
+
+
 def write_contracts(writer: SegmentWriter, parts: Iterable[tuple[str, pa.Table]]) -> None:
     """Write rows that come in parts by table, those of one table together."""
     pool = _Pool()
@@ -126,6 +132,7 @@ class _TableWriter:
         self._contents: dict[str, int] = {}
         self._at, self._order = array("q", [0]), array("q")
         self._keys = {name: (array("Q"), array("I")) for name in table.addresses}
+        self._addresses = {name: array("Q") for name in table.addresses if not table.moments}
         self._moments = {names.index(name): array("Q") for name in table.moments}
 
     def write(self, tables: Iterable[pa.Table]) -> None:
@@ -138,8 +145,14 @@ class _TableWriter:
         writer.add_numbers(f"{name}.order", self._order)
         for column, (keys, rows) in self._keys.items():
             order = array("q", map(self._order.__getitem__, rows))
-            found = {"key": keys, "order": order, "row": rows}
-            write_postings(writer, f"{name}.{column}", found, hashed=True)
+            found: dict[str, array[int]] = {"key": keys}
+            unique: tuple[str, ...] = ("row",)
+            if self._addresses and column != "account":
+                accounts = map(self._addresses["account"].__getitem__, rows)
+                found |= {"address": self._addresses[column], "account": array("Q", accounts)}
+                unique = "address", "account"
+            found |= {"order": order, "row": rows}
+            write_postings(writer, f"{name}.{column}", found, unique, hashed=True)
         for at, keys in self._moments.items():
             found = {"key": keys, "order": self._order, "row": array("I", range(len(keys)))}
             write_postings(writer, f"{name}.{self._table.columns[at]}", found)
@@ -157,6 +170,7 @@ class _TableWriter:
         for at in self._pooled:
             if values[at] is not None:
                 values[at] = self._pool.number_of(values[at])
+        self._add_addresses(values)
         for at in self._amounts:
             if values[at] is not None:
                 values[at] = _write_amount(int(values[at]))
@@ -165,6 +179,15 @@ class _TableWriter:
         data = _encode(values)
         self._writer.write(data)
         self._at.append(self._at[-1] + len(data))
+
+    def _add_addresses(self, values: list[Any]) -> None:
+        """Add each address as one number, of its hash in the pool and its workchain."""
+        names = self._table.columns
+        for column, addresses in self._addresses.items():
+            address = values[names.index(column)]
+            if address is not None:
+                workchain = values[names.index(workchain_of(column))]
+                addresses.append(address << 32 | workchain & 0xFFFFFFFF)
 
     def _shorten(self, text: str, number: int) -> str | int:
         """Return the number of an earlier row with the same content, or the text itself."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tests.lake.index.reference.postings import cut_hash, write_postings
-from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.index.segment.contracts import INDEXED, workchain_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,6 +71,7 @@ class _TableWriter:
         self._content = names.index(_REPEATED) if _REPEATED in names else None
         self._contents: dict[str, int] = {}
         self._at, self._order = array("q", [0]), array("q")
+        self._addresses: dict[str, list[int]] = {name: [] for name in table.addresses}
         self._keys = {name: (array("Q"), array("I")) for name in table.addresses}
         self._moments = {names.index(name): array("Q") for name in table.moments}
 
@@ -83,10 +84,17 @@ class _TableWriter:
         writer.add_numbers(f"{name}.at", self._at)
         writer.add_numbers(f"{name}.order", self._order)
         for column, (keys, rows) in self._keys.items():
-            order = (self._order[row] for row in rows)
-            found = zip(keys, order, rows, strict=True)
-            columns = ("key", "order", "row")
-            write_postings(writer, f"{name}.{column}", columns, found, hashed=True)
+            order = [self._order[row] for row in rows]
+            columns, unique = ["key", "order", "row"], ["row"]
+            found: list[Iterable[int]] = [keys, order, rows]
+            if self._table.order == "mc_seqno" and column != "account":
+                unique = ["address", "account"]
+                columns[1:1] = unique
+                found[1:1] = [
+                    [self._addresses[name][row] for row in rows] for name in (column, "account")
+                ]
+            listed = zip(*found, strict=True)
+            write_postings(writer, f"{name}.{column}", columns, listed, unique, hashed=True)
         for at, moments in self._moments.items():
             spans = zip(moments, self._order, range(len(moments)), strict=True)
             column = self._table.columns[at]
@@ -105,6 +113,9 @@ class _TableWriter:
         for at in self._pooled:
             if values[at] is not None:
                 values[at] = self._pool.number_of(values[at])
+        for column, addresses in self._addresses.items():
+            workchain = values[names.index(workchain_of(column))] or 0
+            addresses.append((values[names.index(column)] or 0) << 32 | workchain & 0xFFFFFFFF)
         for at in self._amounts:
             if values[at] is not None:
                 values[at] = _write_amount(int(values[at]))

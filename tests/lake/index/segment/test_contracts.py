@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lake.holdings import Holdings, commit_holdings
+from tonlake.lake.index.answer.contracts import address_of
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.index import open_segments
@@ -39,6 +40,11 @@ def write_tables(parts: list[tuple[str, pa.Table]]) -> dict[str, SegmentTable]:
     return tables
 
 
+def first_rows(rows: list[dict[str, Any]], column: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the first row of each account with each address in a column."""
+    return {(*address_of(row, column), *address_of(row, "account")): row for row in reversed(rows)}
+
+
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), last=st.integers(1, 5))
 def test_rows_come_back(seed: int, last: int) -> None:
@@ -56,11 +62,15 @@ def test_rows_come_back(seed: int, last: int) -> None:
         for column in table.addresses:
             for address in {row[column] for row in wanted if row[column] is not None}:
                 numbers = tables[name].list_rows(column, address)
-                rows = [found[number] for number in numbers]
-                assert [row for row in rows if row[column] == address] == sorted(
+                rows = [found[number] for number in numbers if found[number][column] == address]
+                having = sorted(
                     (row for row in wanted if row[column] == address),
                     key=lambda row: (row[table.order], wanted.index(row)),
                 )
+                if not table.moments and column != "account":
+                    having = list(first_rows(having, column).values())
+                    rows.sort(key=having.index)
+                assert rows == having
 
 
 def test_a_segment_without_contracts_has_no_tables() -> None:
