@@ -90,7 +90,7 @@ def _read_history(
         if column == "owner":
             accounts |= {address_of(sale, "nft") for sale in sales.values() if sale["nft"]}
         found = _find_places(tables, "account", accounts)
-    if len(found) > MOST_ROWS:
+    if len(found) > 2 * len(accounts):
         return _read_ends(tables, accounts, mc_seqno)
     return _read_rows(found, "account", accounts, known)
 
