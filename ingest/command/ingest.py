@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 from contextlib import closing, contextmanager
@@ -115,7 +114,6 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
     keep_freed_memory()
-    gc.freeze()  # what is imported is no garbage: one search of it takes 40 ms
     try:
         settings = read_settings(IngestSections)
         if traces is not None:
@@ -136,8 +134,6 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     except (IngestError, LakeError, OSError) as error:
         click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)
-    finally:
-        gc.unfreeze()
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)
 
