@@ -89,6 +89,9 @@ _UNIQUE = frozenset({"data_hash", "tx_hash"})
 
 _REPEATED = "content"
 
+_NO_WORKCHAIN = -(1 << 31)
+"""Stands for NULL; no workchain has it: nodes call it the invalid one."""
+
 
 def workchain_of(column: str) -> str:
     """Return the column with the workchain of an address."""
@@ -187,7 +190,8 @@ class _TableWriter:
             address = values[names.index(column)]
             if address is not None:
                 workchain = values[names.index(workchain_of(column))]
-                addresses.append(address << 32 | workchain & 0xFFFFFFFF)
+                number = _NO_WORKCHAIN if workchain is None else workchain
+                addresses.append(address << 32 | number & 0xFFFFFFFF)
 
     def _shorten(self, text: str, number: int) -> str | int:
         """Return the number of an earlier row with the same content, or the text itself."""
