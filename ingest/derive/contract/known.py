@@ -36,6 +36,8 @@ STATE_COLUMNS = (
     *("balance", "extra_currencies", "code_hash", "data_hash"),
 )
 _FEW_ROWS = 10_000
+"""Account states of blocks without an index that are kept, if there are no more."""
+
 _FILES_KEPT = 1_000
 """Files of small tables remembered; from there on all are forgotten and read again."""
 

@@ -77,10 +77,27 @@ static PyObject *numbers_subscript(PyObject *self, PyObject *key)
     return found;
 }
 
+/* Return a list of what each item of a list gives. */
+static PyObject *map_list(PyObject *self, PyObject *items, binaryfunc show)
+{
+    if (!PyList_Check(items)) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    Py_ssize_t count = PyList_Size(items);
+    PyObject *found = PyList_New(count);
+    for (Py_ssize_t at = 0; found && at < count; at++) {
+        PyObject *shown = show(self, PyList_GetItem(items, at));
+        if (!shown || PyList_SetItem(found, at, shown) < 0)
+            Py_CLEAR(found);
+    }
+    return found;
+}
+
 enum { KEY_BYTES = 8 };
 
 /* Return the first place of a hash's first bytes, as one number, among sorted ones, or -1. */
-static PyObject *find_hash(const Packed *packed, PyObject *hash)
+static PyObject *find_hash(PyObject *self, PyObject *hash)
 {
     char *data;
     Py_ssize_t size;
@@ -89,23 +106,12 @@ static PyObject *find_hash(const Packed *packed, PyObject *hash)
     uint64_t key = 0;
     for (Py_ssize_t at = 0; at < size && at < KEY_BYTES; at++)
         key = key << 8 | (uint8_t)data[at];
-    return PyLong_FromLongLong(find_packed(packed, key));
+    return PyLong_FromLongLong(find_packed(&((Numbers *)self)->packed, key));
 }
 
 static PyObject *numbers_find_hashes(PyObject *self, PyObject *hashes)
 {
-    if (!PyList_Check(hashes)) {
-        PyErr_SetString(PyExc_TypeError, "hashes are a list");
-        return NULL;
-    }
-    Py_ssize_t count = PyList_Size(hashes);
-    PyObject *found = PyList_New(count);
-    for (Py_ssize_t at = 0; found && at < count; at++) {
-        PyObject *place = find_hash(&((Numbers *)self)->packed, PyList_GetItem(hashes, at));
-        if (!place || PyList_SetItem(found, at, place) < 0)
-            Py_CLEAR(found);
-    }
-    return found;
+    return map_list(self, hashes, find_hash);
 }
 
 static PyObject *numbers_find(PyObject *self, PyObject *key)
@@ -145,21 +151,15 @@ static PyObject *numbers_list_between(PyObject *self, PyObject *args)
     return found;
 }
 
+static PyObject *item_at(PyObject *self, PyObject *at)
+{
+    Py_ssize_t place = PyLong_AsSsize_t(at);
+    return place == -1 && PyErr_Occurred() ? NULL : numbers_item(self, place);
+}
+
 static PyObject *numbers_list_at(PyObject *self, PyObject *places)
 {
-    if (!PyList_Check(places)) {
-        PyErr_SetString(PyExc_TypeError, "places are a list");
-        return NULL;
-    }
-    Py_ssize_t count = PyList_Size(places);
-    PyObject *found = PyList_New(count);
-    for (Py_ssize_t at = 0; found && at < count; at++) {
-        Py_ssize_t place = PyLong_AsSsize_t(PyList_GetItem(places, at));
-        PyObject *number = place == -1 && PyErr_Occurred() ? NULL : numbers_item(self, place);
-        if (!number || PyList_SetItem(found, at, number) < 0)
-            Py_CLEAR(found);
-    }
-    return found;
+    return map_list(self, places, item_at);
 }
 
 static PyObject *numbers_cut_bits(PyObject *self, void *closure)

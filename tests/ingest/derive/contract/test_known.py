@@ -34,7 +34,7 @@ select distinct on (workchain, account) workchain, account, mc_seqno, last_trans
 from account_states where mc_seqno < $before
 order by workchain, account, mc_seqno desc, block_seqno desc
 """
-NOBODY = Address(0, bytes(range(32)))
+UNKNOWN = Address(0, bytes(range(32)))
 ALL_NEWEST = """
 select
     workchain, account, mc_seqno, last_trans_lt, utime,
@@ -89,7 +89,7 @@ def test_the_index_gives_the_states_that_sql_gives(
     for settings in (SETTINGS, ASKED_BY_SQL):
         with closing(KnownLake(lake_dir, settings)) as lake:
             before = state.ranges[-1][1] + 1
-            assert lake.find_states({*expected, NOBODY}, state, before) == expected
+            assert lake.find_states({*expected, UNKNOWN}, state, before) == expected
 
 
 def test_with_an_index_no_file_is_read_for_accounts_that_had_transactions(indexed: Path) -> None:
@@ -99,7 +99,7 @@ def test_with_an_index_no_file_is_read_for_accounts_that_had_transactions(indexe
     found = {address: one for address, one in newest.items() if one.mc_seqno}
     assert len(found) > 50
     with closing(KnownLake(indexed, SETTINGS)) as lake:
-        assert lake.find_states({*found, NOBODY}, state, state.ranges[-1][1] + 1) == found
+        assert lake.find_states({*found, UNKNOWN}, state, state.ranges[-1][1] + 1) == found
 
 
 def test_a_damaged_segment_is_not_asked(indexed: Path) -> None:
@@ -128,7 +128,7 @@ def test_one_account_is_answered_as_many_are(demo_lake: Path) -> None:
             rows = connection.execute(NEWEST, {"before": before}).fetchall()
         accounts = {Address(*row[:2]) for row in rows[:12]}
         assert len(accounts) == 12
-        together = find(demo_lake, iter([accounts | {NOBODY}]), before)
-        assert together == find(demo_lake, ({each} for each in {*accounts, NOBODY}), before)
+        together = find(demo_lake, iter([accounts | {UNKNOWN}]), before)
+        assert together == find(demo_lake, ({each} for each in {*accounts, UNKNOWN}), before)
         shown = [(each.workchain, each.account, each.mc_seqno, each.lt) for each in together]
         assert shown == sorted(rows[:12])
