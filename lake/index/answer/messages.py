@@ -218,10 +218,9 @@ def _read_ends(segments: Segments, direction: str | None, lines: Sequence[Any]) 
 
     Of one direction only, or of both.
     """
-    others = segments.find_other_ends(lines)
+    # Postings lead to every end of a message from outside, which has no creation.
+    made = [line for line in lines if line.created_lt is not None]
+    others = chain.from_iterable(segments.find_other_ends(made).values())
     return {
-        end.tx_hash: end.tx_lt
-        for number, line in enumerate(lines)
-        for end in (line, *others.get(number, ()))
-        if direction in (None, end.direction)
+        end.tx_hash: end.tx_lt for end in (*lines, *others) if direction in (None, end.direction)
     }
