@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from datetime import UTC, date, datetime
-from itertools import groupby
+from itertools import groupby, product
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -18,8 +18,10 @@ from tonlake.api.explorer.words.movement import (
     DIRECTIONS,
     MOVES,
     NFT,
+    REPEATED_BY,
     TON,
     Movement,
+    is_repeated,
     list_movements,
     name_direction,
     write_amount,
@@ -72,6 +74,8 @@ class Entry(msgspec.Struct, frozen=True):
 
     written: WrittenAction
     movements: list[Movement]
+    """Without those that another action of the same message has."""
+
     direction: str
 
 
@@ -124,9 +128,10 @@ def list_history(question: Question, address: Address) -> Story:
     filters = read_filters(question)
     actions, cursor, read = _find(question, address, filters)
     written = write_actions([action for action, _ in actions], question.names)
+    repeated = _find_repeated(question, address, filters, actions)
     rows = [
-        Entry(text, movements, name_direction(movements))
-        for text, (_, movements) in zip(written, actions, strict=True)
+        Entry(text, [] if action.action_id in repeated else moved, name_direction(moved))
+        for text, (action, moved) in zip(written, actions, strict=True)
     ]
     days = [
         (day, list(entries))
@@ -191,8 +196,7 @@ def _find(
     limit, read = BATCH if choosy else ROWS, 0
     while read < MOST_READ:
         query = make_query(address, filters, cursor, limit)
-        actions = question.ask(answer_actions, query).actions
-        question.call.headers.pop("X-Tonlake-Cursor", "")
+        actions = _ask(question, query)
         for action in actions:
             read, cursor = read + 1, _mark(action, by_time=query.by_time)
             movements = list_movements(action, str(address))
@@ -203,6 +207,37 @@ def _find(
         if len(actions) < limit:
             return found, None, read
     return found, cursor, read
+
+
+def _find_repeated(
+    question: Question,
+    address: Address,
+    filters: Filters,
+    actions: list[tuple[Action, list[Movement]]],
+) -> set[str]:
+    """Return the ids of actions whose amount stands in another action of the history, too.
+
+    That one may be on another page, so the traces are asked for. Histories of one type lack it.
+    """
+    able = [action for action, moved in actions if moved and action.type in REPEATED_BY]
+    if not able or filters.type:
+        return set()
+    traces = dict.fromkeys(action.trace_id for action in able)
+    query = ActionsQuery(
+        account=address,
+        trace_id=tuple(bytes.fromhex(write_hex(text)) for text in traces),
+        action_type=tuple({name for names in REPEATED_BY.values() for name in names}),
+        limit=question.call.settings.http.max_limit,
+        offset=0,
+    )
+    pairs = product(able, _ask(question, query))
+    return {one.action_id for one, other in pairs if is_repeated(one, other, str(address))}
+
+
+def _ask(question: Question, query: ActionsQuery) -> list[Action]:
+    actions = question.ask(answer_actions, query).actions
+    question.call.headers.pop("X-Tonlake-Cursor", "")
+    return actions
 
 
 def make_query(

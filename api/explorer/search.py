@@ -17,7 +17,7 @@ from tonlake.api.chain.header import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable
 from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say
 from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash
-from tonlake.api.text.address import Address, render_friendly, render_raw
+from tonlake.api.text.address import Address, render_raw
 from tonlake.api.text.encoding import encode_shard
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
@@ -45,7 +45,7 @@ _PARTIAL_FRIENDLY = re.compile(
 )
 """Beginnings of addresses; after dots the end of a friendly one, as pages shorten them."""
 
-FRIENDLY_CHARACTERS, MOST_CANDIDATES = 48, 2_000
+FRIENDLY_CHARACTERS = 48
 BOUNCEABLE, NON_BOUNCEABLE, TEST_ONLY = 0x11, 0x40, 0x80
 """The tag of a bounceable friendly address, and the bits of the others (TEP-2)."""
 
@@ -175,12 +175,13 @@ def find_partial_address(question: Question, text: str) -> list[Result]:
         low=low,
         high=high,
         first=find_first_searched(question.call),
-        limit=MOST_CANDIDATES if end else MOST_RESULTS,
+        suffix=end,
+        bounceable=not tag & NON_BOUNCEABLE,
+        test_only=bool(tag & TEST_ONLY),
+        limit=MOST_RESULTS,
     )
-    found = [Address(row["workchain"], row["account"]) for row in rows]
-    flags = {"bounceable": not tag & NON_BOUNCEABLE, "test_only": bool(tag & TEST_ONLY)}
-    fit = [each for each in found if not end or render_friendly(each, **flags).endswith(end)]
-    shown = [question.names.friendly(str(each)) for each in fit[:MOST_RESULTS]]
+    found = (Address(row["workchain"], row["account"]) for row in rows)
+    shown = [question.names.friendly(str(each)) for each in found]
     return [Result("Account", f"/account/{quote(each)}", "", each) for each in shown]
 
 

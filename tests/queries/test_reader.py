@@ -9,6 +9,7 @@ import pytest
 
 import tonlake.queries.reader
 from tests.lake.rows import commit_rows, flip_value
+from tonlake.api.text.address import Address, render_friendly
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.rowgroup.work import PAGES
@@ -53,6 +54,19 @@ INJECTIONS = (
     "😀" * 1000,
 )
 QUERIES = sorted(load_queries().values(), key=lambda query: query.name)
+
+
+def test_the_end_of_an_address_is_compared_before_rows_are_counted(reader: Reader) -> None:
+    asked = {"workchain": 0, "low": bytes(32), "high": b"\xff" * 32, "first": 0}
+    flags = {"bounceable": False, "test_only": True}
+    accounts = [
+        row["account"]
+        for row in reader.rows("explorer/accounts_between", **asked, **flags, suffix="", limit=1000)
+    ]
+    for account in (accounts[0], accounts[-1]):
+        end = render_friendly(Address(0, account), **flags)[-7:]
+        found = reader.rows("explorer/accounts_between", **asked, **flags, suffix=end, limit=1)
+        assert [row["account"] for row in found] == [account]
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)

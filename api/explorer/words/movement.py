@@ -70,6 +70,13 @@ MOVES: dict[str, tuple[Move, ...]] = {
 }
 """The actions that move values, by type; others have neither direction nor sign."""
 
+_MESSAGES = ("ton_transfer", "call_contract")
+REPEATED_BY: dict[str, tuple[str, ...]] = {
+    "contract_deploy": _MESSAGES,
+    "vesting_send_message": (*_MESSAGES, "contract_deploy"),
+}
+"""Types that state the amount of a message which may have an action of its own, and its type."""
+
 
 class Movement(msgspec.Struct, frozen=True):
     """One asset that an account got or gave; ``amount`` is in smallest units, None if unknown."""
@@ -101,6 +108,21 @@ def list_movements(action: Action, account: str) -> list[Movement]:
         if taker == account:
             found += _measure(action.details, move, giver, gained=True)
     return found
+
+
+def is_repeated(action: Action, other: Action, account: str) -> bool:
+    """Return whether another action moves the same amount, by the same message.
+
+    An action of a vesting contract has the transaction that sends the message; a deployment has
+    those of its message alone.
+    """
+    if other.type not in REPEATED_BY.get(action.type, ()):
+        return False
+    if action.trace_id != other.trace_id:
+        return False
+    own, others = set(action.transactions), set(other.transactions)
+    is_same = own == others if action.type == "contract_deploy" else not own.isdisjoint(others)
+    return is_same and list_movements(action, account) == list_movements(other, account)
 
 
 def name_direction(movements: list[Movement]) -> str:

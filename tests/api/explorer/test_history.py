@@ -61,6 +61,31 @@ def test_both_sides_of_a_transfer_have_its_sign(
         assert row["asset_address"]
 
 
+def test_a_message_of_two_actions_counts_once(
+    client: TestClient[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params: dict[str, Any] = {"action_type": "contract_deploy", "limit": 1000}
+    deployed = client.get("/api/v3/actions", params=params).json()["actions"]
+    params["action_type"] = "call_contract"
+    called = client.get("/api/v3/actions", params=params).json()["actions"]
+    by_transactions = {tuple(sorted(each["transactions"])): each for each in called}
+    twins = [
+        by_transactions[key]
+        for each in deployed
+        if (key := tuple(sorted(each["transactions"]))) in by_transactions and each["success"]
+    ]
+    assert twins
+    monkeypatch.setattr(history, "ROWS", 1)  # the two stand on different pages
+    for each in twins:
+        rows = walk(client, f"/account/{each['details']['source']}")
+        same = [row for row in rows if row["trace"] == to_hex(each["trace_id"])]
+        amounts = Counter((row["type"], row["amount"]) for row in same if row["asset"] == "TON")
+        assert [kind for kind, _ in amounts if kind == "contract_deploy"] == []
+        assert ("contract_deploy", "") in {(row["type"], row["amount"]) for row in same}
+        alone = walk(client, f"/account/{each['details']['source']}?type=contract_deploy")
+        assert [row for row in alone if row["amount"] and row["trace"] == same[0]["trace"]]
+
+
 @pytest.mark.parametrize("batch", [3, history.BATCH])
 def test_filters_lose_nothing(
     client: TestClient[Any], busy: str, batch: int, monkeypatch: pytest.MonkeyPatch

@@ -18,6 +18,7 @@ from tonlake.api.explorer.words.movement import (
     NFT,
     OUT,
     TON,
+    is_repeated,
     list_movements,
     name_direction,
 )
@@ -75,6 +76,34 @@ def test_an_account_gets_and_gives(
     found = list_movements(make(kind, details), account)
     assert [(one.gained, one.asset, one.amount) for one in found] == moved
     assert name_direction(found) == direction
+
+
+def with_transactions(kind: str, details: dict[str, Any], hashes: str) -> Action:
+    """Return an action with transactions called by a letter each."""
+    return msgspec.structs.replace(make(kind, details), transactions=list(hashes))
+
+
+@pytest.mark.parametrize(
+    ("kind", "hashes", "other_hashes", "value", "repeated"),
+    [
+        ("contract_deploy", "st", "st", "5", True),
+        ("contract_deploy", "st", "su", "5", False),  # another message of the same sender
+        ("contract_deploy", "st", "st", "6", False),
+        ("vesting_send_message", "rsb", "st", "5", True),
+        ("vesting_send_message", "rsb", "xt", "5", False),
+        ("call_contract", "st", "st", "5", False),  # it states the amount
+    ],
+)
+def test_an_amount_of_one_message_is_repeated(
+    kind: str, hashes: str, other_hashes: str, value: str, *, repeated: bool
+) -> None:
+    details = SENT | {"vesting": A, "amount": "5"}
+    one = with_transactions(kind, details, hashes)
+    other = with_transactions("ton_transfer", SENT | {"value": value}, other_hashes)
+    for account in (A, B):
+        assert is_repeated(one, other, account) is repeated
+    elsewhere = msgspec.structs.replace(other, trace_id="another")
+    assert not is_repeated(one, elsewhere, A)
 
 
 def test_a_failed_action_moves_nothing() -> None:
