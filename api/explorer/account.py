@@ -14,6 +14,7 @@ from tonlake.api.explorer.frame import Question, Shown, ask_or_say, link, read_a
 from tonlake.api.explorer.history import list_history
 from tonlake.api.explorer.holding import WAYS, Price, list_holdings, list_messages
 from tonlake.api.explorer.transaction import ask_transactions
+from tonlake.api.explorer.words.names import list_certain
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.api.v3.route.name import RecordsQuery, get_records
@@ -47,6 +48,7 @@ def show_account(question: Question) -> Shown:
         question.call, AccountStatesQuery(address=(address,), include_boc=False)
     )
     question.names.learn(states.address_book, states.metadata)
+    state = next(iter(states.accounts), None)
     raw = str(address)
     shown = question.argument("show")
     shown = shown if shown in LISTS else next(iter(LISTS))
@@ -57,7 +59,8 @@ def show_account(question: Question) -> Shown:
         "code": draw_code(f"ton://transfer/{question.names.friendly(raw)}"),
         "watched": raw,
         "is_newest": not any(map(question.argument, ("offset", "cursor"))),
-        "state": states.accounts[0] if states.accounts else None,
+        "state": state,
+        "interfaces": list_certain((state and state.interfaces) or ()),
         "token_page": _find_token_page(states.metadata, raw),
         "wallet": _describe_wallet(question, address),
         "domains": ask_or_say(lambda: _list_domains(question, address)),

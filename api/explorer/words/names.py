@@ -13,7 +13,7 @@ from tonlake.api.v3.page.book import describe_addresses
 from tonlake.lake.duck.labels import Label, read_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
@@ -25,6 +25,18 @@ _TOKENS = ("jetton_masters", "nft_collections", "nft_items")
 
 _NO_LABELS: Mapping[str, Label] = MappingProxyType({})
 load_labels = cache(read_labels)
+
+_WALLET, _VESTING = "wallet_", "wallet_vesting"
+
+
+def list_certain(interfaces: Sequence[str]) -> list[str]:
+    """Return the interfaces of a contract without wallets that it merely resembles.
+
+    A wallet of known code has one name. Other code has those of all versions whose get-methods it
+    has: ``seqno`` alone, which the configuration has, too, makes it four wallets.
+    """
+    versions = {name for name in interfaces if name.startswith(_WALLET) and name != _VESTING}
+    return [name for name in interfaces if len(versions) == 1 or name not in versions]
 
 
 class Names:
@@ -68,7 +80,7 @@ class Names:
     def interfaces(self, raw: str) -> list[str]:
         """Return what an account's contract is known to be."""
         row = self._look_up(raw)
-        return [] if row is None else row.interfaces or []
+        return list_certain((row and row.interfaces) or ())
 
     def token_name(self, raw: str) -> str:
         """Return the name of a token contract, of a domain's NFT the domain, or ""."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonlake.api.explorer.words.names import Names, load_labels
+from tonlake.api.explorer.words.names import Names, list_certain, load_labels
 from tonlake.api.v3.resource.answer import AddressBookRow, AddressMetadata, TokenInfo
 from tonlake.lake.settings import LakeSettings
 
@@ -24,6 +24,14 @@ def test_tokens_are_called_by_name_domain_or_address() -> None:
     assert [names.label(raw) for raw in (ANN, BOB, GOLD)] == ["Annas", "bob.ton", "EQ-of-C"]
     assert [names.symbol(raw) for raw in (None, ANN, GOLD)] == ["TON", "AN", "EQ-of-C"]
     assert [names.unit(raw) for raw in (None, ANN, GOLD)] == ["TON", "AN", "units of EQ-of-C"]
+
+
+def test_code_that_resembles_several_wallets_is_none_of_them() -> None:
+    by_seqno = ["wallet_v1r2", "wallet_v2r1", "wallet_v3r1", "wallet_v5_beta"]
+    assert list_certain(by_seqno) == []
+    assert list_certain(["nft_item", *by_seqno, "wallet_vesting"]) == ["nft_item", "wallet_vesting"]
+    for known in (["wallet_v3r1"], ["dns", "nft_item"], []):
+        assert list_certain(known) == known
 
 
 def test_a_label_comes_before_a_domain() -> None:
