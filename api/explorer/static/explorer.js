@@ -114,10 +114,12 @@ for (const figure of document.querySelectorAll("[data-zoom]")) {
   };
   const draw = (wanted) => {
     scale = Math.min(4, Math.max(0.1, wanted));
-    picture.setAttribute("width", width * scale);
-    picture.setAttribute("height", height * scale);
+    picture.style.width = `${width * scale}px`;
+    picture.style.height = `${height * scale}px`;
   };
-  draw(Math.max(0.7, choices.Fit())); // whole where its text stays readable
+  // Whole where its text stays readable; on a phone always, as the list below has the text.
+  const least = matchMedia("(max-width: 40rem)").matches ? 0 : 0.7;
+  draw(Math.max(least, choices.Fit()));
   for (const [title, choose] of Object.entries(choices)) {
     const button = document.createElement("button");
     button.type = "button";
