@@ -1,1 +1,1 @@
-"""Derived rows: traces, contracts and actions, in explicit stages."""
+"""Derives rows from base rows, in explicit stages: traces, contracts, actions and bodies."""

@@ -1,7 +1,7 @@
-"""The stages of derivation, in their order: what each reads, what it writes, how it is rebuilt.
+"""The stages of derivation in execution order: their inputs, their outputs and their rebuilds.
 
-A stage turns the base rows of a commit, and the files of earlier stages, into files of its own.
-``tonlake.lake.commit.commit`` runs all of them before it takes the lock of the log.
+A stage turns the base rows of a commit, and the files of earlier stages, into derived files.
+``tonlake.lake.commit.commit`` runs all stages before it acquires the lock of the log.
 """
 
 from __future__ import annotations
@@ -55,32 +55,35 @@ if TYPE_CHECKING:
 
 
 class Stage(NamedTuple):
-    """A stage by its name, with the tables that it reads and writes."""
+    """A named stage, with the tables that it reads and writes."""
 
     name: str
     reads: frozenset[str]
     writes: frozenset[str]
     rederive: Callable[[Path, LogState, IngestSections, Scope], Derivation | None]
-    """Derives the files again for the ranges in a scope; None if no range is."""
+    """Derives the files again for the ranges in a scope; returns None if the scope covers no
+    range."""
 
     spans_ranges: bool = False
-    """Whether rows depend on later ranges too, so that a part of a lake cannot bring them along."""
+    """Whether rows depend on later ranges too, so that an exported part of a lake cannot include
+    them."""
 
     follows_earlier: bool = False
-    """Whether rows depend on earlier ranges, so that ranges added before theirs change them."""
+    """Whether rows depend on earlier ranges, so that a backfill of earlier ranges changes them."""
 
     marker: tuple[str, str] | None = None
-    """A base table, and the derived one that every range with rows of it has files of."""
+    """A base table and a derived table: each range with rows of the first has files of the
+    second."""
 
     has_versions: bool = False
-    """Whether a rebuild passes over ranges that this version has derived already."""
+    """Whether a rebuild skips ranges that this version has already derived."""
 
     enabled: Callable[[IngestSections], bool] = lambda _settings: True
-    """Whether the settings let ingest derive the stage."""
+    """Whether the settings enable the stage."""
 
 
 class Step(Protocol):
-    """A stage at work on one lake."""
+    """A stage bound to one lake."""
 
     def __call__(
         self,
@@ -90,7 +93,7 @@ class Step(Protocol):
         earlier: Sequence[NewFile] = (),
         /,
     ) -> Derivation:
-        """Return the files that follow from base rows and from the files of earlier stages."""
+        """Return the files derived from base rows and from the files of earlier stages."""
 
 
 def _names(*tables: Table) -> frozenset[str]:
@@ -137,14 +140,14 @@ STAGES = (
         has_versions=True,
     ),
 )
-"""All stages in the order in which they run."""
+"""All stages in execution order."""
 
 
 def derive_in_order(steps: Mapping[str, Step], *, at_once: bool = False) -> Derive:
-    """Return what runs the stages that have a step; each sees the tables that it declares.
+    """Return a function that runs every stage in ``steps``; each gets the tables that it declares.
 
-    With ``at_once`` each runs in a thread of its own, which waits for the stages that it reads
-    from: while others wait for other processes.
+    With ``at_once`` each stage runs in its own thread and waits for the stages that it reads from;
+    useful where stages spend their time waiting for worker processes.
     """
     present = [stage for stage in STAGES if stage.name in steps]
 
@@ -174,20 +177,20 @@ def derive_in_order(steps: Mapping[str, Step], *, at_once: bool = False) -> Deri
 def rebuild(
     name: str, lake_dir: Path, settings: IngestSections, scope: Scope | None = None
 ) -> Commit | None:
-    """Derive the files of a stage again and commit them; None if nothing differs.
+    """Derive the files of a stage again and commit them; return None if nothing changed.
 
-    Index segments with other traces or contracts are outdated by it: ``rebuild_index`` mends them.
+    Index segments with outdated traces or contracts have to be refreshed by ``rebuild_index``.
 
     Args:
-        name: Name of the stage; the tables that it reads stay as they are.
+        name: Name of the stage; the tables that it reads do not change.
         lake_dir: Folder of the lake.
         settings: File options, and limits of get-methods.
-        scope: Ranges to derive again; traces are always derived from all ranges.
+        scope: Ranges to derive again; traces are always derived for all ranges.
 
     Raises:
         LakeNotFound: the folder holds no lake.
-        LakeCorrupt: a file that is needed is damaged.
-        TraceImpossible: the messages are not those of a chain.
+        LakeCorrupt: a required file is damaged.
+        TraceImpossible: the messages cannot come from a chain.
     """
     (stage,) = (stage for stage in STAGES if stage.name == name)
 

@@ -1,1 +1,1 @@
-"""What accounts are: wallets, jettons, NFTs, names, multisigs, vesting, by code and data."""
+"""Detects contracts by code and data: wallets, jettons, NFTs, domains, multisigs, vesting."""

@@ -1,8 +1,8 @@
-"""Contracts as files of the lake: those of the account states and messages of one commit.
+"""Derives the contract files of a commit from its account states and messages.
 
-The files of a range follow from its base rows and those of the ranges before it. A range that comes
-after later ones changes what these could know, so the run that brought it derives them again at its
-end; after one that was killed ``tonlake rebuild contracts`` does.
+The files of a range depend on its base rows and on the ranges before it. A backfilled range changes
+what later ranges could know, so the run that ingested it derives them again at its end; if that run
+was killed, ``tonlake rebuild contracts`` does.
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 
 GAS_LIMIT = 1_000_000
-"""Gas limit of a get-method at ingest."""
+"""Gas limit of a get-method during ingest."""
 
 WALL_MS = 10_000
-"""Milliseconds a get-method may run at ingest; gas ends it before."""
+"""Wall-clock limit of a get-method during ingest, in milliseconds; gas normally ends it earlier."""
 
 _STATES_OF_PART = 12_000
-"""States of the accounts that a worker takes at a time, which are Python objects."""
+"""Account states per part of a commit; a worker holds them as Python objects."""
 
 _CELLS_KEPT = 5_000
-"""Cells kept from one commit to the next, most of them of codes that come again: two megabytes.
-Above it all are dropped."""
+"""Cells kept between commits, mostly of recurring codes: two megabytes. Above it all are
+dropped."""
 
 
 class ContractFinder:
-    """Derives the tables of contracts of a range: the stage ``contracts``.
+    """Derives the contract tables of a range: the stage ``contracts``.
 
-    It holds the TVM, so close it when done.
+    It holds TVM processes: close it after use.
     """
 
     def __init__(self, lake_dir: Path, settings: IngestSections, cells: CellFinder) -> None:
-        """Take the lake's folder; processes of the TVM are started when they are needed."""
+        """Open the lake's folder; TVM processes start on demand."""
         self.spread: Spread = HERE
         self._lake_dir, self._settings = lake_dir, settings
         self._log = LogReader(lake_dir)
@@ -90,7 +90,7 @@ class ContractFinder:
         self._tvm = TvmPool(patient)
 
     def close(self) -> None:
-        """Stop the TVM and close the lake."""
+        """Stop the TVM processes and close the lake."""
         self._tvm.close()
         self._lake.close()
 
@@ -104,12 +104,13 @@ class ContractFinder:
         """Return the contract files of a range.
 
         Raises:
-            LakeCorrupt: a file that is needed is damaged.
+            LakeCorrupt: a required file is damaged.
         """
         first = place.first
         if place.is_baseline and not isinstance(state.baseline, msgspec.UnsetType):
-            # Its accounts were the same until the block after which the state was read. They know
-            # each other from the lake, and those that blocks had touched by then, as of then.
+            # Accounts of the baseline were unchanged until the block after which the state was
+            # read. They see each other through the lake; accounts that blocks had touched by then
+            # appear as of then.
             first = state.baseline.state_mc_seqno + 1
         found = self._derive(state, rows, first)
         files = [NewFile(name, place, table) for name, table in sorted(found.items())]
@@ -118,9 +119,9 @@ class ContractFinder:
     def _derive(
         self, state: LogState, rows: Mapping[str, pa.Table], first: int
     ) -> dict[str, pa.Table]:
-        """Return the tables of contracts of the base rows of a range that begins at ``first``.
+        """Return the contract tables of the base rows of a range that begins at ``first``.
 
-        Workers take parts, each with some of the accounts.
+        Workers share the work in parts, each with a subset of the accounts.
         """
         self._states = None
         if ACCOUNT_STATES.name not in rows:
@@ -140,7 +141,7 @@ class ContractFinder:
         return joined | {INTERFACES.name: keep_first_codes(joined[INTERFACES.name])}
 
     def derive_part(self, part: _Part) -> dict[str, pa.Table]:
-        """Return the tables of some of the accounts of a commit."""
+        """Return the contract tables of one part of the accounts of a commit."""
         rows = part.rows.open()
         own = {name: _keep_accounts(rows[name], column, part) for name, column in _OWN.items()}
         others = rows[ACCOUNT_STATES.name]
@@ -153,11 +154,11 @@ class ContractFinder:
         first: int,
         others: pa.Table | None = None,
     ) -> tuple[dict[str, pa.Table], list[AccountState]]:
-        """Return the tables of the accounts that rows are of, and their states.
+        """Return the contract tables of the accounts in ``rows``, and their states.
 
         ``others`` has the states of all accounts of the commit.
         """
-        if state.undoings != self._undoings:  # cells may have gone with the blocks
+        if state.undoings != self._undoings:  # undone blocks may have held cells
             self._cache, self._undoings = CellCache.make(), state.undoings
         world = World(self._lake, state, self._cells, rows, self._cache, others)
         session = GetMethodSession(
@@ -180,21 +181,21 @@ class ContractFinder:
         return found | make_moves(rows, found, before), states
 
     def rederive(self, state: LogState | None, part: tuple[Place, list[DataFile]]) -> Derivation:
-        """Return the contract files of a range with these files, in a lake as it is by default."""
+        """Return the contract files of a range from its base files."""
         place, files = part
         rows = {file.table: read_rows(self._lake_dir, file) for file in files}
         with without_collector():
             return self(state or self._log.read(), rows, place)
 
     def learn(self, commit: Commit) -> None:
-        """Remember the states of the rows that were derived from last, which are committed now."""
-        if self._states is not None:  # of a commit in parts, the workers ask the lake
+        """Keep the states of the rows derived last, which the commit has written."""
+        if self._states is not None:  # workers derived a split commit: they query the lake
             self._lake.learn({each.address: each for each in self._states}, commit)
         self._states = None
 
 
 class _Part(NamedTuple):
-    """One of ``parts`` parts of the accounts of a commit, with the rows that are read."""
+    """One of ``parts`` parts of the accounts of a commit, with the rows that it reads."""
 
     lake_dir: Path
     settings: IngestSections
@@ -205,7 +206,7 @@ class _Part(NamedTuple):
 
 
 _OWN = {ACCOUNT_STATES.name: "account", MESSAGES.name: "tx_account"}
-"""Tables of which a part reads its own rows alone, and the columns of its accounts."""
+"""Tables of which a part reads only the rows of its own accounts, and the account column."""
 
 _WORLD = tuple(
     table.name for table in (ACCOUNT_STATES, STATE_CELLS, BLOCKS, CONFIG_PARAMS, LIBRARIES)
@@ -217,7 +218,7 @@ def _derive_part(part: _Part) -> dict[str, pa.Table]:
 
 
 def _keep_accounts(rows: pa.Table, column: str, part: _Part) -> pa.Table:
-    """Return the rows of the accounts of a part, which are cut by the first byte."""
+    """Return the rows of a part's accounts; a part is a range of first bytes of account ids."""
     border, end = (-(-256 * at // part.parts) for at in (part.number, part.number + 1))
     first = pa.scalar(bytes([border]).ljust(32, b"\0"), rows[column].type)
     last = pa.scalar(bytes([end - 1]).ljust(32, b"\xff"), rows[column].type)
@@ -227,7 +228,7 @@ def _keep_accounts(rows: pa.Table, column: str, part: _Part) -> pa.Table:
 
 @lru_cache(1)
 def open_finder(lake_dir: Path, settings: IngestSections) -> ContractFinder:
-    """Return the finder of a worker process, which lives as long as that."""
+    """Return the finder of a worker process, which lives as long as the process."""
     return ContractFinder(lake_dir, settings, CellFinder(lake_dir, settings))
 
 

@@ -1,4 +1,4 @@
-"""All contracts of a commit: detectors driven over its states, questions about others gathered."""
+"""Finds all contracts of a commit: runs detectors over its states and batches their questions."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.world import World
 
 _ROUNDS = 20
-"""Times that questions are gathered: a detector asks few, of two accounts not looked up yet."""
+"""Limit of rounds of gathered questions: a detector asks few, about at most two accounts that are
+not yet looked up."""
 
 
 class Clue(NamedTuple):
-    """The get-method that makes a detector worth while, and the only codes it is for, if any."""
+    """A detector, the get-method that the code must have, and the code hashes it is limited to."""
 
     method: str
     detector: Detector
@@ -48,19 +49,19 @@ class Clue(NamedTuple):
 
 
 class ActiveDetection:
-    """One detector at work on one state."""
+    """A detector in progress on one state."""
 
     def __init__(self, state: AccountState, detector: Detector) -> None:
-        """Begin; nothing is advanced yet."""
+        """Create the detector; ``advance`` starts it."""
         self.state = state
         self.findings: list[Finding] = []
         self._detection: Detection = detector(state.address)
         self._question: Question | None = None
         self.missing: Address | None = None
-        """The account whose state must be looked up before it goes on."""
+        """The account whose state must be looked up before the detector can continue."""
 
     def advance(self, session: GetMethodSession) -> bool:
-        """Go on until the end, and return False; or until something must be found out first."""
+        """Run the detector; return False once it has finished, True if it waits for an answer."""
         self.missing = None
         try:
             self._question = self._question or next(self._detection)
@@ -88,10 +89,10 @@ class ActiveDetection:
 
 
 class ContractDetection:
-    """Finds out what the accounts of a commit are."""
+    """Detects the contracts among the accounts of a commit."""
 
     def __init__(self, world: World, session: GetMethodSession, global_id: int | None) -> None:
-        """Detect in the states of a commit; ``global_id`` is that of the network, if known."""
+        """Detect in the states of a commit; ``global_id`` is the network's, None if unknown."""
         self._world = world
         self._session = session
         self._clues = (
@@ -112,7 +113,7 @@ class ContractDetection:
     def detect(
         self, states: Sequence[AccountState], before: int
     ) -> Iterator[tuple[AccountState, Finding]]:
-        """Yield every finding in states of a commit; ``before`` is its first masterchain block."""
+        """Yield every finding in ``states``; ``before`` is the commit's first masterchain block."""
         self._world.load_cells({state.code_hash for state in states})
         codes = {state.code_hash for state in states if state.code_hash is not None}
         clues = {code_hash: [*self._find_clues(code_hash)] for code_hash in codes}
@@ -133,7 +134,7 @@ class ContractDetection:
     def detect_before(
         self, places: Iterable[tuple[Address, int]], before: int
     ) -> Iterator[tuple[AccountState, Finding]]:
-        """Yield what accounts were before masterchain blocks of the commit, as of the one before.
+        """Yield findings about accounts as of the masterchain block before the one in ``places``.
 
         ``before`` is the first masterchain block of the commit.
         """
@@ -152,7 +153,7 @@ class ContractDetection:
     def _settle(
         self, active: list[ActiveDetection], before: int
     ) -> Iterator[tuple[AccountState, Finding]]:
-        """Drive detectors to their ends, and yield what they found."""
+        """Run detectors until they finish, and yield their findings."""
         waiting = active
         for _ in range(_ROUNDS):
             waiting = [each for each in waiting if each.advance(self._session)]

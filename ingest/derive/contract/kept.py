@@ -1,10 +1,10 @@
-"""What is kept from commit to commit: answers of get-methods, and the instructions of codes.
+"""Caches answers of get-methods and parsed instructions of codes between commits.
 
-An answer is kept that follows from code, data, address and arguments alone: those of a reader of
-data cells and those of ``machine``, which has no instruction that reads more. They are for
-questions with arguments, which a master or a collection is asked again with every new state of its
-wallet or item: the address that it gives them verifies these. Questions without arguments are
-about data that are new whenever they are asked.
+An answer is cached if it depends on code, data, address and arguments alone. That holds for readers
+of data cells, and for ``machine``, which has no instruction that reads anything else. Only
+questions with arguments are cached: a master or collection is asked the same question for every new
+state of its wallet or item, as its answer verifies their address. Questions without arguments are
+about data that are new each time.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.stack import Cell, Value
 
 ANSWERS_KEPT = 20_000
-"""Answers, 600 bytes each with their key: as many accounts as come back within some commits."""
+"""Maximum of answers, 600 bytes each with their key: the accounts that recur within some
+commits."""
 
 PROGRAMS_KEPT = 300
-"""Codes, up to 300 kB each once all of it was run: more than most commits have."""
+"""Maximum of codes, up to 300 kB each once all of it was run: more than most commits have."""
 
 
 class _Bits(NamedTuple):
@@ -37,15 +38,15 @@ class _Bits(NamedTuple):
 
 
 class KeptAnswers:
-    """Answers by all that they follow from, and programs by code; the oldest are dropped."""
+    """LRU caches of answers, by everything they depend on, and of programs, by code hash."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Create empty caches."""
         self._answers: OrderedDict[Hashable, tuple[int | _Bits | None, ...]] = OrderedDict()
         self._programs: OrderedDict[bytes, Program | None] = OrderedDict()
 
     def find(self, key: Hashable) -> list[Value] | None:
-        """Return the answer to a question; None where it is not kept."""
+        """Return the cached answer to a question; None if there is none."""
         packed = self._answers.get(key)
         if packed is None:
             return None
@@ -53,7 +54,7 @@ class KeptAnswers:
         return [make_slice(*value) if isinstance(value, _Bits) else value for value in packed]
 
     def keep(self, key: Hashable, answer: Sequence[Value]) -> None:
-        """Keep an answer of integers, nulls and slices without references; leave others."""
+        """Cache an answer of integers, nulls and slices without references; ignore any other."""
         packed = tuple(map(_pack, answer))
         if not all(value is None or isinstance(value, int | _Bits) for value in packed):
             return
@@ -62,7 +63,7 @@ class KeptAnswers:
             self._answers.popitem(last=False)
 
     def find_program(self, code: Cell) -> Program | None:
-        """Return the program of a code; None where the machine cannot run it."""
+        """Return the program of a code; None if the machine cannot run it."""
         code_hash = code.hash
         if code_hash in self._programs:
             self._programs.move_to_end(code_hash)

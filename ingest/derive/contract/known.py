@@ -1,4 +1,4 @@
-"""States of accounts and rows of small tables of a lake, kept from commit to commit."""
+"""Caches account states and rows of small tables of a lake between commits."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ STATE_COLUMNS = (
     *("balance", "extra_currencies", "code_hash", "data_hash"),
 )
 _FEW_ROWS = 10_000
-"""Account states of blocks without an index that are kept, if there are no more."""
+"""Maximum of unindexed account states that are held in memory."""
 
 _FILES_KEPT = 1_000
-"""Files of small tables remembered; from there on all are forgotten and read again."""
+"""Maximum of files of small tables held in memory; beyond it the cache is cleared."""
 
 Rows = list[tuple[Any, ...]]
 
@@ -59,15 +59,15 @@ class AccountState(NamedTuple):
 
     @property
     def address(self) -> Address:
-        """Whose state it is."""
+        """Address of the account."""
         return Address(self.workchain, self.account)
 
 
 class KnownLake:
-    """A lake as those see it who find contracts; close it when done."""
+    """The lake as contract detection reads it; close it after use."""
 
     def __init__(self, lake_dir: Path, settings: IngestSections) -> None:
-        """Begin without having looked; the lake need not be there yet."""
+        """Create empty caches; the lake need not exist yet."""
         self._lake_dir = lake_dir
         self._most = most = settings.ingest.cached_rows
         self._newest = _NewestCache(lake_dir, settings.lake, most)
@@ -80,7 +80,7 @@ class KnownLake:
         self._rows: dict[tuple[str, Sequence[str]], Rows] = {}
 
     def close(self) -> None:
-        """Let go of the lake."""
+        """Release the lake."""
         self._newest.close()
         self._earlier.close()
         self._first.close()
@@ -88,7 +88,7 @@ class KnownLake:
     def find_states(
         self, addresses: set[Address], state: LogState, before: int
     ) -> dict[Address, AccountState]:
-        """Return the last states that accounts had before a masterchain block."""
+        """Return the last state of each account before the masterchain block ``before``."""
         if not state.ranges or state.ranges[-1][1] < before:
             return self._newest.find(addresses, state)
         keys = {(address, before) for address in addresses}
@@ -98,21 +98,21 @@ class KnownLake:
     def find_first_states(
         self, addresses: set[Address], state: LogState, until: int
     ) -> dict[Address, tuple[AccountState, ...]]:
-        """Return states that accounts had up to a block: the first with each code and data."""
+        """Return states of accounts up to a block: the first with each pair of code and data."""
         found = self._first.find({(address, until) for address in addresses}, state)
         return {address: row for (address, _until), row in found.items()}
 
     def learn(self, states: Mapping[Address, AccountState], commit: Commit) -> None:
-        """Remember the newest states of a commit at the end of the chain."""
+        """Keep the newest states of a commit at the end of the chain."""
         if len(states) <= self._most:
             self._newest.learn(states, commit)
 
     def list_rows(
         self, state: LogState, table: str, columns: Sequence[str], before: int
     ) -> Iterator[Rows]:
-        """Yield rows that lie before a block, file by file, the newest first.
+        """Yield the rows before a block, file by file, newest file first.
 
-        For tables that few commits have rows of. The first column is the masterchain block.
+        For tables with rows in few commits. The first column is the masterchain block.
         """
         files = list_files(state, table)
         for file in sorted(files, key=lambda file: read_place(file.path), reverse=True):
@@ -122,7 +122,7 @@ class KnownLake:
                     yield rows
 
     def _read(self, file: DataFile, columns: Sequence[str]) -> Rows:
-        """Return the rows of a file, which never change."""
+        """Return the rows of a file; files are immutable."""
         key = (file.path, columns)
         if key not in self._rows:
             if len(self._rows) >= _FILES_KEPT:
@@ -133,10 +133,11 @@ class KnownLake:
 
 
 class _NewestCache(LakeCache[Address, AccountState]):
-    """Newest states of accounts: from the index, and from files of blocks that have none.
+    """Newest states of accounts: from the index, and from files of blocks not yet indexed.
 
-    Files do not show which accounts they have: all of them are read. A few rows, such as those a
-    follower brings between two segments, are kept; more are asked by SQL.
+    Files do not tell which accounts they have, so all of them are read. A small number of rows,
+    such as a follower adds between two segments, is held in memory; larger numbers are queried with
+    SQL.
     """
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, most: int) -> None:
@@ -177,25 +178,25 @@ class _NewestCache(LakeCache[Address, AccountState]):
         return found
 
     def _leave_out_indexed(self, state: LogState) -> LogState:
-        """Return a state with the files alone that have blocks without an index."""
+        """Return a state with only the files that have unindexed blocks."""
         pieces = subtract_ranges(state.known_ranges, self._indexed.open(state))
         found = (list_files_between(state, *piece, ACCOUNT_STATES.name) for piece in pieces)
         files = tuple(dict.fromkeys(chain.from_iterable(found)))
         return LogState(number=state.number, files=files, ranges=state.ranges)
 
     def _read_utime(self, address: Address, row: Any, state: LogState) -> int:  # noqa: ANN401 - a row
-        """Read the time of a state's block from its data file."""
-        at = max(1, row.mc_seqno)  # rows of the zero state stand with the first block
+        """Read the block time of a state from its data file."""
+        at = max(1, row.mc_seqno)  # rows of the zero state are stored with the first block
         values = {**address._asdict(), "mc_seqno": row.mc_seqno, "hash": row.hash}
         is_state = reduce(and_, (pc.field(name) == value for name, value in values.items()))
         for file in list_files_between(state, at, at, ACCOUNT_STATES.name):
             for utime in read_rows(self._lake_dir, file, ("utime",), is_state)["utime"].to_pylist():
                 return int(utime)
-        raise LakeCorrupt(ACCOUNT_STATES.name, f"it lacks a state of {row.mc_seqno} with an index")
+        raise LakeCorrupt(ACCOUNT_STATES.name, f"indexed state of block {row.mc_seqno} missing")
 
 
 def _read_newest(lake_dir: Path, files: Iterable[DataFile]) -> dict[Address, AccountState]:
-    """Return the newest state in some files of every account that they have."""
+    """Return the newest state of every account in ``files``."""
     columns = (*STATE_COLUMNS, "block_seqno")
     rows = [ACCOUNT_STATES.empty.select(columns)]
     rows += (read_rows(lake_dir, file, columns) for file in files)
@@ -266,9 +267,9 @@ def _ask_first(
 def _read_before(
     connection: DuckDBPyConnection, addresses: set[Address], before: int
 ) -> dict[Address, AccountState]:
-    """Return the last states before a block of accounts, and of others of the same account id."""
+    """Return the last states before a block of all accounts with the same account ids."""
     accounts = sorted({address.account for address in addresses})
-    if len(accounts) == 1:  # as at the tip: a third less than to look for one in a list
+    if len(accounts) == 1:  # the usual case at the tip; a third faster than a list of one
         rows = connection.execute(_NEWEST_OF_ONE, {"account": accounts[0], "before": before})
     else:
         rows = connection.execute(_NEWEST, {"accounts": accounts, "before": before})

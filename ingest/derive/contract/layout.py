@@ -1,7 +1,7 @@
-"""Data cells of the standard contracts: what their get-methods answer, without running them.
+"""Shared code of readers: they answer get-methods of standard contracts from data cells.
 
 A reader takes an account with the arguments of a get-method, and returns the stack that the code
-would leave, with the deepest value first. What it cannot answer raises BocError or Mismatch.
+would leave, deepest value first. It raises BocError or Mismatch if it cannot answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STATE_INIT = pack_head(2, 0b00110, 5)
 
 
 class Subject(NamedTuple):
-    """What a get-method is asked of: an account with its code and data, and the arguments."""
+    """The subject of a get-method call: an account with its code and data, and the arguments."""
 
     address: Address
     code: Cell
@@ -33,7 +33,7 @@ Reader = Callable[[Subject], list[Value]]
 
 
 def load_address_slice(start: CellSlice) -> CellSlice:
-    """Read MsgAddress and return it as a slice of its own, as LDMSGADDR does.
+    """Read MsgAddress and return it as a separate slice, as LDMSGADDR does.
 
     Raises:
         Mismatch: it is neither addr_std nor addr_none.
@@ -44,24 +44,24 @@ def load_address_slice(start: CellSlice) -> CellSlice:
 
 
 def take_address(value: Value) -> Address:
-    """Return the address that an argument is; raises Mismatch for anything else."""
+    """Return an argument as an address; raise Mismatch for anything else."""
     if not isinstance(value, CellSlice):
-        raise Mismatch("an argument that is no slice")
+        raise Mismatch("argument is not a slice")
     found = load_address(value.copy())
     if found is None:
-        raise Mismatch("an argument that is no address")
+        raise Mismatch("argument is addr_none")
     return found
 
 
 def take_integer(value: Value) -> int:
-    """Return the integer that an argument is; raises Mismatch for anything else."""
+    """Return an argument as an integer; raise Mismatch for anything else."""
     if not isinstance(value, int):
-        raise Mismatch("an argument that is no integer")
+        raise Mismatch("argument is not an integer")
     return value
 
 
 def hash_state_init(code: Cell, data: CellBuilder) -> bytes:
-    """Return the hash of StateInit, which is an account id; ``data`` builds on the code's tree."""
+    """Return the hash of StateInit, the account id; ``data`` is built in the code's tree."""
     return hash_plain(_STATE_INIT, (code.hash, code.tree.depth(code.root)), data.digest())[0]
 
 
@@ -72,7 +72,7 @@ def store_address(builder: CellBuilder, address: Address) -> CellBuilder:
 
 
 def make_cell(start: CellSlice) -> Cell:
-    """Read a reference as the cell that it is."""
+    """Read a reference and return its cell."""
     return Cell(start.tree, start.load_ref())
 
 
@@ -83,13 +83,13 @@ def make_maybe_cell(start: CellSlice) -> Cell | None:
 
 
 def expect_end(start: CellSlice) -> None:
-    """Raise Mismatch where a code that ends with ENDS would fail: something is left."""
+    """Raise Mismatch if data are left, as ENDS would."""
     if start.bits_left or start.refs_left:
-        raise Mismatch("more data than the code reads")
+        raise Mismatch("data left after the last field")
 
 
 def expect_arguments(subject: Subject, count: int) -> Subject:
-    """Return the subject; raises Mismatch where it has more or fewer arguments."""
+    """Return the subject; raise Mismatch if it does not have ``count`` arguments."""
     if len(subject.arguments) != count:
-        raise Mismatch(f"{len(subject.arguments)} arguments where {count} are expected")
+        raise Mismatch(f"expected {count} arguments, got {len(subject.arguments)}")
     return subject

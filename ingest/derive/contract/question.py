@@ -1,4 +1,4 @@
-"""Questions to contracts as they stand in a session: to which state, and when two are the same."""
+"""Questions within a session: which state a question is about, and which questions are equal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Posed(NamedTuple):
-    """A question to a contract in a state, after a masterchain block."""
+    """A question to a contract in the state after a masterchain block."""
 
     question: Question
     state: AccountState
@@ -23,11 +23,11 @@ class Posed(NamedTuple):
 
 
 class Unanswered(Exception):
-    """A question that is gathered, to be run by the TVM with others."""
+    """The answer is pending: the question is batched with others for the TVM."""
 
 
 def make_answer_key(question: Question, state: AccountState) -> Hashable:
-    """Return a value that is equal for the same question to an account with equal cells alone."""
+    """Return a key that is equal only for the same question to an account with the same cells."""
     return (
         *(state.workchain, state.account, state.code_hash, state.data_hash),
         *(question.method, make_key(question.arguments)),
@@ -35,7 +35,7 @@ def make_answer_key(question: Question, state: AccountState) -> Hashable:
 
 
 def make_key(value: Value) -> Hashable:
-    """Return a value that is equal for equal arguments alone."""
+    """Return a key that is equal only for equal arguments."""
     if isinstance(value, Cell):
         return value.hash
     if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Readers of data cells: what answers get-methods of codes that are known, without running them."""
+"""Registry of readers: they answer get-methods of known codes from data cells."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ READERS: dict[tuple[bytes, str], Reader] = {
     for module in (jetton, nft_data, multisig)
     for (code_hash, method), reader in module.READERS.items()
 }
-"""By code hash of the account (that of a library cell where the code is one), and method."""
+"""By code hash of the account (of the library cell if the code is one) and method."""
 
 
 def read_answer(reader: Reader, subject: Subject) -> list[Value] | None:
-    """Return what a reader finds; None where the data are not as the code has them."""
+    """Return a reader's answer; None if the data do not match the layout of the code."""
     try:
         return reader(subject)
     except (BocError, Mismatch):
@@ -29,10 +29,10 @@ def read_answer(reader: Reader, subject: Subject) -> list[Value] | None:
 
 
 def find_reader(code_hash: bytes, method: str) -> Reader | None:
-    """Return what answers a method of a code, if it is known."""
+    """Return the reader of a method of a code; None if there is none."""
     return READERS.get((code_hash, method))
 
 
 def list_readable(code_hash: bytes) -> list[str]:
-    """Return the methods of a code that can be answered from its data."""
+    """Return the methods of a code that readers answer."""
     return [method for code, method in READERS if code == code_hash]

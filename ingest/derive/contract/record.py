@@ -1,7 +1,7 @@
-"""Rows of the tables of contracts, and the names of what a code can do.
+"""Rows of the contract tables, and the interface names of codes.
 
-The names are those of TON Center, by the hash of a code and by the get-methods in it, of which none
-is run; their table is ``interfaces.txt``.
+The names are those of TON Center. They are derived from the code hash and from the get-methods in
+the code, none of which is run; ``interfaces.txt`` is the table of names.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 
 def make_history(findings: Iterable[tuple[AccountState, Finding]]) -> dict[str, pa.Table]:
-    """Return the rows of the tables that have one for every state of a contract."""
+    """Return the rows of the tables that have a row for each state of a contract."""
     rows: dict[str, list[Row]] = {table.name: [] for table in HISTORY_TABLES}
     for state, finding in findings:
         rows[finding.table].append({**_describe(state), **finding.fields})
@@ -41,7 +41,7 @@ def make_history(findings: Iterable[tuple[AccountState, Finding]]) -> dict[str, 
 
 
 def make_interfaces(states: Iterable[AccountState], world: World) -> pa.Table:
-    """Return a row for every code of the commit: its methods, and the names that these give it."""
+    """Return a row for each code of the commit: its methods, and the names derived from them."""
     first: dict[bytes, int] = {}
     for state in states:
         if state.code_hash is not None:
@@ -63,7 +63,7 @@ def make_interfaces(states: Iterable[AccountState], world: World) -> pa.Table:
 
 
 def keep_first_codes(interfaces: pa.Table) -> pa.Table:
-    """Return the first row of each code: several parts of a commit may have one of it."""
+    """Return the first row of each code, which may occur in several parts of a commit."""
     first: dict[bytes, tuple[int, int]] = {}
     columns = (interfaces[name].to_pylist() for name in INTERFACES.key)
     for place, (code_hash, mc_seqno) in enumerate(zip(*columns, strict=True)):
@@ -72,7 +72,7 @@ def keep_first_codes(interfaces: pa.Table) -> pa.Table:
 
 
 def make_table(table: Table, rows: Iterable[Row]) -> pa.Table:
-    """Return rows as Arrow; dicts of JSON columns become text, in the order of their keys."""
+    """Return rows as Arrow; dicts of JSON columns become text, in insertion order of their keys."""
     names = [column.name for column in table.columns if column.type == "json"]
     written = list(rows)
     if names:
@@ -100,7 +100,7 @@ _PUSH_DICTIONARY = 0xF4A413  # DICTPUSHCONST 19, with a dictionary
 
 
 class InterfaceTable(NamedTuple):
-    """The one name of a code hash, the method ids behind each name that has some, their names."""
+    """Names by code hash, required method ids by name, and method names by id."""
 
     by_code: dict[bytes, str]
     by_methods: dict[str, frozenset[int]]
@@ -125,11 +125,11 @@ def load_interfaces() -> InterfaceTable:
 
 
 def name_interfaces(code_hash: bytes, methods: Collection[int] | None) -> list[str] | None:
-    """Return the interface names of a code, sorted; None where none fits.
+    """Return the interface names of a code, sorted; None if none fits.
 
     Args:
-        code_hash: Hash of the code cell, of the library cell where it is one.
-        methods: Method ids in the code; None where they are not known.
+        code_hash: Hash of the code cell, of the library cell if the code is one.
+        methods: Method ids in the code; None if unknown.
     """
     table = load_interfaces()
     if code_hash in table.by_code:
@@ -139,10 +139,10 @@ def name_interfaces(code_hash: bytes, methods: Collection[int] | None) -> list[s
 
 
 def read_method_ids(tree: CellTree, code: int) -> list[int] | None:
-    """Return the ids of all methods that a code's selector knows, ascending.
+    """Return the ids of all methods in a code's selector, ascending.
 
-    Compilers put them into one dictionary: ``SETCP0``, ``DICTPUSHCONST 19``. None where the code
-    begins otherwise, as a library cell does.
+    Compilers put them into one dictionary: ``SETCP0``, ``DICTPUSHCONST 19``. None if the code
+    begins differently, as a library cell does.
     """
     try:
         start = tree.slice(code)
@@ -154,9 +154,9 @@ def read_method_ids(tree: CellTree, code: int) -> list[int] | None:
 
 
 def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
-    """Return the ids of all methods of a code whose selector may stand behind other instructions.
+    """Return the ids of all methods of a code whose selector may follow other instructions.
 
-    None where no dictionary of methods is found: the code may have any method.
+    None if there is no dictionary of methods: the code may have any method.
     """
     try:
         start = tree.slice(code)
@@ -170,7 +170,7 @@ def find_method_ids(tree: CellTree, code: int) -> list[int] | None:
 
 _CODES_KEPT = 1_000
 _known: dict[bytes, tuple[int, ...]] = {}
-"""Method ids by the hash of their dictionary: the same few codes come in every block."""
+"""Method ids by the hash of their dictionary: the same few codes occur in every block."""
 
 
 def _list_keys(tree: CellTree, root: int) -> list[int]:

@@ -1,6 +1,6 @@
-"""Contract files derived again: of ranges with blocks, and of the parts of the baseline.
+"""Derives contract files again: of ranges with blocks, and of the parts of the baseline.
 
-They do not depend on each other, so each can be derived by any process.
+They do not depend on each other, so any process can derive each of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def rederive_contracts(
 ) -> Derivation:
     """Return the contract files of the ranges in a scope that have blocks.
 
-    Ranges without blocks, which recorded traces have, keep what was recorded.
+    Ranges without blocks, which come from recorded traces, keep their recorded rows.
 
     Raises:
         LakeCorrupt: a base file is damaged.
@@ -58,10 +58,10 @@ def rederive_contracts(
 def _list_baseline(state: LogState, scope: Scope) -> dict[Place, list[list[DataFile]]]:
     """Return the parts of the baseline, each of one file of account states and one of cells.
 
-    Cells that stand in another part are found in the lake. The lake's first blocks show the global
+    Cells in other parts are found through the lake. The first blocks of the lake have the global
     version.
     """
-    # A part's cells stand behind its states.
+    # The file of a part's cells follows the file of its states.
     files = [file for held in state.by_place.values() for file in held]
     behind = dict(zip((file.path for file in files), files[1:], strict=False))
     states = list_baseline_files(state, ACCOUNT_STATES.name)
@@ -80,7 +80,7 @@ def _list_baseline(state: LogState, scope: Scope) -> dict[Place, list[list[DataF
 
 
 def _list_base(state: LogState) -> dict[Place, list[DataFile]]:
-    """Return the files of base rows of the ranges that have blocks."""
+    """Return the base files of the ranges that have blocks."""
     found: dict[Place, list[DataFile]] = {place: [] for place in list_places(state)}
     for file in state.files:
         if file.table in _BASE and (place := read_place(file.path)) in found:
@@ -116,5 +116,5 @@ def _rederive_ranges(
 def _rederive_elsewhere(
     lake_dir: Path, settings: IngestSections, part: tuple[Place, list[DataFile]]
 ) -> Derivation:
-    """Derive a range in a worker process, which reads the lake on."""
+    """Derive a range in a worker process, which keeps the lake open."""
     return open_finder(lake_dir, settings).rederive(None, part)

@@ -1,9 +1,9 @@
-"""Get-methods answered for detectors: from data cells, by ``machine``, or by the TVM.
+"""Answers get-methods for detectors: from data cells, with ``machine``, or with the TVM.
 
-Readers of data cells are for codes that are known; ``machine`` runs the most common instructions
-and leaves the rest to the TVM. What the code's table of methods lacks is not run at all; where the
-table is not known, a method that failed once is taken for one that the code lacks. An answer is
-remembered while a commit is derived, for equal code, data and arguments of one account.
+Readers of data cells cover known codes; ``machine`` runs the most common instructions and leaves
+the rest to the TVM. A method that is not in the code's table of methods is not run at all; if the
+table is unknown, a method that failed once is assumed to be missing from the code. Within a commit,
+answers are cached by code, data and arguments of an account.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Code(NamedTuple):
-    """A code: the cell of the account, its library, the cell it resolves to, and its method ids."""
+    """A code: the account's cell, its library hash, the cell it resolves to, and its method ids."""
 
     cell: Cell
     library: bytes | None
@@ -56,9 +56,9 @@ class GetMethodSession:
         *,
         kept: KeptAnswers | None = None,
     ) -> None:
-        """Ask the contracts of ``world``; without ``tvm`` those that can be answered without it.
+        """Ask the contracts of ``world``; without ``tvm``, questions that need it have no answer.
 
-        ``kept`` has answers of earlier commits, and gets those of this one.
+        ``kept`` has answers of earlier commits, and receives those of this one.
         """
         self._world = world
         self._network = network
@@ -79,7 +79,7 @@ class GetMethodSession:
         Raises:
             Mismatch: there is no such contract or method, or it failed.
             NotLoaded: a state, or its cells, must be looked up first.
-            Unanswered: it is run with others, by ``run_gathered``; ask again then.
+            Unanswered: the question waits for ``run_gathered``; ask again afterwards.
         """
         state = self._world.find_state(question.address, mc_seqno)
         if state is None or state.code_hash is None:
@@ -97,7 +97,7 @@ class GetMethodSession:
         return answer
 
     def run_gathered(self) -> bool:
-        """Run the get-methods that were gathered; return whether there were any."""
+        """Run the gathered get-methods; return whether there were any."""
         gathered, self._gathered = self._gathered, {}
         for (key, posed), outcome in zip(
             gathered.items(), self._run(gathered.values()), strict=True
@@ -106,9 +106,10 @@ class GetMethodSession:
         return bool(gathered)
 
     def _answer_or_gather(self, key: Hashable, posed: Posed) -> list[Value] | None:
-        """Return an answer; what the TVM alone gives is gathered.
+        """Return an answer, or gather the question if only the TVM can answer it.
 
-        Where the methods of a code are not known, an answer shows what to ask next: it is not.
+        If the methods of a code are unknown, the answer decides what to ask next, so the TVM runs
+        at once.
         """
         try:
             return self.answer(*posed)
@@ -120,14 +121,14 @@ class GetMethodSession:
             raise Unanswered from declined
 
     def has_method(self, code_hash: bytes, method: str) -> bool:
-        """Return whether a code may have a method: its table has it, or is not known."""
+        """Return whether a code may have a method: its method table has it, or is unknown."""
         code = self.find_code(code_hash)
         if code is None or (code_hash, method) in self._lacking:
             return False
         return code.methods is None or method_id(method) in code.methods
 
     def find_code(self, code_hash: bytes) -> Code | None:
-        """Return a code whose cells were looked up; None where the lake lacks some."""
+        """Return a code whose cells were looked up; None if the lake lacks some."""
         if code_hash not in self._codes:
             self._codes[code_hash] = self._read_code(code_hash)
         return self._codes[code_hash]
@@ -147,13 +148,13 @@ class GetMethodSession:
         return Code(cell, library, resolved, None if methods is None else frozenset(methods))
 
     def _may_answer(self, code: Code, method: str, mc_seqno: int) -> bool:
-        """Return whether a code is at hand, or does not have to be."""
+        """Return whether the code is available, or not needed for this method."""
         if code.library is None or find_reader(code.cell.hash, method) is not None:
             return True
         return self._network.is_public(code.library, mc_seqno)
 
     def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
-        """Return an answer that follows from code, data, address and arguments; None for none.
+        """Return the answer without the TVM; None if the get-method has none.
 
         Raises:
             Declined: the TVM has to run the get-method.
@@ -180,14 +181,14 @@ class GetMethodSession:
     def run_machine(
         self, question: Question, state: AccountState, code: Code, data: Cell
     ) -> list[Value] | None:
-        """Return the stack that the code leaves in ``machine``; None where it fails.
+        """Return the stack that the code leaves in ``machine``; None if it fails.
 
         Raises:
             Declined: the TVM has to run it.
         """
         program = self._kept.find_program(code.resolved)
         if program is None:
-            raise Declined("a code that is an exotic cell")
+            raise Declined("the code is an exotic cell")
         arguments = (*question.arguments, method_id(question.method))
         account = Account(state.address, data)
         try:
@@ -201,7 +202,7 @@ class GetMethodSession:
             self._lacking.add((code.cell.hash, method))
 
     def run_tvm(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
-        """Return the stack that the TVM leaves; None where it fails, or none is there."""
+        """Return the stack that the TVM leaves; None if it fails or is not available."""
         code = None if state.code_hash is None else self.find_code(state.code_hash)
         if code is None or self._world.find_cell(state.data_hash) is None:
             return None
@@ -210,7 +211,7 @@ class GetMethodSession:
         return self._read(posed, outcome)
 
     def _run(self, posed: Collection[Posed]) -> Iterator[Outcome | None]:
-        """Yield how get-methods ended; None where the TVM failed, or none is there."""
+        """Yield the outcomes of get-methods; None if the TVM failed or is not available."""
         left = len(posed)
         try:
             for outcome in (
@@ -222,11 +223,11 @@ class GetMethodSession:
         except TvmMissing:
             self._tvm = None
         except TvmError:
-            pass  # no process starts: the others have no answer either
+            pass  # no process starts: the remaining questions have no answer either
         yield from repeat(None, left)
 
     def _read(self, posed: Posed, outcome: Outcome | None) -> list[Value] | None:
-        """Return the stack that a get-method left; None where it failed, or cannot be read."""
+        """Return the stack that a get-method left; None if it failed or cannot be read."""
         if outcome is None:
             return None
         if outcome.exit_code not in SUCCESS:
@@ -240,19 +241,19 @@ class GetMethodSession:
             return None
 
     def _make(self, posed: Iterable[Posed]) -> Iterator[GetMethodCall]:
-        """Yield the calls of questions to contracts whose code and data are at hand."""
+        """Yield the TVM calls of questions to contracts whose code and data were looked up."""
         for question, state, mc_seqno in posed:
             code = None if state.code_hash is None else self._codes[state.code_hash]
             data = self._world.find_cell(state.data_hash)
             if code is None or data is None:
-                raise LookupError(f"{state.address} lacks code or data")
+                raise LookupError(f"code or data of {state.address} are missing")
             stack = (*map(to_tvm, question.arguments), method_id(question.method))
             yield msgspec.structs.replace(self._prepare(state, code, data, mc_seqno), stack=stack)
 
     def _prepare(self, state: AccountState, code: Code, data: Cell, mc_seqno: int) -> GetMethodCall:
-        """Return a call to an account without its stack; the last one is kept.
+        """Return a call to an account without its stack, and cache it.
 
-        Detectors ask one account after another, and of each several methods.
+        Detectors ask one account several methods before they continue with the next.
         """
         if self._prepared is not None and self._prepared[:2] == (state, mc_seqno):
             return self._prepared[2]
@@ -285,6 +286,6 @@ class GetMethodSession:
 
 
 def read_library(cell: Cell) -> bytes | None:
-    """Return the hash that a library cell has; None where it is no library cell."""
+    """Return the hash in a library cell; None if the cell is not a library cell."""
     is_library = cell.tree.kind(cell.root) == LIBRARY
     return cell.tree.payload(cell.root)[1:33] if is_library else None

@@ -1,11 +1,11 @@
-"""Values of get-methods, and what a detector asks and finds with them.
+"""Values of get-methods, and the questions and findings of detectors.
 
 An integer is an ``int``, a cell is ``Cell``, a slice is CellSlice, null is None, a tuple is a
-``tuple``. ``Results`` takes them off a stack by the kind that a detector expects.
+``tuple``. ``Results`` reads them from a stack by the type that a detector expects.
 
-A detector is a generator. It yields questions and is sent the stack of each answer; it returns
-what it found. An answer that fails, or has another shape, raises Mismatch in it: it is no such
-contract. So it reads in order, while its driver may gather questions of many.
+A detector is a generator. It yields questions, is sent the stack of each answer, and returns its
+findings. If an answer fails or has another shape, Mismatch is raised inside it: the account is no
+such contract. The detector reads sequentially, while its driver may batch questions of many.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ACCOUNT_BYTES = 32
 _ACCOUNT_MASK = (1 << 256) - 1
 _INT8_LIMIT = 1 << 7
 AMOUNT_LIMIT = 10**38
-"""First number that a column of amounts cannot hold; Coins have at most 120 bits."""
+"""First amount that does not fit into an amount column; Coins have at most 120 bits."""
 
 _INT32_LIMIT, _INT64_LIMIT = 1 << 31, 1 << 63
 
@@ -41,7 +41,7 @@ Value = Any
 
 
 class Mismatch(Exception):
-    """An answer that is not of the shape that a contract of this kind gives."""
+    """An answer that does not have the shape that a contract of this kind returns."""
 
 
 class Cell(NamedTuple):
@@ -51,20 +51,20 @@ class Cell(NamedTuple):
     root: int
 
     def slice(self) -> CellSlice:
-        """Return a reader at its start."""
+        """Return a reader at the start of the cell."""
         return self.tree.slice(self.root)
 
     @property
     def hash(self) -> bytes:
-        """Its representation hash."""
+        """The representation hash."""
         return self.tree.hash(self.root)
 
     def boc(self) -> bytes:
-        """Return it as bag of cells with checksum."""
+        """Return the cell as a bag of cells with checksum."""
         return serialize_boc(self.tree, [self.root], crc32c=True)
 
     def bag(self) -> bytes:
-        """Return it as bag of cells for another process here, which needs no checksum."""
+        """Return the cell as a bag of cells for another local process, without checksum."""
         return serialize_boc(self.tree, [self.root])
 
 
@@ -75,11 +75,11 @@ class Address(NamedTuple):
     account: bytes
 
     def __str__(self) -> str:
-        """Return the raw form, in capital digits."""
+        """Return the raw form, with uppercase digits."""
         return f"{self.workchain}:{self.account.hex().upper()}"
 
     def slice(self) -> CellSlice:
-        """Return it as a slice without references; raises BocError for another workchain."""
+        """Return the address as a slice; raise BocError if the workchain exceeds 8 bits."""
         if not -_INT8_LIMIT <= self.workchain < _INT8_LIMIT:
             raise BocError(f"{self}: addr_std has a workchain of 8 bits")
         head = _PLAIN_STD << 8 | self.workchain & 2 * _INT8_LIMIT - 1
@@ -91,7 +91,7 @@ _EMPTY_CELL = _EMPTY.end()
 
 
 def make_slice(value: int, bits: int) -> CellSlice:
-    """Return a slice of some bits without references."""
+    """Return a slice of ``bits`` bits without references."""
     return CellSlice.at(_EMPTY.tree, _EMPTY_CELL, value, bits)
 
 
@@ -106,7 +106,7 @@ def load_address(start: CellSlice) -> Address | None:
     if tag == _NONE:
         return None
     if tag != _STD or start.load_bit():
-        raise Mismatch("an address that is neither addr_std nor addr_none")
+        raise Mismatch("the address is neither addr_std nor addr_none")
     number = start.load_uint(_ADDRESS_BITS - 3)
     workchain = number >> 256
     if workchain >= _INT8_LIMIT:
@@ -115,7 +115,7 @@ def load_address(start: CellSlice) -> Address | None:
 
 
 def load_any_address(start: CellSlice) -> Address | None:
-    """Read MsgAddress of any kind: addr_std without anycast, None of all others.
+    """Read MsgAddress of any kind; return addr_std without anycast, None for all others.
 
     Raises:
         CellUnderflow: the slice is too short.
@@ -135,53 +135,53 @@ def load_any_address(start: CellSlice) -> Address | None:
 
 
 def parse_address(text: str) -> Address:
-    """Return the address of a raw form, ``workchain:HEX``.
+    """Return the address with a raw form, ``workchain:HEX``.
 
     Raises:
-        ValueError: it is none.
+        ValueError: ``text`` is not a raw address.
     """
     workchain, _, account = text.partition(":")
     found = Address(int(workchain), bytes.fromhex(account))
     if len(found.account) != _ACCOUNT_BYTES or not -_INT32_LIMIT <= found.workchain < _INT32_LIMIT:
-        raise ValueError(f"{text!r} is no address")
+        raise ValueError(f"{text!r} is not an address")
     return found
 
 
 class Results:
-    """A stack that a get-method left, taken value by value from the deepest on.
+    """The stack that a get-method left, read value by value from the deepest up.
 
-    Every method raises Mismatch when the next value is of another kind.
+    Every method raises Mismatch if the next value is of another type.
     """
 
     def __init__(self, stack: Sequence[Value], count: int, *, more: bool = False) -> None:
-        """Expect ``count`` values, or at least as many with ``more``."""
+        """Expect exactly ``count`` values, or at least ``count`` with ``more``."""
         if len(stack) < count or (len(stack) > count and not more):
-            raise Mismatch(f"{len(stack)} values where {count} are expected")
+            raise Mismatch(f"expected {count} values, got {len(stack)}")
         self._values = iter(stack)
 
     def take(self) -> Value:
-        """Return the next value, of whatever kind."""
+        """Return the next value, of any type."""
         return next(self._values)
 
     def integer(self) -> int:
         """Return an integer of the TVM."""
         value = self.take()
         if not isinstance(value, int):
-            raise Mismatch("no integer where one is expected")
+            raise Mismatch("expected an integer")
         return value
 
     def amount(self) -> int:
-        """Return a number of at most 38 digits that is not negative."""
+        """Return a non-negative number of at most 38 digits."""
         value = self.integer()
         if not 0 <= value < AMOUNT_LIMIT:
-            raise Mismatch("no amount where one is expected")
+            raise Mismatch("expected an amount")
         return value
 
     def small(self) -> int:
         """Return an integer of 64 bits."""
         value = self.integer()
         if not -_INT64_LIMIT <= value < _INT64_LIMIT:
-            raise Mismatch("an integer of more than 64 bits")
+            raise Mismatch("the integer has more than 64 bits")
         return value
 
     def boolean(self) -> bool:
@@ -192,48 +192,48 @@ class Results:
         """Return a cell."""
         value = self.take()
         if not isinstance(value, Cell):
-            raise Mismatch("no cell where one is expected")
+            raise Mismatch("expected a cell")
         return value
 
     def maybe_cell(self) -> Cell | None:
         """Return a cell, or None for null."""
         value = self.take()
         if value is not None and not isinstance(value, Cell):
-            raise Mismatch("neither cell nor null")
+            raise Mismatch("expected a cell or null")
         return value
 
     def address(self) -> Address | None:
-        """Return the address that a slice begins with; None for addr_none and for null."""
+        """Return the address at the start of a slice; None for addr_none and for null."""
         value = self.take()
         if value is None:
             return None
         if not isinstance(value, CellSlice):
-            raise Mismatch("no slice where one is expected")
+            raise Mismatch("expected a slice")
         return load_address(value.copy())
 
     def sure_address(self) -> Address:
-        """Return an address that is there."""
+        """Return an address; raise Mismatch for addr_none and null."""
         found = self.address()
         if found is None:
-            raise Mismatch("no address where one is expected")
+            raise Mismatch("expected an address")
         return found
 
 
 def from_tvm(value: StackValue) -> Value:
-    """Return a value of the TVM's stack with its bags parsed; one without form is a Mismatch."""
+    """Return a value of the TVM's stack with its bags parsed; raise Mismatch for other types."""
     if value is None or isinstance(value, int):
         return value
     if isinstance(value, tuple | list):
         return type(value)(from_tvm(item) for item in value)
     if isinstance(value, TvmCell | TvmSlice):
-        tree = parse_boc(value.boc, check_crc=False)  # it came from a process here
+        tree = parse_boc(value.boc, check_crc=False)  # from a local process
         root = tree.roots[0]
         return tree.slice(root) if isinstance(value, TvmSlice) else Cell(tree, root)
     raise Mismatch(f"{type(value).__name__} on the stack")
 
 
 def to_tvm(value: Value) -> StackValue:
-    """Return a value as the TVM takes it."""
+    """Return a value in the form that the TVM accepts."""
     if isinstance(value, Cell):
         return TvmCell(value.bag())
     if isinstance(value, CellSlice):
@@ -246,9 +246,9 @@ def to_tvm(value: Value) -> StackValue:
 
 
 class Question(NamedTuple):
-    """A get-method that is to be asked, and of whom.
+    """A get-method call of a detector to an account.
 
-    Where the answer is not ``required``, None is sent in place of a failure.
+    If the answer is not ``required``, the detector is sent None instead of a failure.
     """
 
     address: Address
@@ -258,7 +258,7 @@ class Question(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A row of a table of contracts, without the columns about the account."""
+    """A row of a contract table, without the columns about the account."""
 
     table: str
     fields: dict[str, Any]
@@ -276,5 +276,5 @@ def address_fields(name: str, address: Address | None) -> dict[str, Any]:
 
 
 def raw_text(address: Address | None) -> str | None:
-    """Return the raw form of an address, if there is one."""
+    """Return the raw form of an address, None for None."""
     return None if address is None else str(address)

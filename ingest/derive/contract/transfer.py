@@ -1,8 +1,8 @@
-"""What moved: messages to jetton wallets (TEP-74) and to NFT items (TEP-62) as rows.
+"""Rows of transfers and burns: messages to jetton wallets (TEP-74) and to NFT items (TEP-62).
 
-A message counts where the account that consumed it was found to be such a contract after the
-masterchain block. Where the account is gone by then, as with the last transfer of a wallet that
-destroys itself, it counts where it was one before the block.
+A message counts if the account that consumed it was detected as such a contract after the
+masterchain block. If the account no longer exists by then, as after the last transfer of a wallet
+that destroys itself, its state before the block decides.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _PART = {
     JETTON_WALLETS.name: ("jetton_workchain", "jetton"),
     NFT_ITEMS.name: ("item_index", "collection_workchain", "collection"),
 }
-"""Columns of a contract's row that stand in the row of a message to it, too."""
+"""Columns of a contract's row that are copied to the rows of messages to it."""
 
 
 class Move(NamedTuple):
-    """A kind of message: its opcode, the table of its rows, that of its contracts, its reader."""
+    """A message kind: opcode, target table, table of its contracts, sender column, body reader."""
 
     opcode: int
     table: Table
@@ -71,13 +71,13 @@ def make_moves(
     found: Mapping[str, pa.Table],
     before: Mapping[str, pa.Table] | None = None,
 ) -> dict[str, pa.Table]:
-    """Return the rows of messages of a commit.
+    """Return the transfer and burn rows of a commit.
 
     Args:
         tables: Base rows of the commit.
-        found: Its rows of contracts.
-        before: What accounts that are gone after a block were after the block before it. None for
-            a recorded trace, whose rows of contracts stand at its first block.
+        found: Its contract rows.
+        before: Contract rows as of the previous block, for accounts that no longer exist after a
+            block. None for a recorded trace, whose contract rows belong to its first block.
     """
     rows: dict[str, list[Row]] = {move.table.name: [] for move in _MOVES.values()}
     messages = _list_messages(tables)
@@ -105,9 +105,9 @@ def make_moves(
 
 
 def list_recipients(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, int]]:
-    """Yield who consumed messages that may have moved something, and the masterchain blocks.
+    """Yield accounts that consumed potential transfers, with the masterchain block of each.
 
-    Accounts that were no contracts when the messages came are left out.
+    Accounts that were not active when the message arrived are left out.
     """
     messages = _list_messages(tables)
     active = _list_chosen(tables, messages, "orig_status", value="active")
@@ -118,7 +118,7 @@ def list_recipients(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Address, i
 
 
 def select_moves(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return what ``list_recipients`` and ``make_moves`` read of messages and transactions."""
+    """Return the messages and transactions that ``list_recipients`` and ``make_moves`` read."""
     messages = tables.get(MESSAGES.name, MESSAGES.empty)
     moving = messages.select([*_COLUMNS, _DIRECTION]).filter(_may_move(messages))
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty).select(_OF_TRANSACTION)
@@ -133,7 +133,7 @@ def _list_messages(tables: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def _may_move(messages: pa.Table) -> pa.ChunkedArray:
-    """Return for each message whether it was consumed and has the opcode of a move."""
+    """Return for each message whether it was consumed and has the opcode of a transfer or burn."""
     return pc.and_(
         pc.equal(messages[_DIRECTION], pa.scalar("in", pa.string())),
         pc.is_in(messages["opcode"], value_set=pa.array(sorted(_MOVES), pa.int32())),
@@ -141,14 +141,14 @@ def _may_move(messages: pa.Table) -> pa.ChunkedArray:
 
 
 class _History:
-    """What accounts were found to be after blocks of the commit."""
+    """Contract rows of accounts after the blocks of the commit."""
 
     def __init__(self, found: pa.Table, before: pa.Table | None, columns: tuple[str, ...]) -> None:
         self._found = _group(found, columns)
         self._before = None if before is None else _group(before, columns)
 
     def find(self, message: Row) -> Row | None:
-        """Return what the account of a message was after its block, or else before it."""
+        """Return the row of a message's account after its block, else from before the block."""
         account, mc_seqno = (message["tx_workchain"], message["tx_account"]), message["mc_seqno"]
         found = self._found.get(account, {})
         if self._before is None:
@@ -157,7 +157,7 @@ class _History:
 
 
 def _group(rows: pa.Table, columns: tuple[str, ...]) -> dict[AccountId, dict[int, Row]]:
-    """Return columns of the rows of contracts by account and masterchain block."""
+    """Return ``columns`` of contract rows by account and masterchain block."""
     grouped: dict[AccountId, dict[int, Row]] = {}
     keys = iter_tuples(rows, ("workchain", "account", "mc_seqno"))
     parts = iter_dicts(rows.select(columns))
@@ -169,7 +169,7 @@ def _group(rows: pa.Table, columns: tuple[str, ...]) -> dict[AccountId, dict[int
 def _list_chosen(
     tables: Mapping[str, pa.Table], messages: pa.Table, column: str, *, value: bool | str
 ) -> set[bytes]:
-    """Return the transactions of messages in which a column has a value."""
+    """Return the hashes of the messages' transactions in which ``column`` has ``value``."""
     if not messages.num_rows:
         return set()
     transactions = tables.get(TRANSACTIONS.name, TRANSACTIONS.empty)
@@ -190,7 +190,7 @@ def _describe(message: Row) -> Row:
 
 
 def _read(move: Move, body: bytes | None) -> Row | None:
-    """Return the fields of a body; None where it does not follow its layout."""
+    """Return the fields of a body; None if it does not match the layout."""
     if body is None:
         return None
     try:
@@ -203,7 +203,7 @@ def _read(move: Move, body: bytes | None) -> Row | None:
 
 
 def _read_transfer(start: CellSlice) -> Row:
-    """Read amount, destination, response_destination, custom_payload and what is forwarded."""
+    """Read amount, destination, response_destination, custom_payload and the forward fields."""
     return {
         "amount": start.load_coins(),
         **address_fields("destination", load_address(start)),
@@ -216,7 +216,7 @@ def _read_transfer(start: CellSlice) -> Row:
 def _read_burn(start: CellSlice) -> Row:
     amount = start.load_coins()
     response = address_fields("response_destination", load_any_address(start))
-    # Wallets of the first version send it without the last field.
+    # Jetton wallets of the first version omit the last field.
     payload = start.load_maybe_ref() if start.bits_left else None
     return {"amount": amount, **response, "custom_payload": _write(start, payload)}
 
@@ -231,15 +231,15 @@ def _read_nft_transfer(start: CellSlice) -> Row:
 
 
 def _read_response(start: CellSlice) -> Row:
-    # Where excess goes to: contracts take any address, and the transfer comes about.
+    # Destination of excess Toncoin: contracts accept any address, and the transfer succeeds.
     response = address_fields("response_destination", load_any_address(start))
     return {**response, "custom_payload": _write(start, start.load_maybe_ref())}
 
 
 def _read_forward(start: CellSlice) -> Row:
-    """Read forward_payload:(Either Cell ^Cell), which contracts pass on without a look.
+    """Read forward_payload:(Either Cell ^Cell), which contracts forward without parsing.
 
-    Some senders leave it out, or the reference alone.
+    Some senders omit it, or only the reference.
     """
     if not start.bits_left:
         return {"forward_payload": None, "forward_payload_inline": None}
@@ -268,4 +268,4 @@ def _list_moves() -> Iterable[Move]:
 
 
 _MOVES: dict[int, Move] = {move.opcode: move for move in _list_moves()}
-"""Kinds of messages by opcode; all of them are positive as signed numbers."""
+"""Message kinds by opcode; all opcodes are positive as signed numbers."""

@@ -1,7 +1,7 @@
-"""What a commit knows of the chain: states of accounts, their cells, configurations and libraries.
+"""The chain as of one commit: account states, cells, configurations and libraries.
 
-Rows of the commit at hand come first; what they lack is read from the lake, as it is below the
-commit's first masterchain block. So the answers are the same whenever a commit is derived again.
+Rows of the commit take precedence; the rest is read from the lake as of the commit's first
+masterchain block. So answers are the same whenever a commit is derived again.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _BLOCK_SEQNO = "block_seqno"
 
 
 class NotLoaded(Exception):
-    """A state is needed that was not looked up so far, or one of which the cells were not."""
+    """A required state, or its cells, has not been looked up yet."""
 
     def __init__(self, address: Address) -> None:
-        """Name the account."""
+        """Create the error for an account."""
         self.address = address
         super().__init__(str(address))
 
 
 class CellCache(NamedTuple):
-    """Cells that were looked up, in one tree; their places in it, and bags of codes, by hash."""
+    """Looked-up cells in one tree, with their positions in it and bags of codes, both by hash."""
 
     tree: CellTree
     places: dict[bytes, int]
@@ -52,7 +52,7 @@ class CellCache(NamedTuple):
 
     @classmethod
     def make(cls) -> CellCache:
-        """Return an empty one."""
+        """Return an empty cache."""
         return cls(CellTree(), {}, {})
 
 
@@ -68,10 +68,10 @@ class World:
         cache: CellCache | None = None,
         others: pa.Table | None = None,
     ) -> None:
-        """Take the rows of a commit, or of some of its accounts, and the lake before them.
+        """Combine the rows of a commit, or of some of its accounts, with the lake before it.
 
-        ``cache`` has cells of commits before it, and gets those that are looked up. ``others`` has
-        the states of all accounts of the commit, where ``tables`` lack some.
+        ``cache`` has cells of earlier commits, and receives those that are looked up. ``others``
+        has the states of all accounts of the commit, if ``tables`` has only some.
         """
         self.tables = tables
         self.finder = finder
@@ -91,18 +91,18 @@ class World:
     def list_rows(
         self, table: str, columns: Sequence[str], before: int
     ) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield rows of a small table that the lake has before a block, the newest file first."""
+        """Yield rows of a small table from before a block, newest file first."""
         yield from self._lake.list_rows(self._state, table, columns, before)
 
     def list_states(self) -> Iterator[AccountState]:
-        """Yield the states of the rows given, by account and masterchain block."""
+        """Yield the states in ``tables``, by account and masterchain block."""
         for history in self._own.values():
             yield from history
 
     def list_known(self, address: Address) -> Iterator[AccountState]:
-        """Yield the states of an account that were given or looked up: before the commit, in it.
+        """Yield the known states of an account: the one before the commit, then those in it.
 
-        Behind them come later ones that may stand for states which a late baseline does not show.
+        They are followed by later states, which may replace states missing from a late baseline.
         """
         before = self._before.get(address)
         if before is not None:
@@ -111,13 +111,13 @@ class World:
         yield from self._later.get(address, ())
 
     def find_state(self, address: Address, mc_seqno: int) -> AccountState | None:
-        """Return the state of an account after a masterchain block; None where there is none.
+        """Return the state of an account after a masterchain block; None if it does not exist.
 
-        Of accounts that blocks touched before a baseline was read, the lake may lack the states
-        before that, or their cells: then the next one that is known stands for it.
+        For accounts that blocks touched before a baseline was read, the lake may lack the states
+        before the baseline, or their cells; the next known state is returned instead.
 
         Raises:
-            NotLoaded: it is one from before the commit, which ``load_states`` can bring.
+            NotLoaded: the state is from before the commit; call ``load_states`` first.
         """
         history = self._histories.get(address, ())
         place = bisect_right(history, mc_seqno, key=lambda state: state.mc_seqno)
@@ -130,13 +130,13 @@ class World:
         return next(filter(self._may_be_known, later), state)
 
     def _may_be_known(self, state: AccountState | None) -> bool:
-        """Whether there is a state, and its cells were found or not looked up yet."""
+        """Return whether ``state`` exists and none of its cells is known to be absent."""
         return state is not None and self._absent.isdisjoint((state.code_hash, state.data_hash))
 
     def load_states(self, addresses: Iterable[Address], before: int) -> None:
-        """Look up states of accounts: those in other parts of the commit, else the last before it.
+        """Look up states of accounts: in other parts of the commit, else the last before it.
 
-        An account of another part is looked up again where it is the one before that is needed.
+        An account of another part is looked up again if its state before the commit is needed.
         """
         missing = set(addresses) - self._before.keys()
         missing -= self._load_others(missing - self._own.keys() - self._searched)
@@ -148,7 +148,7 @@ class World:
         self._before |= dict.fromkeys(missing) | states
 
     def _load_others(self, addresses: set[Address]) -> set[Address]:
-        """Read the states of accounts in other parts, and return the accounts that have some."""
+        """Read the states of accounts in other parts; return the accounts that have any."""
         if self._others is None or not addresses:
             return set()
         self._searched |= addresses
@@ -160,7 +160,7 @@ class World:
         return found
 
     def load_cells(self, roots: Iterable[bytes | None]) -> None:
-        """Load cells with all below them; ``find_cell`` returns those that were found."""
+        """Load cells with all descendants; ``find_cell`` returns the ones that were found."""
         missing = {root for root in roots if root is not None}
         missing -= self._places.keys() | self._absent
         if not missing:
@@ -178,12 +178,12 @@ class World:
         return all(root in self._places or root is None or root in self._absent for root in roots)
 
     def find_cell(self, root: bytes | None) -> Cell | None:
-        """Return a cell that was looked up, with all below it; None where the lake lacks some."""
+        """Return a looked-up cell with its descendants; None if the lake lacks some."""
         place = None if root is None else self._places.get(root)
         return None if place is None else Cell(self._tree, place)
 
     def write_code(self, code: Cell) -> bytes:
-        """Return a code that was looked up as bag of cells for the TVM; it is written once."""
+        """Return a looked-up code as a bag of cells for the TVM; it is serialized once."""
         code_hash = code.hash
         if code_hash not in self._bags:
             self._bags[code_hash] = code.bag()
@@ -230,7 +230,7 @@ class Network:
     def find_config(self, mc_seqno: int) -> NetworkConfig:
         """Return the configuration after a block.
 
-        Where the lake begins after the last key block, it has the version of the blocks alone.
+        If the lake begins after the last key block, it has only the global version of the blocks.
         """
         since = max((at for at in self._configs if at <= mc_seqno), default=None)
         if since not in self._joined:
@@ -264,7 +264,7 @@ def _read_configs(world: World, first: int) -> dict[int, Params]:
 
 
 def _read_version(world: World) -> int:
-    """Return the greatest global version that blocks of the commit were made with."""
+    """Return the highest global version that blocks of the commit were created with."""
     blocks = world.tables.get(BLOCKS.name)
     versions = () if blocks is None else blocks["gen_software_version"].to_pylist()
     return max((version for version in versions if version is not None), default=0)

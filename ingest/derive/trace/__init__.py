@@ -1,1 +1,1 @@
-"""Transactions to traces: every transaction belongs to one tree of messages."""
+"""Assembles transactions into traces: every transaction belongs to one tree of messages."""

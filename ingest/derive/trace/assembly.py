@@ -1,13 +1,13 @@
-"""Transactions and messages to traces, a batch at a time.
+"""Assembles transactions and messages into traces, batch by batch.
 
-A trace is a tree: its root is a transaction without an in message, with one from outside the
-chain, or with one made by the validators; every other transaction hangs on the one that sent
-its in message. What a batch cannot know is kept as open edges: messages sent and not consumed, and
-messages consumed with no known sender. Batches may come in any order: the next one joins its
-messages to the open edges of all before it, so the end depends on the rows alone.
+A trace is a tree. Its root is a transaction without an in message, or whose in message is external
+or created by the validators; every other transaction is a child of the one that sent its in
+message. Edges with one end outside the batch stay open: messages sent but not yet consumed, and
+messages consumed whose sender is unknown. Batches may arrive in any order: each joins its messages
+to the open edges of all earlier ones, so the final result depends on the rows alone.
 
-An internal message is found by its hash and created_lt. A message from outside is no key, as the
-same one may be executed many times; each execution is a root.
+The key of an internal message is its hash and created_lt. An external message has no key, as it may
+be executed many times; each execution is a root.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 _SYSTEM_WORKCHAIN = pa.scalar(MASTERCHAIN, pa.int32())
 SYSTEM = pa.scalar(bytes(32), pa.binary(32))
-"""Account that messages made by the validators name as their source, in the masterchain: fees
-for the elector and minted coins (block.tlb: McBlockExtra.recover_create_msg, mint_msg)."""
+"""Source of messages created by the validators, in the masterchain: fees for the elector and minted
+coins (block.tlb: McBlockExtra.recover_create_msg, mint_msg)."""
 
 LT_ALIGN = pa.scalar(1_000_000, pa.int64())
 """Blocks start at multiples of it (validator/impl/collator.cpp). A message of the validators is
-created at the start of its block, where none of an account can be: an account at the very address
-``SYSTEM``, which local networks have, sends as all others do."""
+created at the start of its block, where no account can create one: an account at the address
+``SYSTEM``, which local networks have, sends ordinary messages."""
 
 _NOTHING = pa.scalar(b"", pa.binary())
 
@@ -46,17 +46,17 @@ EDGE_COLUMNS = ("msg_hash", "created_lt", "tx_hash", "mc_seqno")
 
 
 class OpenTraces(NamedTuple):
-    """What is unfinished: rows of ``traces`` that are not complete, and rows of ``open_edges``."""
+    """Unfinished traces: incomplete rows of ``traces``, and rows of ``open_edges``."""
 
     traces: pa.Table = TRACES.empty
     edges: pa.Table = OPEN_EDGES.empty
 
 
 class Assembled(NamedTuple):
-    """What a batch gave.
+    """The result of assembling a batch.
 
     ``transactions`` are rows of ``transaction_traces``, ``complete`` rows of ``traces``, and
-    ``open`` replaces what was open before. ``moved`` has the rows of ``traces`` that were open
+    ``open`` replaces the previous open traces. ``moved`` has the rows of ``traces`` that were open
     and became parts of other traces, each with new_trace_id and the parent_hash of its old root.
     """
 
@@ -67,13 +67,13 @@ class Assembled(NamedTuple):
 
 
 def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> Assembled:
-    """Assemble a batch of rows of ``transactions`` and ``messages`` on what was open before.
+    """Join a batch of rows of ``transactions`` and ``messages`` to the open traces in ``before``.
 
-    A part is a transaction of the batch or a trace that was open before; parts are numbered in
-    that order, and each of them has at most one message that ties it to another.
+    A part is a transaction of the batch or a trace open in ``before``; parts are numbered in that
+    order, and each has at most one message that ties it to a parent.
 
     Raises:
-        TraceImpossible: messages that form a ring, which no chain can hold.
+        TraceImpossible: the messages form a cycle, which no chain can contain.
     """
     batch = transactions.select(TRANSACTION_COLUMNS)
     messages = messages.select(MESSAGE_COLUMNS)
@@ -82,13 +82,13 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     sent = pa.concat_tables([_list_sent(batch, messages), _list_open("out", batch, before)])
     consumed = pa.concat_tables([_list_consumed(batch, arrivals), _list_open("in", batch, before)])
     found = pc.index_in(_make_keys(consumed), value_set=_make_keys(sent))
-    # For each part the row of `sent` that brought it about; NULL for a root.
+    # For each part, the row of `sent` that caused it; NULL for a root.
     tie = found.take(_locate(_number(parts), consumed["part"]))
     roots = _find_roots(_array(sent["part"]).take(tie))
     trace_ids = _array(parts["trace_id"]).take(roots)
     parents = _array(sent["tx_hash"]).take(tie)
     waiting = sent.filter(pc.invert(pc.is_in(_number(sent), value_set=found)))
-    # In one chunk: what is open goes into the next batch, where chunks would multiply.
+    # One chunk: open rows pass to the next batch, where chunks would multiply.
     traces = _sum_parts(parts, roots, waiting).combine_chunks()
     is_complete = _is(traces["state"], "complete")
     edges = pa.concat_tables([waiting, consumed.filter(pc.is_null(found))]).combine_chunks()
@@ -106,7 +106,7 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
 
 
 def _take_arrivals(batch: pa.Table, messages: pa.Table) -> pa.Table:
-    """Return the in message of each transaction of the batch, NULLs without one, and its edge."""
+    """Return the in message of each transaction of the batch, NULLs if none, and its edge."""
     incoming = pc.indices_nonzero(_is(messages["direction"], "in"))
     at = _locate(batch["hash"], messages["tx_hash"].take(incoming))
     rows = messages.take(incoming.take(at))
@@ -122,7 +122,7 @@ def _take_arrivals(batch: pa.Table, messages: pa.Table) -> pa.Table:
 
 
 def _make_parts(batch: pa.Table, arrivals: pa.Table, messages: pa.Table) -> pa.Table:
-    """Return each transaction as a trace of its own, broken where it must hang on another."""
+    """Return each transaction as a trace, ``broken`` where it must have a parent."""
     logs = messages.filter(_is(messages["kind"], "ext_out"))["tx_hash"].value_counts()
     log_count = logs.field("counts").take(_locate(batch["hash"], logs.field("values")))
     arrived = pc.cast(pc.is_valid(arrivals["kind"]), pa.int64())
@@ -163,14 +163,14 @@ def _list_open(direction: str, batch: pa.Table, before: OpenTraces) -> pa.Table:
 
 
 def _make_edges(direction: str, rows: pa.Table, part: pa.Array) -> pa.Table:
-    """Return edges of one direction with the part at their indexed end."""
+    """Return edges of one direction with the part at their known end."""
     columns = {name: rows[name] for name in EDGE_COLUMNS}
     columns["direction"] = pa.repeat(_text(direction), rows.num_rows)
     return pa.table({**columns, "part": part})
 
 
 def _make_keys(edges: pa.Table) -> pa.Array:
-    """Return hash and created_lt of each message as one value."""
+    """Return the hash and created_lt of each message as one value."""
     created_lt = _array(edges["created_lt"]).view(pa.binary(8)).cast(pa.binary())
     msg_hash = _array(edges["msg_hash"]).cast(pa.binary())
     return pc.binary_join_element_wise(msg_hash, created_lt, _NOTHING)
@@ -181,18 +181,18 @@ def _find_roots(parents: pa.Array) -> pa.Array:
     at = pc.coalesce(parents, _count(len(parents)))
     for _ in range(len(parents).bit_length()):
         before, at = at, at.take(at)
-        if at.equals(before):  # soon: traces are flat
+        if at.equals(before):  # after a few steps: traces are shallow
             break
     if parents.take(at).null_count < len(parents):
         raise TraceImpossible(
-            "messages form a ring, so that no transaction of it is the first: the rows of "
-            "transactions and messages are not those of a chain"
+            "messages form a cycle, in which no transaction comes first: the rows of "
+            "transactions and messages cannot come from a chain"
         )
     return at
 
 
 def _sum_parts(parts: pa.Table, roots: pa.Array, waiting: pa.Table) -> pa.Table:
-    """Return a row of ``traces`` for each root: the sum of the parts that hang on it."""
+    """Return a row of ``traces`` for each root: the sum of its parts."""
     totals: dict[str, str] = {
         **dict.fromkeys(("mc_seqno_start", "start_lt", "start_utime"), "min"),
         **dict.fromkeys(("mc_seqno_end", "end_lt", "end_utime"), "max"),
@@ -213,7 +213,7 @@ def _sum_parts(parts: pa.Table, roots: pa.Array, waiting: pa.Table) -> pa.Table:
 
 @cache
 def _text(value: str) -> pa.Scalar:
-    # Without the type pyarrow looks for a module that is not installed, at each call.
+    # Without an explicit type, each call of pyarrow tries to import a module that is not installed.
     return pa.scalar(value, pa.string())
 
 
@@ -230,17 +230,17 @@ def _number(rows: pa.Table) -> pa.Array:
 
 
 def _count(size: int) -> pa.Array:
-    """Return 0, 1 and so on; from a range of Python it would take a hundred times as long."""
+    """Return 0, 1 and so on; a Python range would be a hundred times slower."""
     return pa.arange(0, size).cast(pa.int32())
 
 
 def _locate(values: pa.ChunkedArray, among: pa.ChunkedArray) -> pa.Array:
-    """Return the place of each value among others, NULL where it is not there."""
+    """Return the index of each value in ``among``, NULL if absent."""
     return _array(pc.index_in(values, value_set=_array(among)))
 
 
 def _is_true(condition: pa.ChunkedArray) -> pa.Array:
-    """Return the condition with NULL counted as false."""
+    """Return the condition with NULL treated as false."""
     return _array(pc.fill_null(condition, fill_value=False))
 
 

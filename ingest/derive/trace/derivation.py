@@ -1,13 +1,14 @@
-"""Traces as files of the lake: what a commit adds and replaces, and what a rebuild or an undo does.
+"""Trace files of the lake: written by commits, replaced by rebuilds and undos.
 
-Each range of masterchain blocks has one file of ``transaction_traces``, of its transactions, and
-one of ``traces``, of the complete traces that end in it; what is not complete stands in the open
-files. So the files follow from the base rows and the borders of the commits alone. A commit at
-the end of the chain adds files and replaces the open ones; one that comes before rows already
-there also replaces the files of the traces that it heals.
+Each range of masterchain blocks has one file of ``transaction_traces``, with its transactions, and
+one of ``traces``, with the complete traces that end in it; incomplete traces are in the open files.
+So the files depend only on the base rows and the ranges of the commits. A commit at the end of the
+chain adds files and replaces the open ones; a commit of earlier blocks also replaces the files of
+the traces that it completes.
 
-When the newest blocks are undone, files of earlier ranges stay as they are. Traces that began
-before the border and ended behind it, or were open, are assembled from the transactions that stay.
+When the newest blocks are undone, files of earlier ranges do not change. Traces that began before
+the first undone block and ended in undone blocks, or were open, are assembled again from the
+remaining transactions.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ TRACE_TABLES = (TRANSACTION_TRACES.name, TRACES.name, OPEN_EDGES.name)
 
 
 def open_files(traces: OpenTraces, last: Place) -> Iterator[NewFile]:
-    """Yield the files of what is open in a lake whose last commit has the place ``last``."""
+    """Yield the files of the open traces of a lake whose last commit has the place ``last``."""
     place = Place(0, 0, last.day)
     yield NewFile(TRACES.name, place, traces.traces)
     yield NewFile(OPEN_EDGES.name, place, traces.edges)
@@ -73,7 +74,7 @@ class TraceFiles:
     """Derives the trace files of a commit: the stage ``traces``."""
 
     def __init__(self, lake_dir: Path, spread: Spread = HERE) -> None:
-        """Take the lake's folder, and who assembles rows."""
+        """Create the stage for a lake; ``spread`` assembles the rows."""
         self._lake_dir, self._spread = lake_dir, spread
         self._derived = OpenTraces()
         self._known: tuple[set[str], OpenTraces] | None = None
@@ -85,12 +86,12 @@ class TraceFiles:
         place: Place,
         _earlier: Sequence[NewFile] = (),
     ) -> Derivation:
-        """Return the trace files that follow from one more range of base rows.
+        """Return the trace files that follow from another range of base rows.
 
         Raises:
-            TraceImpossible: the messages form a ring.
+            TraceImpossible: the messages form a cycle.
             TracesMissing: the lake has transactions without traces.
-            LakeCorrupt: a file that is to be replaced is damaged.
+            LakeCorrupt: a file to be replaced is damaged.
         """
         _check_traced(state)
         opened = list_open_files(state, *TRACE_TABLES)
@@ -112,11 +113,11 @@ class TraceFiles:
         return Derivation(files, frozenset(file.path for file in replaced))
 
     def learn(self, commit: Commit) -> None:
-        """Remember the open rows that were derived last, which stand in the files of a commit."""
+        """Keep the open rows derived last, which the commit has written to files."""
         paths = {file.path for file in commit.added if is_open(file.path)}
         traces, edges = self._derived
         opened = OpenTraces(sort_rows(traces, TRACES), sort_rows(edges, OPEN_EDGES))
-        # A file that was live before is none that the commit adds.
+        # A file that was already live is not among the files that the commit adds.
         is_whole = len(paths) == sum(rows.num_rows > 0 for rows in opened)
         self._known = (paths, opened) if is_whole else None
 
@@ -132,7 +133,7 @@ class TraceFiles:
     def _move_transactions(
         self, state: LogState, moved: pa.Table
     ) -> Iterator[tuple[NewFile, list[DataFile]]]:
-        """Yield new files of transactions that belong to another trace now, and the old ones."""
+        """Yield new files of transactions moved to another trace, with the files they replace."""
         if not moved.num_rows:
             return
         starts, ends = moved["mc_seqno_start"], moved["mc_seqno_end"]
@@ -150,7 +151,7 @@ class TraceFiles:
     def _add_complete(
         self, state: LogState, complete: pa.Table
     ) -> Iterator[tuple[NewFile, list[DataFile]]]:
-        """Yield new files of complete traces that ended in earlier ranges, and the old ones."""
+        """Yield new files of traces completed in earlier ranges, with the files they replace."""
         if not complete.num_rows:
             return
         places = list_places(state)
@@ -201,11 +202,11 @@ _COLUMNS = {TRANSACTIONS.name: TRANSACTION_COLUMNS, MESSAGES.name: MESSAGE_COLUM
 def rederive_traces(
     lake_dir: Path, state: LogState, _settings: IngestSections, scope: Scope
 ) -> Derivation:
-    """Return the trace files of all ranges, in place of the present ones.
+    """Return the trace files of all ranges, which replace the present ones.
 
     Raises:
         LakeCorrupt: a base file is damaged.
-        TraceImpossible: the messages are not those of a chain.
+        TraceImpossible: the messages cannot come from a chain.
     """
     old = frozenset(file.path for file in list_files(state, *TRACE_TABLES))
     return Derivation(_rederive_ranges(lake_dir, state, scope.on_range), old)
@@ -235,12 +236,12 @@ def _rederive_ranges(
 
 
 def _check_order(moved: pa.Table, complete: pa.Table, place: Place) -> None:
-    """Refuse rows by which a trace is continued in a masterchain block before its root's."""
+    """Raise TraceImpossible if a trace continues in a masterchain block before its root's."""
     ends = complete["mc_seqno_end"].to_pylist()
     if moved.num_rows or any(not place.first <= end <= place.last for end in ends):
         raise TraceImpossible(
             f"a message sent in masterchain blocks {place.first}..{place.last} was consumed in "
-            "an earlier one: the rows of transactions and messages are not those of a chain"
+            "an earlier one: the rows of transactions and messages cannot come from a chain"
         )
 
 
@@ -248,8 +249,8 @@ def reopen_traces(lake_dir: Path, state: LogState, first_gone: int) -> list[NewF
     """Return the open files of a lake without its masterchain blocks from ``first_gone`` on.
 
     Raises:
-        LakeCorrupt: a file that is needed is damaged.
-        TraceImpossible: the lake's traces are not those of its rows.
+        LakeCorrupt: a required file is damaged.
+        TraceImpossible: the lake's traces do not match its rows.
     """
     places = [place for place in list_places(state) if place.first < first_gone]
     starts = _list_cut(lake_dir, state, first_gone)
@@ -272,14 +273,14 @@ def reopen_traces(lake_dir: Path, state: LogState, first_gone: int) -> list[NewF
     step = assemble(transactions, messages, OpenTraces())
     if step.complete.num_rows:
         raise TraceImpossible(
-            f"{step.complete.num_rows} traces that are recorded as going on after masterchain "
+            f"{step.complete.num_rows} traces recorded as continuing after masterchain "
             f"block {first_gone - 1} end before it: run `tonlake rebuild traces`"
         )
     return list(open_files(step.open, places[-1]))
 
 
 def _list_cut(lake_dir: Path, state: LogState, first_gone: int) -> pa.Table:
-    """Return id and start of the traces that have blocks before the border and are not over."""
+    """Return id and start of the traces that begin before ``first_gone`` and end later."""
     columns = ("trace_id", "mc_seqno_start")
     before = pc.field("mc_seqno_start") < first_gone
     cut = before & (pc.field("mc_seqno_end") >= first_gone)

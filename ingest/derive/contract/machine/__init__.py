@@ -1,1 +1,1 @@
-"""The instructions of the TVM that most get-methods consist of, run without the TVM."""
+"""Runs get-methods in Python, without the TVM: the instructions that most of them consist of."""

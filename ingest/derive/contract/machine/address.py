@@ -1,4 +1,4 @@
-"""Instructions that read addresses, amounts, and references that may be absent."""
+"""Instructions that read addresses, amounts and optional references."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def _skip_address(start: CellSlice) -> None:
         start.skip(start.load_uint(_EXTERN_BITS))
     elif kind == _STD:
         if start.load_bit():
-            raise Declined("an address with anycast")
+            raise Declined("address with anycast")
         start.skip(_STD_BITS)
     elif kind != _NONE:
-        raise Declined("an address of variable length")
+        raise Declined("addr_var")
 
 
 def _load_address(stack: Stack) -> None:
@@ -68,13 +68,13 @@ def _load_address(stack: Stack) -> None:
 
 
 def _split_address(stack: Stack) -> None:
-    """Take addr_std apart into workchain and account id."""
+    """Split addr_std into workchain and account id."""
     start = stack.slice()
     if start.load_uint(3) != _STD << 1 or start.refs_left:
-        raise Declined("no plain address")
+        raise Declined("expected addr_std without anycast")
     stack += (start.load_int(8), start.load_uint(256))
     if start.bits_left:
-        raise Declined("more than an address")
+        raise Declined("data left after the address")
 
 
 FIXED: dict[int, list[Step]] = {
@@ -88,7 +88,7 @@ FIXED: dict[int, list[Step]] = {
     0xFA40: [_load_address],
     0xFA44: [_split_address],
 }
-"""Steps of instructions without operands, by their bits."""
+"""Steps of instructions without operands, by opcode."""
 
 DECODERS: dict[str, Callable[[Code], list[Step]]] = {}
-"""None of these has operands."""
+"""Empty: none of these instructions has operands."""

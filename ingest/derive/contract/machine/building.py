@@ -35,19 +35,19 @@ def _end(stack: Stack) -> None:
 
 
 def _pack(value: int, bits: int, *, signed: bool) -> int:
-    """Return the bits of an integer; raises Thrown where it does not fit."""
+    """Return the bits of an integer; raise Thrown if it does not fit."""
     if signed:
         half = 1 << bits >> 1
         if not -half <= value < max(half, 1):
-            raise Thrown("an integer that does not fit")
+            raise Thrown("integer out of range")
         return value & ((1 << bits) - 1)
     if value < 0 or value >> bits:
-        raise Thrown("an integer that does not fit")
+        raise Thrown("integer out of range")
     return value
 
 
 def _store(bits: int, *, signed: bool, turned: bool = False) -> list[Step]:
-    """Return STI or STU of a number of bits; ``turned`` has the builder below the integer."""
+    """Return STI or STU for a number of bits; ``turned`` expects the builder below the integer."""
 
     def step(stack: Stack) -> None:
         if turned:
@@ -70,7 +70,7 @@ def _store_many(*, signed: bool) -> list[Step]:
 
 
 def _store_taken(take: Callable[[Stack], Stored], *, on_top: bool = False) -> list[Step]:
-    """Return what stores something taken off the stack; ``on_top`` has it above the builder."""
+    """Return the steps that pop and store something; ``on_top`` pops it before the builder."""
 
     def step(stack: Stack) -> None:
         if on_top:
@@ -105,7 +105,7 @@ def _store_grams(stack: Stack) -> None:
     value, builder = stack.integer(), stack.builder()
     count = (value.bit_length() + 7) // 8
     if value < 0 or count > _GRAM_BYTES:
-        raise Thrown("an amount that does not fit")
+        raise Thrown("amount out of range")
     stack.append(builder.store(count, _COUNT_BITS).store(value, count * 8))
 
 
@@ -177,7 +177,7 @@ FIXED: dict[int, list[Step]] = {
     0xF901: [_hash_slice],
     0xFA02: [_store_grams],
 }
-"""Steps of instructions without operands, by their bits."""
+"""Steps of instructions without operands, by opcode."""
 
 DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "CA": lambda code: _store(code.take(8) + 1, signed=True),
@@ -188,4 +188,4 @@ DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "CF0B": lambda code: _store(code.take(8) + 1, signed=False, turned=True),
     "CFC_": _store_constant,
 }
-"""What decodes instructions with operands, by their first bits, in the TVM's notation."""
+"""Decoders of instructions with operands, by prefix in the notation of the TVM."""

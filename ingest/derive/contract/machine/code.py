@@ -1,7 +1,7 @@
-"""Code: bits and references that are decoded into steps when they are first run.
+"""Code: bits and references that are decoded into steps when they first run.
 
-A step takes the stack, and returns None or what comes next: a Continuation is called, a Jump goes
-to one for good, RETURN ends the one at work, and an iterator of steps is run like a called one.
+A step receives the stack and returns None or a signal: a Continuation is called, a Jump replaces
+the current continuation, RETURN ends it, and an iterator of steps runs like a called continuation.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class Jump:
-    """Goes on with a continuation in place of the one at work."""
+    """Replaces the current continuation with another."""
 
     __slots__ = ("target",)
 
     def __init__(self, target: Continuation) -> None:
-        """Go to ``target``."""
+        """Jump to ``target``."""
         self.target = target
 
 
 class Return:
-    """Ends the continuation at work."""
+    """Ends the current continuation."""
 
 
 RETURN = Return()
@@ -41,17 +41,17 @@ Decode = Callable[["Code"], "tuple[list[Step], int]"]
 
 
 class Code:
-    """Bits and references of a code; what a read lacks raises Declined."""
+    """Bits and references of a code; reading past the end raises Declined."""
 
     __slots__ = ("_value", "bits_left", "decode", "refs", "root", "tree")
 
     def __init__(self, start: CellSlice, decode: Decode, root: Continuation | None = None) -> None:
-        """Take what is left of a slice.
+        """Take the rest of a slice.
 
         Args:
-            start: Where it begins.
-            decode: Makes steps of code, and sums up their gas.
-            root: The beginning of all of the code, if this is not it.
+            start: Slice with the code.
+            decode: Decodes code into steps and adds up their gas.
+            root: Start of the whole code; None if ``start`` is it.
         """
         self.tree: CellTree = start.tree
         self.bits_left = start.bits_left
@@ -61,7 +61,7 @@ class Code:
         self.root = root or Continuation(self)
 
     def peek(self, bits: int) -> int:
-        """Return an unsigned integer without moving; zeroes stand behind the last bit."""
+        """Return an unsigned integer without advancing, padded with zeroes after the last bit."""
         left = self.bits_left - bits
         value = self._value >> left if left >= 0 else self._value << -left
         return value & ((1 << bits) - 1)
@@ -70,7 +70,7 @@ class Code:
         """Read an unsigned integer."""
         left = self.bits_left - bits
         if left < 0:
-            raise Declined("an instruction that is cut off")
+            raise Declined("truncated instruction")
         self.bits_left = left
         return self._value >> left & ((1 << bits) - 1)
 
@@ -82,7 +82,7 @@ class Code:
     def take_ref(self) -> Cell:
         """Read a reference."""
         if not self.refs:
-            raise Declined("an instruction that lacks a reference")
+            raise Declined("instruction with a missing reference")
         first, self.refs = self.refs[0], self.refs[1:]
         return Cell(self.tree, first)
 
@@ -92,41 +92,41 @@ class Code:
         part.tree, part.decode, part.root = self.tree, self.decode, self.root
         part._value, part.bits_left = self.take(bits), bits  # noqa: SLF001 - the same class
         if len(self.refs) < refs:
-            raise Declined("an instruction that lacks references")
+            raise Declined("instruction with missing references")
         part.refs, self.refs = self.refs[:refs], self.refs[refs:]
         return part
 
     def take_constant(self, bits: int) -> tuple[int, int]:
-        """Read bits that end with a one and zeroes, which do not count; return value and number."""
+        """Read bits up to a completion tag (a one and zeroes); return their value and number."""
         value = self.take(bits)
         if not value:
-            raise Declined("a constant without an end")
+            raise Declined("constant without a completion tag")
         tag = (value & -value).bit_length()
         return value >> tag, bits - tag
 
     def open(self, cell: Cell) -> Continuation:
-        """Return the code of a cell."""
+        """Return a cell as a continuation."""
         return self.open_slice(cell.slice())
 
     def open_slice(self, start: CellSlice) -> Continuation:
-        """Return the code of a slice."""
+        """Return a slice as a continuation."""
         return Continuation(Code(start, self.decode, self.root))
 
 
 class Continuation:
-    """A code that can be called, without anything saved in it."""
+    """A code that can be called, without saved registers."""
 
     __slots__ = ("_code", "_gas", "_steps", "jump")
 
     def __init__(self, code: Code) -> None:
-        """Decode the code when it is first called."""
+        """Create a continuation; the code is decoded on the first call."""
         self._code = code
         self._steps: list[Step] | None = None
         self._gas = 0
         self.jump = Jump(self)
 
     def enter(self) -> tuple[Iterator[Step], int]:
-        """Return its steps, and gas that is never less than they take without what they call."""
+        """Return the steps, and an upper bound of their gas excluding the code that they call."""
         if self._steps is None:
             self._steps, self._gas = self._code.decode(self._code)
         return iter(self._steps), self._gas

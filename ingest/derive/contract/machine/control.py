@@ -1,4 +1,4 @@
-"""Instructions that call, jump, repeat and throw, and those that read what surrounds the run."""
+"""Instructions that call, jump, repeat and throw, and those that read the environment of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_REPEATS = (1 << 31) - 1
 def _take(stack: Stack) -> Continuation:
     value = stack.pop()
     if value.__class__ is not Continuation:
-        raise Declined("no continuation")
+        raise Declined("expected a continuation")
     return value
 
 
@@ -69,7 +69,7 @@ def _select(stack: Stack) -> None:
 def _repeat(stack: Stack) -> Signal:
     body, count = _take(stack), stack.integer()
     if count > _MOST_REPEATS or count < -_MOST_REPEATS:
-        raise Declined("a count out of range")
+        raise Declined("count out of range")
 
     def call(_stack: Stack) -> Signal:
         return body
@@ -113,7 +113,7 @@ def _throw(code: Code, bits: int) -> list[Step]:
     number = code.take(bits)
 
     def step(_stack: Stack) -> None:
-        raise Declined("a good end") if number <= _GOOD_CODES else Thrown(str(number))
+        raise Declined("exit with a success code") if number <= _GOOD_CODES else Thrown(str(number))
 
     return [step]
 
@@ -149,7 +149,7 @@ def _if_ref(code: Code, *, when: bool, jumps: bool = False) -> list[Step]:
 
 
 def _if_ref_else(code: Code, *, when: bool) -> list[Step]:
-    """Decode IFREFELSE and IFELSEREF: a reference, and a continuation on the stack."""
+    """Decode IFREFELSE or IFELSEREF: one branch is a reference, the other on the stack."""
     target = code.open(code.take_ref())
 
     def step(stack: Stack) -> Signal:
@@ -173,7 +173,7 @@ def _push_continuation(code: Code, bits: int, refs: int) -> list[Step]:
 
 
 def _call_method(code: Code, bits: int, *, jumps: bool = False) -> list[Step]:
-    """Decode CALLDICT or JMPDICT: the code itself goes on with a method id on the stack."""
+    """Decode CALLDICT or JMPDICT, which enter the code from its start with a method id."""
     method = code.take(bits)
     target = code.root
     signal = target.jump if jumps else target
@@ -240,7 +240,7 @@ FIXED: dict[int, list[Step]] = {
     **{0xF860 | number: [_keep_variable(number)] for number in range(1, 32)},
     0xFF00: [_pass],
 }
-"""Steps of instructions without operands, by their bits."""
+"""Steps of instructions without operands, by opcode."""
 
 DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "88": _push_ref,
@@ -271,7 +271,7 @@ DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "F2D4_": lambda code: _throw_if(code, 11, when=True),
     "F2E4_": lambda code: _throw_if(code, 11, when=False),
 }
-"""What decodes instructions with operands, by their first bits, in the TVM's notation."""
+"""Decoders of instructions with operands, by prefix in the notation of the TVM."""
 
 
 def _push_long_continuation(code: Code, refs: int) -> list[Step]:

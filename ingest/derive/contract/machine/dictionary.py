@@ -1,4 +1,4 @@
-"""Instructions that look keys up in dictionaries, and jump to the code found there."""
+"""Instructions that look up keys in dictionaries, and jump to code in their values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FORK_REFS = 2
 
 
 def find_value(root: Cell | None, key: int, bits: int) -> CellSlice | None:
-    """Return the value of an unsigned key in ``HashmapE bits X``; None where it has none.
+    """Return the value of an unsigned key in ``HashmapE bits X``; None if the key is absent.
 
     Raises:
-        BocError, Declined: a node on the way is no node of such a dictionary.
+        BocError, Declined: a cell on the path is not a valid node of the dictionary.
     """
     if root is None:
         return None
@@ -31,7 +31,7 @@ def find_value(root: Cell | None, key: int, bits: int) -> CellSlice | None:
     while True:
         label, rest = load_label(node, left, 0)
         if rest and (node.bits_left or node.refs_left != _FORK_REFS):
-            raise Declined("no node of a dictionary")
+            raise Declined("invalid dictionary node")
         if label != key >> rest & ((1 << left - rest) - 1):
             return None
         if not rest:
@@ -42,16 +42,16 @@ def find_value(root: Cell | None, key: int, bits: int) -> CellSlice | None:
 
 
 def _take_key(stack: Stack, bits: int, *, signed: bool) -> int:
-    """Take an integer off, and return it as key."""
+    """Pop an integer and return it as a key."""
     key = stack.integer()
     least, end = (-(1 << bits >> 1), 1 << bits >> 1) if signed else (0, 1 << bits)
     if not least <= key < end:
-        raise Declined("no key of the dictionary")
+        raise Declined("key out of range")
     return key & ((1 << bits) - 1)
 
 
 def _get(kind: str, *, is_ref: bool) -> list[Step]:
-    """Return DICTGET and its like; the kind of key is "slice", "signed" or "unsigned"."""
+    """Return DICTGET or a variant; ``kind`` of key is "slice", "signed" or "unsigned"."""
 
     def step(stack: Stack) -> None:
         bits, root = stack.number(_INTEGER_BITS - 1), stack.maybe_cell()
@@ -70,12 +70,12 @@ def _get(kind: str, *, is_ref: bool) -> list[Step]:
 
 def _take_ref(value: CellSlice) -> Cell:
     if value.bits_left or value.refs_left != 1:
-        raise Declined("a value that is no reference")
+        raise Declined("dictionary value is not a reference")
     return Cell(value.tree, value.load_ref())
 
 
 def _go(*, signed: bool, calls: bool, pushes: bool) -> Callable[[Code], list[Step]]:
-    """Return the decoder of DICTIGETJMP and its like; ``pushes`` is of those that end in Z."""
+    """Return the decoder of DICTIGETJMP or a variant; ``pushes`` is set for those that end in Z."""
 
     def decode(code: Code) -> list[Step]:
         known: dict[tuple[Cell | None, int, int], Continuation | None] = {}
@@ -119,7 +119,7 @@ FIXED: dict[int, list[Step]] = {
     0xF40E: _get("unsigned", is_ref=False),
     0xF40F: _get("unsigned", is_ref=True),
 }
-"""Steps of instructions without operands, by their bits."""
+"""Steps of instructions without operands, by opcode."""
 
 DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "F4A6_": _push_dictionary,
@@ -132,4 +132,4 @@ DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "F4BE": _go(signed=True, calls=True, pushes=True),
     "F4BF": _go(signed=False, calls=True, pushes=True),
 }
-"""What decodes instructions, by their first bits, in the TVM's notation."""
+"""Decoders of instructions, by prefix in the notation of the TVM."""

@@ -18,7 +18,7 @@ _LONG_STEP, _LONG_LEAST = 8, 19
 
 
 def push_value(value: object) -> Step:
-    """Return what pushes a value."""
+    """Return a step that pushes a value."""
 
     def step(stack: Stack) -> None:
         stack.append(value)
@@ -30,14 +30,14 @@ def _push_long(code: Code) -> list[Step]:
     bits = code.take(5) * _LONG_STEP + _LONG_LEAST
     value = code.take_signed(bits)
     if not -(1 << 256) <= value < 1 << 256:
-        raise Declined("a constant of more than 257 bits")
+        raise Declined("constant of more than 257 bits")
     return [push_value(value)]
 
 
 def _push_power(code: Code) -> list[Step]:
     exponent = code.take(8) + 1
     if exponent == 1 << 8:
-        raise Declined("no number")
+        raise Declined("PUSHNAN")
     return [push_value(1 << exponent)]
 
 
@@ -65,7 +65,7 @@ def _sign(number: int) -> int:
 
 
 def _shift(calculate: Callable[[int, int], int]) -> list[Step]:
-    """Shift by a number of bits on the stack."""
+    """Return a shift by the number of bits on the stack."""
 
     def step(stack: Stack) -> None:
         bits = stack.number(_MOST_BITS)
@@ -81,7 +81,7 @@ def _fits(code: Code, *, signed: bool) -> list[Step]:
     def step(stack: Stack) -> None:
         value = stack.integer()
         if not least <= value < end:
-            raise Thrown("an integer that does not fit")
+            raise Thrown("integer out of range")
         stack.append(value)
 
     return [step]
@@ -98,7 +98,7 @@ _ROUND: tuple[Callable[[int, int], int], ...] = (
     lambda x, y: (2 * x + y) // (2 * y),
     lambda x, y: -(-x // y),
 )
-"""Quotients by rounding: down, to the nearest (up where two are), up."""
+"""Division by rounding mode: down, to nearest (ties up), up."""
 
 
 def _divide(code: Code) -> list[Step]:
@@ -106,7 +106,7 @@ def _divide(code: Code) -> list[Step]:
     multiplies, shifts, constant = code.take(1), code.take(2), code.take(1)
     parts, rounding = code.take(2), code.take(2)
     if shifts > 1 or not parts or rounding >= len(_ROUND) or (constant and not shifts):
-        raise Declined("an instruction that is not known")
+        raise Declined("unknown instruction")
     bits = code.take(8) + 1 if constant else None
     divide = _ROUND[rounding]
 
@@ -181,7 +181,7 @@ FIXED: dict[int, list[Step]] = {
     0xBE: _compare(ge),
     0xBF: _binary(lambda x, y: _sign(x - y)),
 }
-"""Steps of instructions without operands, by their bits."""
+"""Steps of instructions without operands, by opcode."""
 
 DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "80": lambda code: [push_value(code.take_signed(8))],
@@ -202,4 +202,4 @@ DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "C2": _compare_constant(gt),
     "C3": _compare_constant(ne),
 }
-"""What decodes instructions with operands, by their first bits, in the TVM's notation."""
+"""Decoders of instructions with operands, by prefix in the notation of the TVM."""

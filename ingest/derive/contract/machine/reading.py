@@ -32,7 +32,7 @@ def _begin(stack: Stack) -> None:
 def _expect_end(stack: Stack) -> None:
     start = stack.slice()
     if start.bits_left or start.refs_left:
-        raise Thrown("more data than the code reads")
+        raise Thrown("data left after the last field")
 
 
 def _load_ref(stack: Stack) -> None:
@@ -60,7 +60,7 @@ def _peek_ref(place: int) -> Step:
 
 
 def _load(bits: int, *, signed: bool, keeps: bool = True) -> list[Step]:
-    """Return LDI, LDU, PLDI or PLDU of a number of bits."""
+    """Return LDI, LDU, PLDI or PLDU for a number of bits."""
     mask, sign = (1 << bits) - 1, 1 << bits >> 1 if signed else 0
 
     def step(stack: Stack) -> None:
@@ -78,7 +78,7 @@ def _load(bits: int, *, signed: bool, keeps: bool = True) -> list[Step]:
 
 
 def _load_many(*, signed: bool, keeps: bool) -> list[Step]:
-    """Return LDIX and its like: the number of bits is on the stack."""
+    """Return LDIX or a variant: the number of bits is on the stack."""
 
     def step(stack: Stack) -> None:
         bits = stack.number(_INTEGER_BITS if signed else _INTEGER_BITS - 1)
@@ -98,7 +98,7 @@ def _load_slice(bits: int, *, keeps: bool = True) -> list[Step]:
 
 
 def _by_count(make: Callable[[int], list[Step]]) -> Step:
-    """Return an instruction that has its number of bits on the stack."""
+    """Return an instruction that pops its number of bits."""
 
     def step(stack: Stack) -> None:
         make(stack.number(_MOST_BITS))[0](stack)
@@ -165,7 +165,7 @@ def _expect_prefix(stack: Stack) -> None:
 
 def _skip_prefix(stack: Stack, start: CellSlice, value: int, bits: int) -> None:
     if start.load_uint(bits) != value:
-        raise Thrown("another prefix")
+        raise Thrown("unexpected prefix")
     stack.append(start)
 
 
@@ -216,7 +216,7 @@ FIXED: dict[int, list[Step]] = {
     0xD74B: _count(lambda start: start.bits_left, lambda start: start.refs_left),
     **{0xD74C | place: [_peek_ref(place)] for place in range(_MOST_REFS)},
 }
-"""Steps of instructions without operands, by their bits."""
+"""Steps of instructions without operands, by opcode."""
 
 DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "8B": lambda code: _push_slice(code.take(4) * 8 + 4, 0, code),
@@ -233,4 +233,4 @@ DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "D71C": lambda code: _load_slice(code.take(8) + 1),
     "D71D": lambda code: _load_slice(code.take(8) + 1, keeps=False),
 }
-"""What decodes instructions with operands, by their first bits, in the TVM's notation."""
+"""Decoders of instructions with operands, by prefix in the notation of the TVM."""

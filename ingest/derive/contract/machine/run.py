@@ -1,4 +1,4 @@
-"""Programs: code decoded into steps and the run of a method."""
+"""Programs: decode code into steps and run a get-method."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _BYTE = 8
 _WORD = 16
 
 ENTRY_GAS = 200
-"""No less gas than it takes to go to a continuation, its cell loaded."""
+"""Upper bound of the gas to enter a continuation, including the load of its cell."""
 
 _LIGHT_GAS, _GAS, _LOOK_UP_GAS = 60, 800, 60_000
-"""No less gas than an instruction takes beside its bits: one that moves integers, any other one
-(500 to end a cell, 100 to load one, 255 for a tuple), one that walks through a dictionary."""
+"""Upper bounds of the gas of an instruction, in addition to its bits: one that moves integers, any
+other (500 to end a cell, 100 to load one, 255 for a tuple), and one that walks a dictionary."""
 
 _LIGHT = frozenset((*range(0x6F), *range(0x70, 0x86), *range(0xA0, 0xC4)))
 _DICTIONARY = 0xF4
 
 
 def _read_prefix(text: str) -> tuple[int, int]:
-    """Return number of bits and value of a prefix in the TVM's notation, as ``F2C4_``."""
+    """Return length in bits and value of a prefix in the notation of the TVM, such as ``F2C4_``."""
     value, bits = int(text.rstrip("_"), 16), len(text.rstrip("_")) * 4
     if text.endswith("_"):
         tag = (value & -value).bit_length()
@@ -66,9 +66,9 @@ _LENGTHS = sorted({bits for bits, _ in chain(_FIXED, _DECODERS)})
 
 
 def decode(code: Code) -> tuple[list[Step], int]:
-    """Return the steps of a code, and no less gas than they take without what they call.
+    """Return the steps of a code, and an upper bound of their gas without what they call.
 
-    From the first instruction on that is not known the rest is one step that declines.
+    From the first unknown instruction on, the rest is one step that declines.
     """
     steps: list[Step] = []
     gas = ENTRY_GAS
@@ -98,25 +98,25 @@ def _decode_one(code: Code) -> list[Step]:
         if key in _DECODERS:
             code.take(bits)
             return _DECODERS[key](code)
-    raise Declined("an instruction that is not known")
+    raise Declined("unknown instruction")
 
 
 def _decline(_stack: Stack) -> None:
-    raise Declined("an instruction that is not known")
+    raise Declined("unknown instruction")
 
 
 _RESULTS = (int, Cell, CellSlice, type(None))
 
 
 class Program:
-    """A code whose instructions are decoded as they are first run.
+    """A code whose instructions are decoded when they first run.
 
-    What it answers follows from its cells, the account's address and data, and the arguments:
-    whatever reads more (configuration, time, balance, random seed, libraries) is declined.
+    Its results depend on its cells, the account's address and data, and the arguments alone:
+    anything that reads more (configuration, time, balance, random seed, libraries) is declined.
     """
 
     def __init__(self, code: Cell) -> None:
-        """Copy a code; raises BocError where it is an exotic cell."""
+        """Copy a code; raise BocError if it is an exotic cell."""
         tree = CellTree()
         root = graft_cell(tree, code.tree, code.root)
         self._root = Code(tree.slice(root), decode).root
@@ -128,13 +128,14 @@ class Program:
         gas_limit: int,
         planted: dict[Cell, int],
     ) -> list[Value]:
-        """Return the stack that a run leaves, with the deepest value first.
+        """Return the stack that a run leaves, deepest value first.
 
         Args:
             account: Address and data; cells are built in the tree of the data.
-            arguments: The stack to begin with; the last value is the method id.
-            gas_limit: Gas that the run is not to go beyond.
-            planted: Places in that tree of cells of others, to be kept while the tree is.
+            arguments: The initial stack; the last value is the method id.
+            gas_limit: Limit of the upper bound of the gas used.
+            planted: Cells of other trees by their position in that tree; keep it as long as the
+                tree.
 
         Raises:
             Declined: the TVM has to run it.
@@ -146,9 +147,9 @@ class Program:
         except CellUnderflow as error:
             raise Thrown("cell underflow") from error
         except (BocError, IndexError) as error:
-            raise Declined("an exotic cell, or too few values") from error
+            raise Declined("exotic cell, or stack underflow") from error
         if not all(isinstance(value, _RESULTS) for value in stack):
-            raise Declined("values of other kinds on the stack")
+            raise Declined("unsupported values on the stack")
         return list(stack)
 
 
@@ -169,7 +170,7 @@ def _drive(stack: Stack, start: Continuation, gas_left: int) -> None:
             frames.append(signal)
         gas_left -= gas
         if gas_left < 0:
-            raise Declined("it may take more gas than the limit")
+            raise Declined("may exceed the gas limit")
         if not frames:
             return
         for step in frames[-1]:

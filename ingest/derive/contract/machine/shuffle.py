@@ -1,4 +1,4 @@
-"""Instructions that move values of the stack, push null, and make and open tuples."""
+"""Instructions that rearrange the stack, push null, and pack and unpack tuples."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _pass(_stack: Stack) -> None:
 
 
 def _null_under(*, depth: int, when: bool) -> Step:
-    """Return NULLSWAPIF and its like: null below ``depth`` values, the top one an integer."""
+    """Return NULLSWAPIF or a variant: insert null below ``depth`` values; the top one decides."""
 
     def step(stack: Stack) -> None:
         flag = stack.integer()
@@ -142,7 +142,7 @@ def _make_tuple(count: int) -> Step:
 def _take_tuple(stack: Stack) -> tuple[object, ...]:
     value = stack.pop()
     if value.__class__ is not tuple:
-        raise Declined("no tuple")
+        raise Declined("expected a tuple")
     return value
 
 
@@ -157,7 +157,7 @@ def _open_tuple(count: int) -> Step:
     def step(stack: Stack) -> None:
         values = _take_tuple(stack)
         if len(values) != count:
-            raise Declined("a tuple of another length")
+            raise Declined("tuple of another length")
         stack += values
 
     return step
@@ -168,10 +168,10 @@ def _by_nibbles(count: int, make: Callable[..., list[Step]]) -> Callable[[Code],
 
 
 def _three(code: Code) -> list[Step]:
-    """Decode 54xijk: three stack places, after the kind of instruction."""
+    """Decode 54xijk: the kind of instruction, then three stack registers."""
     kind, i, j, k = (code.take(4) for _ in range(4))
     if kind not in _THREE:
-        raise Declined("an instruction that is not known")
+        raise Declined("unknown instruction")
     return _THREE[kind](i, j, k)
 
 
@@ -198,14 +198,14 @@ def _block_drop_or_push(code: Code) -> list[Step]:
 
 def _drop_below(count: int, kept: int) -> list[Step]:
     if not count:
-        raise Declined("an instruction that is not known")
+        raise Declined("unknown instruction")
     return [_drop(count, kept)]
 
 
 def _exchange_two(code: Code) -> list[Step]:
     one, other = code.take(4), code.take(4)
     if not 0 < one < other:
-        raise Declined("an instruction that is not known")
+        raise Declined("unknown instruction")
     return [exchange(one, other)]
 
 
@@ -239,7 +239,7 @@ FIXED: dict[int, list[Step]] = {
     0x6FA2: [_null_under(depth=2, when=True)],
     0x6FA3: [_null_under(depth=2, when=False)],
 }
-"""Steps of instructions without operands, by their bits."""
+"""Steps of instructions without operands, by opcode."""
 
 DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "10": _exchange_two,
@@ -261,4 +261,4 @@ DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "6C": _by_nibbles(2, _drop_below),
     "6FB": _tuple_pair,
 }
-"""What decodes instructions with operands, by their first bits, in the TVM's notation."""
+"""Decoders of instructions with operands, by prefix in the notation of the TVM."""

@@ -1,8 +1,8 @@
-"""The stack of the machine, its values, and how a run ends early.
+"""The stack of the machine, its values, and the errors that end a run early.
 
 An integer is an ``int``, null is None, a cell is Cell, a slice is CellSlice, a tuple is a
-``tuple``, a builder is Builder, a continuation is Continuation of ``code``. No value is ever
-changed: what is read off a slice is read off a copy.
+``tuple``, a builder is Builder, a continuation is Continuation of ``code``. Values are immutable:
+instructions read from a copy of a slice.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ INTEGER_LIMIT = 1 << 256
 
 
 class Declined(Exception):
-    """Something that the machine does not know, or leaves to the TVM."""
+    """The machine does not support something, or leaves it to the TVM."""
 
 
 class Thrown(Exception):
-    """The code throws, or fails, where nothing catches it: so does the TVM."""
+    """The code throws or fails without a handler, and would do so in the TVM."""
 
 
 class Builder(NamedTuple):
-    """What a builder holds: its bits as one integer, their number, and its references."""
+    """The content of a builder: its bits as one integer, their number, and its references."""
 
     value: int
     bits: int
     children: tuple[Cell, ...]
 
     def store(self, value: int, bits: int, children: tuple[Cell, ...] = ()) -> Builder:
-        """Return it with bits and references behind its own; raises Thrown beyond the limits."""
+        """Return the builder with bits and references appended; raise Thrown beyond the limits."""
         total, refs = self.bits + bits, self.children + children
         if total > MAX_BITS or len(refs) > MAX_REFS:
             raise Thrown("cell overflow")
@@ -43,22 +43,22 @@ class Builder(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What a run may know of the account: its address and its data."""
+    """The parts of the account that a run may read: its address and its data."""
 
     address: Address
     data: Cell
 
 
 class Stack(list[Any]):
-    """Values, the top one last, and what belongs to a run beside them."""
+    """The values of a stack, top last, and the state of the run."""
 
     __slots__ = ("account", "planted", "variables")
 
     def __init__(self, values: tuple[Any, ...], account: Account, planted: dict[Cell, int]) -> None:
-        """Begin with values, the deepest first.
+        """Create a stack from values, deepest first.
 
-        Cells are built in the tree of the account's data. ``planted`` has the places there of
-        cells of other trees.
+        Cells are built in the tree of the account's data. ``planted`` maps cells of other trees to
+        their position in it.
         """
         super().__init__(values)
         self.account = account
@@ -66,64 +66,64 @@ class Stack(list[Any]):
         self.variables: dict[int, Any] = {}
 
     def need(self, count: int) -> None:
-        """Raise Declined where there are fewer values."""
+        """Raise Declined if there are fewer values."""
         if len(self) < count:
             raise Declined("stack underflow")
 
     def integer(self) -> int:
-        """Take an integer off."""
+        """Pop an integer."""
         value = self.pop()
         if value.__class__ is not int:
-            raise Declined("no integer")
+            raise Declined("expected an integer")
         return value
 
     def number(self, limit: int) -> int:
-        """Take an integer off that is not negative, and at most ``limit``."""
+        """Pop an integer from 0 to ``limit``."""
         value = self.integer()
         if not 0 <= value <= limit:
-            raise Declined("an integer out of range")
+            raise Declined("integer out of range")
         return value
 
     def push_integer(self, value: int) -> None:
-        """Push an integer; raises Thrown for one of more than 257 bits."""
+        """Push an integer; raise Thrown if it has more than 257 bits."""
         if not -INTEGER_LIMIT <= value < INTEGER_LIMIT:
             raise Thrown("integer overflow")
         self.append(value)
 
     def slice(self) -> CellSlice:
-        """Take a slice off, as a copy that can be read on."""
+        """Pop a slice, as a copy that may be advanced."""
         return self.start().copy()
 
     def start(self) -> CellSlice:
-        """Take a slice off, which is not to be moved."""
+        """Pop a slice, which must not be advanced."""
         value = self.pop()
         if value.__class__ is not CellSlice:
-            raise Declined("no slice")
+            raise Declined("expected a slice")
         return value
 
     def cell(self) -> Cell:
-        """Take a cell off."""
+        """Pop a cell."""
         value = self.pop()
         if value.__class__ is not Cell:
-            raise Declined("no cell")
+            raise Declined("expected a cell")
         return value
 
     def maybe_cell(self) -> Cell | None:
-        """Take a cell or null off."""
+        """Pop a cell or null."""
         value = self.pop()
         if value is not None and value.__class__ is not Cell:
-            raise Declined("neither cell nor null")
+            raise Declined("expected a cell or null")
         return value
 
     def builder(self) -> Builder:
-        """Take a builder off."""
+        """Pop a builder."""
         value = self.pop()
         if value.__class__ is not Builder:
-            raise Declined("no builder")
+            raise Declined("expected a builder")
         return value
 
     def end(self, builder: Builder) -> Cell:
-        """Return the cell that a builder ends in."""
+        """Return the finished cell of a builder."""
         tree = self.account.data.tree
         children = tuple(
             child.root if child.tree is tree else self._plant(child) for child in builder.children
@@ -137,7 +137,7 @@ class Stack(list[Any]):
 
 
 def move(start: CellSlice, left: int, refs: int = 0) -> CellSlice:
-    """Return a slice behind what was read: ``left`` bits and all but ``refs`` references stay."""
+    """Return the slice advanced by ``refs`` references and to ``left`` remaining bits."""
     value, _ = start.bits()
     rest = CellSlice.at(start.tree, start.cell, value, left)
     rest.ref = start.ref + refs
@@ -145,11 +145,11 @@ def move(start: CellSlice, left: int, refs: int = 0) -> CellSlice:
 
 
 def list_refs(start: CellSlice) -> tuple[Cell, ...]:
-    """Return the references that are left in a slice."""
+    """Return the remaining references of a slice."""
     tree = start.tree
     return tuple(Cell(tree, child) for child in tree.links[start.cell][start.ref :])
 
 
 def show_bits(start: CellSlice) -> tuple[int, int]:
-    """Return the bits that are left as one integer, and their number."""
+    """Return the remaining bits as one integer, and their number."""
     return start.peek_uint(start.bits_left), start.bits_left

@@ -1,1 +1,1 @@
-"""What contracts of each standard hold, a module for each standard."""
+"""Detectors and readers of contracts, a module for each standard."""

@@ -1,4 +1,4 @@
-"""Token content (TEP-64): dictionaries on the chain, addresses of JSON off it, and both."""
+"""Token content (TEP-64): on-chain dictionaries, off-chain URIs, and both combined."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _NAMES = {int.from_bytes(sha256(name.encode()).digest(), "big"): name for name i
 _BINARY = "image_data"
 _KEY_BITS, _CHUNK_BITS = 256, 32
 MAX_CELLS = 8192
-"""Cells of one value at most, with all of its chunks: a message cannot bring more into a contract's
-data (ConfigParam 43: max_msg_cells), and cells that are shared could go on without end."""
+"""Maximum of cells of one value, with all of its chunks: a message cannot bring more into a
+contract's data (ConfigParam 43: max_msg_cells), and shared cells could expand without limit."""
 
 
 def read_content(tree: CellTree, cell: int) -> Content | None:
     """Read the content cell of a collection, an item or a jetton master.
 
-    On-chain content gives those of ``KEYS`` that are there; semi-chain content has ``uri`` among
-    them. Values that are no UTF-8, or follow no layout, are left out.
+    On-chain content yields the ``KEYS`` that are present; semi-chain content has ``uri`` among
+    them. Values that are not UTF-8, or follow no layout, are left out.
 
     Returns:
-        None where the cell is neither on-chain nor off-chain content.
+        The content; None if the cell is neither on-chain nor off-chain content.
     """
     try:
         start = tree.slice(cell)
@@ -71,7 +71,7 @@ def _read_dictionary(start: CellSlice) -> Content:
 
 
 def _read_text(data: bytes) -> str:
-    # PostgreSQL, in which TON Center keeps it, has no NUL in text.
+    # TON Center stores text in PostgreSQL, which does not allow NUL.
     return data.decode("utf-8").replace("\0", "")
 
 
@@ -88,7 +88,7 @@ def _read_value(value: CellSlice) -> bytes:
 
 
 def load_snake(start: CellSlice) -> bytes:
-    """Read the full bytes to the end of the cell, then those of its first child, and so on.
+    """Read the full bytes of the cell, then of its first child, and so on.
 
     Raises:
         BocError: an exotic cell, or more than ``MAX_CELLS``.
@@ -106,12 +106,12 @@ def _iter_snake(start: CellSlice) -> Iterator[bytes]:
 def _join(cells: Iterator[bytes]) -> bytes:
     found = b"".join(islice(cells, MAX_CELLS))
     if next(cells, None) is not None:
-        raise BocError(f"text of more than {MAX_CELLS} cells")
+        raise BocError(f"text has more than {MAX_CELLS} cells")
     return found
 
 
 def _load_chunks(start: CellSlice) -> bytes:
-    """Read ``chunked_data#01 data:(HashMapE 32 ^(SnakeData ~0))``, in the order of its keys."""
+    """Read ``chunked_data#01 data:(HashMapE 32 ^(SnakeData ~0))``, in key order."""
     root = start.load_maybe_ref()
     if root is None:
         return b""

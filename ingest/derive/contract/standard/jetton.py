@@ -1,8 +1,8 @@
 """Jettons (TEP-74, TEP-89 by get_wallet_address): masters and wallets, and their data cells.
 
 Minter: total_supply:Coins admin:MsgAddress content:^Cell wallet_code:^Cell. Wallet: balance:Coins
-owner:MsgAddress master:MsgAddress wallet_code:^Cell; that of governed jettons has no code, and the
-first version of these a status:uint4 in front.
+owner:MsgAddress master:MsgAddress wallet_code:^Cell; that of governed jettons has no wallet_code,
+and its first version begins with a status:uint4.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def detect_master(me: Address) -> Detection:
-    """Ask get_jetton_data: supply, whether it is mintable, administrator, content, wallet code."""
+    """Ask get_jetton_data: total supply, mintable flag, administrator, content, wallet code."""
     answer = Results((yield Question(me, "get_jetton_data")), 5)
     supply, mintable, admin = answer.amount(), answer.boolean(), answer.address()
     content, wallet_code = answer.cell(), answer.cell()
@@ -56,14 +56,14 @@ def detect_master(me: Address) -> Detection:
 def detect_wallet(me: Address) -> Detection:
     """Ask get_wallet_data of a wallet, and get_wallet_address of its master.
 
-    For wallets of mintless jettons, is_claimed is whether the airdrop was taken.
+    For wallets of mintless jettons, is_claimed shows whether the airdrop was claimed.
     """
     answer = Results((yield Question(me, "get_wallet_data")), 4)
     balance, owner, jetton = answer.amount(), answer.sure_address(), answer.sure_address()
     answer.cell()
     named = Results((yield Question(jetton, "get_wallet_address", (owner.slice(),))), 1)
     if named.address() != me:
-        raise Mismatch("the master names another wallet")
+        raise Mismatch("the master returns another wallet")
     claimed = yield Question(me, "is_claimed", required=False)
     fields = {
         "balance": balance,
@@ -99,7 +99,7 @@ def _answer_minter(subject: Subject) -> list[Value]:
 
 
 def _answer_address(subject: Subject) -> list[Value]:
-    """Compute the address of the wallet of an owner; it lies in the basechain."""
+    """Compute the address of an owner's wallet, in the basechain."""
     owner = take_address(expect_arguments(subject, 1).arguments[0])
     start = subject.data.slice()
     start.load_ref()
@@ -121,4 +121,4 @@ READERS: dict[tuple[str, str], Reader] = {
     (_PLAIN_MINTER, _MINTER): _answer_minter,
     (_PLAIN_MINTER, "get_wallet_address"): _answer_address,
 }
-"""By code hash in hex (that of a library cell where the code is one), and method."""
+"""By code hash in hex (of the library cell if the code is one) and method."""

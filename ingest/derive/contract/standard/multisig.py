@@ -1,12 +1,12 @@
-"""Multisig v2 wallets with their orders, and vesting wallets; their data cells.
+"""Multisig v2 wallets and their orders, and vesting wallets, with their data cells.
 
 Multisig: next_order_seqno:uint256 threshold:uint8 signers:^(Hashmap 8 MsgAddress) signers_num:uint8
 proposers:(HashmapE 8 MsgAddress) allow_arbitrary_seqno:Bool. Order: multisig:MsgAddress
 seqno:uint256, and once it is initialised threshold:uint8 sent_for_execution:Bool signers:^Cell
 approvals_mask:uint256 approvals_num:uint8 expiration_date:uint48 order:^Cell. Vesting:
-seqno:uint32 wallet_id:uint32 public_key:bits256 whitelist:(HashmapE 264 Unit)
-^[start_time:uint64 total_duration:uint32 unlock_period:uint32 cliff_duration:uint32
-total_amount:Coins sender:MsgAddress owner:MsgAddress].
+seqno:uint32 wallet_id:uint32 public_key:bits256 whitelist:(HashmapE 264 Unit) ^[start_time:uint64
+total_duration:uint32 unlock_period:uint32 cliff_duration:uint32 total_amount:Coins
+sender:MsgAddress owner:MsgAddress].
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def detect_multisig(me: Address) -> Detection:
 def detect_order(me: Address) -> Detection:
     """Ask get_order_data of an order, and get_order_address of its multisig wallet.
 
-    An order that is not initialised has address and seqno alone.
+    An order that is not initialised has only its multisig address and seqno.
     """
     answer = Results((yield Question(me, "get_order_data")), 9)
     multisig, seqno = answer.sure_address(), answer.integer()
     rest = [answer.take() for _ in range(7)]
     named = Results((yield Question(multisig, "get_order_address", (seqno,))), 1)
     if named.address() != me:
-        raise Mismatch("the multisig wallet names another order")
+        raise Mismatch("the multisig wallet returns another order")
     fields = {
         **address_fields("multisig", multisig),
         "order_seqno": str(seqno),
@@ -98,7 +98,7 @@ def _read_order(rest: Results) -> dict[str, Any]:
 
 
 def _read_addresses(dictionary: Cell | None) -> list[str]:
-    """Read Hashmap 8 MsgAddress, in the order of its keys."""
+    """Read Hashmap 8 MsgAddress, in key order."""
     if dictionary is None:
         return []
     entries = iter_hashmap(dictionary.tree, dictionary.root, _INDEX_BITS)
@@ -108,7 +108,7 @@ def _read_addresses(dictionary: Cell | None) -> list[str]:
 
 _SEQNO_BITS, _INDEX_BITS, _MASK_BITS, _TIME_BITS = 256, 8, 256, 48
 _ORDER_CODE = bytes.fromhex("6305a8061c856c2ccf05dcb0df5815c71475870567cab5f049e340bcf59251f3")
-"""Library in which orders have their code."""
+"""Library with the code of orders."""
 
 
 def _answer_multisig(subject: Subject) -> list[Value]:
@@ -119,12 +119,12 @@ def _answer_multisig(subject: Subject) -> list[Value]:
     expect_end(start)
     keys = [key for key, _address in iter_hashmap(signers.tree, signers.root, _INDEX_BITS)]
     if keys != list(range(count)) or not 0 < threshold <= count:
-        raise Mismatch("signers that do not fit their number, or too few for the threshold")
+        raise Mismatch("signers do not match their number, or are too few for the threshold")
     return [-1 if is_arbitrary else seqno, threshold, signers, proposers]
 
 
 def _answer_order_address(subject: Subject) -> list[Value]:
-    """Compute the address of an order; it lies in the basechain."""
+    """Compute the address of an order, in the basechain."""
     seqno = take_integer(expect_arguments(subject, 1).arguments[0])
     tree = subject.data.tree
     library = CellBuilder(tree).store_uint(LIBRARY, 8).store_bytes(_ORDER_CODE).end(exotic=True)
@@ -164,14 +164,14 @@ READERS: dict[tuple[str, str], Reader] = {
     (_ORDER, "get_order_data"): _answer_order,
     (VESTING_CODE.hex(), "get_vesting_data"): _answer_vesting,
 }
-"""By code hash in hex (that of a library cell where the code is one), and method."""
+"""By code hash in hex (of the library cell if the code is one) and method."""
 
 
 _KEY_BITS = 264  # workchain:int8 account:uint256
 
 
 def detect_vesting(me: Address) -> Detection:
-    """Ask get_vesting_data of a wallet with the one code that is known."""
+    """Ask get_vesting_data of a wallet with the one known code."""
     answer = Results((yield Question(me, "get_vesting_data")), 8)
     fields = {
         "start_time": answer.small(),

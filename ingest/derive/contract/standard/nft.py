@@ -44,14 +44,14 @@ def detect_collection(me: Address) -> Detection:
 
 
 class ItemDetector:
-    """Detects items, and domains on the network with this global id."""
+    """Detects items, and domains of the network with a global id."""
 
     def __init__(self, global_id: int | None) -> None:
-        """Take the network; main and test network have roots that are known."""
+        """Select the network; the root collections of mainnet and testnet are known."""
         self._roots = None if global_id is None else ROOTS.get(global_id)
 
     def __call__(self, me: Address) -> Detection:
-        """Ask get_nft_data of an item, and its collection for its address and its content."""
+        """Ask get_nft_data of an item; ask its collection for its address and content."""
         answer = Results((yield Question(me, "get_nft_data")), 5)
         init, index, collection = answer.boolean(), answer.integer(), answer.address()
         owner, own = answer.address(), answer.maybe_cell()
@@ -61,7 +61,7 @@ class ItemDetector:
         else:
             stack = yield Question(collection, "get_nft_address_by_index", (index,))
             if Results(stack, 1).address() != me:
-                raise Mismatch("the collection names another item")
+                raise Mismatch("the collection returns another item")
             content = yield from _ask_content(collection, index, own)
         domain = None if collection is None else (yield from self._ask_domain(me, collection))
         if domain is not None:
@@ -88,7 +88,7 @@ class ItemDetector:
     def _ask_domain(self, me: Address, collection: Address) -> Generator[Question, Any, str | None]:
         """Return the domain of an item of a root collection.
 
-        Other networks have no roots that are known: there any item with a domain is one.
+        On other networks the root collections are unknown: any item with a domain counts.
         """
         if self._roots is not None and collection not in self._roots:
             return None
@@ -102,12 +102,12 @@ class ItemDetector:
 def _take_slice(stack: list[Any]) -> CellSlice:
     value = Results(stack, 1).take()
     if not isinstance(value, CellSlice):
-        raise Mismatch("no slice where a name is expected")
+        raise Mismatch("expected a slice with a name")
     return value
 
 
 def _make_root_name() -> CellSlice:
-    """Return the name of one zero byte: the contract itself."""
+    """Return the name of one zero byte, which means the contract itself."""
     builder = CellBuilder().store_uint(0, 8)
     return builder.tree.slice(builder.end())
 
@@ -176,34 +176,34 @@ NO_RECORDS: dict[str, Any] = {
 
 
 def read_text(start: CellSlice) -> str:
-    """Return the text of a slice, and of the chain of cells after it.
+    """Return the text of a slice and of the cells chained to it.
 
     Raises:
-        Mismatch: it is no UTF-8.
+        Mismatch: the text is not UTF-8.
     """
     try:
         return load_snake(start.copy()).decode("utf-8").replace("\0", "")
     except UnicodeDecodeError as error:
-        raise Mismatch("a name that is no UTF-8") from error
+        raise Mismatch("the name is not UTF-8") from error
 
 
 def join_labels(start: CellSlice) -> str:
     """Return ``name.t.me`` for the labels ``me``, ``t``, ``name``, each ended by a zero byte.
 
     Raises:
-        Mismatch: it is no UTF-8.
+        Mismatch: a label is not UTF-8.
     """
     try:
         text = load_snake(start.copy()).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Mismatch("a domain that is no UTF-8") from error
+        raise Mismatch("the domain is not UTF-8") from error
     return ".".join(reversed([label for label in text.split("\0") if label]))
 
 
 def read_records(records: Cell | None) -> dict[str, Any]:
-    """Return the columns of the records of a domain (HashmapE 256 ^DNSRecord).
+    """Return the record columns of a domain from its ``HashmapE 256 ^DNSRecord``.
 
-    A record of another kind than its category has is left out.
+    A record whose type does not match its category is left out.
     """
     found = dict(NO_RECORDS)
     if records is None:

@@ -1,17 +1,17 @@
-"""Data cells of the standard NFTs (TEP-62), of domains (TEP-81) and of sales, as get-methods.
+"""Readers of the standard NFTs (TEP-62), of domains (TEP-81) and of sales.
 
 Item: index:uint64 collection:MsgAddress, and once it is initialised owner:MsgAddress content:^Cell
-(behind it editable ones have editor:MsgAddress, bound ones authority:MsgAddress
-revoked_at:uint64). Domain: index:uint256 collection:MsgAddress owner:MsgAddress content:^Cell
+(followed by editor:MsgAddress in editable ones, by authority:MsgAddress revoked_at:uint64 in
+soulbound ones). Domain: index:uint256 collection:MsgAddress owner:MsgAddress content:^Cell
 domain:^Cell auction:(Maybe ^Cell) last_fill_up_time:uint64. Collection: owner:MsgAddress
 next_item_index:uint64 ^[collection_content:^Cell common_content:^Cell] item_code:^Cell
 royalty:^Cell; that of domains content:^Cell item_code:^Cell. Sale: is_complete:Bool
 created_at:uint32 marketplace nft owner (MsgAddress) price:Coins ^[fee_address fee:Coins
 royalty_address royalty:Coins] sold_at:uint32 sold_query_id:uint64; version 3r2 has
-can_deploy_by_external:Bool in place of the last two.
+can_deploy_by_external:Bool instead of the last two.
 
-All that a code loads is read, also where an answer does not need it: a code fails on data that are
-too short, and so does its reader.
+A reader reads every field that the code loads, even if the answer does not need it: the code fails
+on data that are too short, and so must its reader.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _answer_item(
     index_bits: int = _INDEX_BITS,
     read_rest: Callable[[CellSlice], object] | None = None,
 ) -> list[Value]:
-    """Answer get_nft_data; ``read_rest`` reads what stands behind the content."""
+    """Answer get_nft_data; ``read_rest`` reads the fields after the content."""
     start = expect_arguments(subject, 0).data.slice()
     index, collection = start.load_uint(index_bits), load_address_slice(start)
     if not start.bits_left:
@@ -72,7 +72,7 @@ def _read_authority(rest: CellSlice) -> None:
 
 
 def _read_domain(rest: CellSlice) -> Cell:
-    """Return the name of an initialised domain, all of whose data are there."""
+    """Return the name of an initialised domain; read its remaining fields."""
     domain = make_cell(rest)
     rest.load_maybe_ref()
     rest.skip(_TIME_BITS)
@@ -93,7 +93,7 @@ def _answer_records(subject: Subject) -> list[Value]:
     name, category = expect_arguments(subject, 2).arguments
     is_itself = isinstance(name, CellSlice) and name.bits() == _ITSELF
     if not is_itself or category != 0:
-        raise Mismatch("a name below the domain, or one kind of record")
+        raise Mismatch("a subdomain, or a single category of records")
     content = make_cell(subject.data.slice()).slice()
     content.skip(_ON_CHAIN_BITS)
     return [8, make_maybe_cell(content)]
@@ -117,7 +117,7 @@ def _answer_names(subject: Subject) -> list[Value]:
 
 
 def _compute_address(subject: Subject, *, index_bits: int) -> list[Value]:
-    """Compute the address of the item of an index; it lies in the basechain."""
+    """Compute the address of the item with an index, in the basechain."""
     index = take_integer(expect_arguments(subject, 1).arguments[0])
     start = subject.data.slice()
     start.load_ref()
@@ -127,13 +127,13 @@ def _compute_address(subject: Subject, *, index_bits: int) -> list[Value]:
 
 
 def _answer_content(subject: Subject) -> list[Value]:
-    """Join the common part of the content, as text, and the item's own, as the rest of it."""
+    """Append the item's own content, as a reference, to the common content."""
     _index, own = expect_arguments(subject, 2).arguments
     contents = make_cell(subject.data.slice()).slice()
     contents.load_ref()
     common = make_cell(contents).slice()
     if not isinstance(own, Cell):
-        raise Mismatch("an argument that is no cell")
+        raise Mismatch("argument is not a cell")
     root = own.root if own.tree is common.tree else graft_cell(common.tree, own.tree, own.root)
     builder = CellBuilder(common.tree).store_uint(_OFF_CHAIN, 8).store_slice(common)
     return [Cell(common.tree, builder.store_ref(root).end())]

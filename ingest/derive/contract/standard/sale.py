@@ -1,4 +1,4 @@
-"""Contracts that trade: sales and auctions of NFTs (Getgems, Telemint), and pools of DeDust."""
+"""Trading contracts: sales and auctions of NFTs (Getgems, Telemint), and pools of DeDust."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _SALE_V4_VALUES, _AUCTION_V4_VALUES = 13, 26
 
 
 def detect_sale(me: Address) -> Detection:
-    """Ask get_sale_data: the magic in front is that of a fixed price or of an auction."""
+    """Ask get_sale_data: its magic distinguishes fixed-price sales from auctions."""
     stack = yield Question(me, "get_sale_data")
     magic = Results(stack, 1, more=True).integer()
     if magic == _SALE_MAGIC:
         return [_read_sale(Results(stack[1:], _SALE_VALUES))]
     if magic == _AUCTION_MAGIC:
         return [_read_auction(Results(stack[1:], _AUCTION_VALUES))]
-    raise Mismatch("a sale of another kind")
+    raise Mismatch("another kind of sale")
 
 
 def detect_sale_v4(me: Address) -> Detection:
-    """Ask get_fix_price_data_v4; the prices in jettons at its end are not kept."""
+    """Ask get_fix_price_data_v4; the jetton prices at its end are ignored."""
     stack = yield Question(me, "get_fix_price_data_v4")
     return [_read_sale(Results(stack, _SALE_V4_VALUES))]
 
@@ -46,19 +46,19 @@ def detect_sale_v4(me: Address) -> Detection:
 def detect_auction_v4(me: Address) -> Detection:
     """Ask get_auction_data_v4."""
     stack: list[Value] = yield Question(me, "get_auction_data_v4")
-    # Where three integers lead, the first is whether the auction is activated.
+    # If it begins with three integers, the first one is the activation flag.
     leading = 1 if len(stack) == _AUCTION_V4_VALUES and isinstance(stack[2], int) else 0
     return [_read_auction(Results(stack[leading:], _AUCTION_V4_VALUES - leading))]
 
 
 def detect_telemint(me: Address) -> Detection:
-    """Ask an item of Telemint for its name, the state and terms of its auction, and royalties."""
+    """Ask a Telemint item for its name, the state and terms of its auction, and royalties."""
     name = Results((yield Question(me, "get_telemint_token_name")), 1).take()
     state = Results((yield Question(me, "get_telemint_auction_state")), 5)
     config = Results((yield Question(me, "get_telemint_auction_config")), 6)
     royalty = Results((yield Question(me, "royalty_params")), 3)
     if name is None or isinstance(name, int):
-        raise Mismatch("a name that is no slice")
+        raise Mismatch("the name is not a slice")
     details = {
         "token_name": read_text(name),
         "bidder_address": raw_text(state.address()),
@@ -79,7 +79,7 @@ def _take_texts(stack: Results, *names: str) -> dict[str, str]:
 
 
 def _take_maybe_address(stack: Results) -> Address | None:
-    """Take an address, or the zero that stands where there are no terms."""
+    """Return an address, or None for the zero returned if there are no terms."""
     value = stack.take()
     return None if value == 0 else Results([value], 1).address()
 
@@ -101,7 +101,7 @@ def _read_sale(stack: Results) -> Finding:
 
 def _show(value: Value) -> str | None:
     if value is not None and not isinstance(value, int):
-        raise Mismatch("neither integer nor null")
+        raise Mismatch("expected an integer or null")
     return None if value is None else str(value)
 
 
@@ -173,7 +173,7 @@ def detect_pool(me: Address) -> Detection:
     fee = Results((yield Question(me, "get_trade_fee")), 2)
     named = Results((yield Question(FACTORY, "get_pool_address", (int(is_stable), *slices))), 1)
     if named.address() != me:
-        raise Mismatch("the factory names another pool")
+        raise Mismatch("the factory returns another pool")
     first, second = map(_read_asset, slices)
     fields = {
         "dex": "dedust",
@@ -190,11 +190,11 @@ def detect_pool(me: Address) -> Detection:
 def _read_asset(value: Value) -> Address | None:
     """Read native$0000 or jetton$0001 workchain_id:int8 address:uint256."""
     if not isinstance(value, CellSlice):
-        raise Mismatch("no slice where an asset is expected")
+        raise Mismatch("expected a slice with an asset")
     start = value.copy()
     kind = start.load_uint(4)
     if kind == _NATIVE:
         return None
     if kind != _JETTON:
-        raise Mismatch("an asset that is neither TON nor a jetton")
+        raise Mismatch("the asset is neither TON nor a jetton")
     return Address(start.load_int(8), start.load_bytes(32))

@@ -1,7 +1,7 @@
-"""Wallets of the known versions, read from their data cells.
+"""Reads the data cells of wallets of the known versions.
 
-Layouts (the beginning, as far as it is read): v1 and v2 ``seqno:uint32 public_key:bits256``; v3 and
-v4 ``seqno:uint32 wallet_id:int32 public_key:bits256``; v5 beta ``seqno:uint33 wallet_id:bits80
+Layouts (only the leading fields that are read): v1 and v2 ``seqno:uint32 public_key:bits256``; v3
+and v4 ``seqno:uint32 wallet_id:int32 public_key:bits256``; v5 beta ``seqno:uint33 wallet_id:bits80
 public_key:bits256``; v5 ``is_signature_allowed:Bool seqno:uint32 wallet_id:int32
 public_key:bits256``; highload v1 as v3, v2 ``wallet_id:uint32 last_cleaned:uint64
 public_key:bits256``, v3 ``public_key:bits256 wallet_id:uint32``; vesting as v3; preprocessed v2
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 Layout = tuple[tuple[str, int, bool], ...]
-"""Column, bits and whether it is signed of each field; "" is passed over, a key is bytes."""
+"""Column, number of bits and signedness of each field; "" is skipped, a key is bytes."""
 
 Fields = dict[str, Any]
-"""Columns of ``wallets`` beside those of the account."""
+"""Columns of ``wallets``, without those about the account."""
 
 _SEQNO, _WALLET_ID, _KEY = ("seqno", 32, False), ("wallet_id", 32, True), ("public_key", 256, False)
 _ALLOWED, _UNSIGNED_ID = ("is_signature_allowed", 1, False), ("wallet_id", 32, False)
 _PLAIN: Layout = (_SEQNO, _KEY)
 _NUMBERED: Layout = (_SEQNO, _WALLET_ID, _KEY)
 _HIGHLOAD_V2: Layout = (_UNSIGNED_ID, ("", 64, False), _KEY)
-# v5 beta as TON Center reads it: the first bits of the 33 and of the 80 are what v5 has there.
+# v5 beta is read as TON Center does: the leading bits of its 33 and 80 hold the fields of v5.
 _V5_BETA: Layout = (_ALLOWED, _SEQNO, _WALLET_ID, ("", 33 + 80 - 65, False), _KEY)
 
 _LAYOUTS: dict[str, Layout] = {
@@ -48,11 +48,11 @@ _LAYOUTS: dict[str, Layout] = {
 
 
 def read_wallet(code_hash: bytes, start: CellSlice | None) -> Fields | None:
-    """Return the fields of a wallet's data; None where the code is not that of a known wallet.
+    """Return the fields of a wallet's data; None if the code is not that of a known wallet.
 
     Args:
         code_hash: Hash of its code.
-        start: Its data cell; None where it cannot be read, and all but the kind stays unknown.
+        start: Its data cell; if None (unreadable), all fields but ``kind`` are None.
     """
     kind = load_interfaces().by_code.get(code_hash, "")
     if kind not in _LAYOUTS:

@@ -179,5 +179,5 @@ def test_a_ring_of_messages_is_refused() -> None:
     forest.add(1, sent[0], ["int"])
     ring = {"msg_hash": digest("ring"), "created_lt": 5}
     forest.messages[-1] |= ring
-    with pytest.raises(TraceImpossible, match="ring"):
+    with pytest.raises(TraceImpossible, match="cycle"):
         assemble_whole(forest)

@@ -86,7 +86,7 @@ def test_no_more_gas_is_taken_than_the_limit(code: str, gas: int) -> None:
 )
 def test_gas_is_bounded_from_the_first_instruction_on(code: str, left: list[int]) -> None:
     assert run(code) == left
-    with pytest.raises(Declined, match="more gas than the limit"):
+    with pytest.raises(Declined, match="exceed the gas limit"):
         run(code, gas=10)
 
 
