@@ -1,1 +1,1 @@
-"""Pages for people: the lake as an explorer, written by the server, working without any script."""
+"""The block explorer: HTML pages rendered on the server, usable without JavaScript."""

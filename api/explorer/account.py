@@ -1,4 +1,4 @@
-"""The page of an account: what it is and holds, and what it did."""
+"""Renders an account page: state, holdings and history."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ TOKEN_PAGES = {
     "nft_collections": ("nft", "Collection page"),
 }
 CHART_ROWS = 500
-"""Balances of a chart; an account with more changes shows the newest of them."""
+"""Maximum points of the balance chart; longer histories show the newest ones."""
 
 
 def show_account(question: Question) -> Shown:
-    """Show an account: its state, its balance over time, and one of its lists."""
+    """Show an account: its state, its balance over time and the selected tab."""
     address = read_address(question)
     states = get_account_states(
         question.call, AccountStatesQuery(address=(address,), include_boc=False)
@@ -73,14 +73,14 @@ def show_account(question: Question) -> Shown:
 
 
 def _find_token_page(metadata: Metadata, raw: str) -> tuple[str, str] | None:
-    """Return the kind of page that shows an account as a token, and what to call it."""
+    """Return the path prefix and link text of the account's token page; None if it has none."""
     known = metadata.get(raw)
     types = [info.type for info in known.token_info] if known else []
     return next((TOKEN_PAGES[name] for name in types if name in TOKEN_PAGES), None)
 
 
 def name_path(question: Question, kind: str, raw: str) -> str:
-    """Return the path of a page about an account."""
+    """Return the path of a page about the account ``raw``; ``kind`` is its first segment."""
     return f"/{kind}/{quote(question.names.friendly(raw))}"
 
 
@@ -105,13 +105,13 @@ def _draw_balance(question: Question, address: Address) -> chart.Line | None:
 
 
 class History(msgspec.Struct, frozen=True):
-    """A list of an account's page, and where older rows stand."""
+    """One page of a tab, with links to older rows and back to the newest."""
 
     rows: list[Any]
     older: str
     newest: str
     ton_price: Price | None = None
-    """Of tokens: what one TON is worth, where it is known."""
+    """The price of TON, if known; only for the tokens tab."""
 
 
 def _list_transactions(question: Question, address: Address) -> History:
@@ -167,4 +167,4 @@ LISTS: dict[str, tuple[str, Callable[[Question, Address], History | Story | Cont
     "nfts": ("NFTs", _list_items),
     "contract": ("Contract", show_contract),
 }
-"""The lists of an account's page: title, and who asks for them."""
+"""The tabs of an account page: title and the function that returns the content."""

@@ -1,4 +1,4 @@
-"""The start page, the latest blocks, the page of one block, and that of the lake itself."""
+"""Renders the start page, the list of blocks, the block page and the lake page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ID = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{16}):([0-9]{1,10})")
 
 
 def show_start(question: Question) -> Shown:
-    """Offer the search, and show what is newest."""
+    """Show the search field, the newest blocks and the newest actions."""
     reader = question.call.reader
     blocks = read_latest(reader, START_ROWS)
     snapshot = reader.snapshot
@@ -84,7 +84,7 @@ def show_blocks(question: Question) -> Shown:
 
 
 def show_rows(question: Question) -> Shown:
-    """List the newest masterchain blocks as rows of a table, for the script."""
+    """Render the newest masterchain blocks as table rows, polled by the script."""
     asked = question.argument("limit")
     limit = min(int(asked), PAGE_ROWS) if asked.isascii() and asked.isdecimal() else PAGE_ROWS
     return Shown("block_rows.html", "", {"blocks": read_latest(question.call.reader, limit)})
@@ -99,13 +99,13 @@ def _read_before(question: Question) -> int | None:
 
 
 def read_latest(reader: Reader, limit: int, before: int | None = None) -> list[Row]:
-    """Return the newest masterchain blocks held, or those before a seqno."""
+    """Return the newest masterchain blocks in the lake, or the newest before seqno ``before``."""
     first = _find_first(reader.snapshot.ranges, limit, before)
     return reader.rows("explorer/latest_blocks", first=first, before=before, limit=limit)
 
 
 def _find_first(ranges: Sequence[Range], limit: int, before: int | None) -> int:
-    """Return where to begin reading, so that ``limit`` blocks are found despite holes."""
+    """Return the lowest mc_seqno to read so that ``limit`` blocks are found despite holes."""
     missing = limit
     for first, last in reversed(ranges):
         end = last if before is None else min(last, before - 1)
@@ -116,11 +116,11 @@ def _find_first(ranges: Sequence[Range], limit: int, before: int | None) -> int:
 
 
 def show_block(question: Question) -> Shown:
-    """Show a block: its header, the blocks that it commits, and its transactions.
+    """Show a block: its header, the shard blocks it commits and its transactions.
 
     Raises:
-        RequestInvalid: the path names no block.
-        AnswerNotFound, NotCovered: the lake has none of this id.
+        RequestInvalid: the path is not a valid block id.
+        AnswerNotFound, NotCovered: the lake does not have the block.
     """
     workchain, shard, seqno = _read_id(question.parts["id"])
     query = BlocksQuery(workchain=workchain, shard=shard, seqno=seqno, limit=1, offset=0)
@@ -154,11 +154,11 @@ def show_block(question: Question) -> Shown:
 
 
 _SHARD: Row = {"committed": [], "shards": [], "changes": []}
-"""What pages of masterchain blocks alone show."""
+"""Empty values for the parts that only masterchain blocks have."""
 
 
 def _show_masterchain(question: Question, block: Block) -> Row:
-    """Return what the block commits, and what it changed of the configuration."""
+    """Return the shard blocks that the block commits and the configuration changes it makes."""
     reader = question.call.reader
     seqno = block.seqno
     committed = _list_committed(question, seqno)
@@ -185,7 +185,7 @@ def _read_id(text: str) -> tuple[int, int, int]:
 
 
 def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
-    """Return the shard blocks that a masterchain block commits, in the order of the picture."""
+    """Return the shard blocks that a masterchain block commits, in the order of the diagram."""
     query = BlocksQuery(mc_seqno=mc_seqno, limit=MOST_COMMITTED, offset=0)
     found = get_blocks(question.call, query).blocks
     committed = (each for each in found if each.workchain != MASTERCHAIN)
@@ -193,7 +193,7 @@ def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
 
 
 def list_next(question: Question, block: Block) -> list[Block]:
-    """Return the next block of a block's shard, or those of its halves, where the lake has them."""
+    """Return the next block of the shard, or of both halves after a split, if in the lake."""
     shard = int(block.shard, 16)
     half = (shard & -shard) >> 1
     shards = [shard - half, shard + half] if block.before_split else [shard]
@@ -216,7 +216,7 @@ PERCENT = 100
 
 
 class TableBar(msgspec.Struct, frozen=True):
-    """The size of a table, and how it compares with the largest, in percent."""
+    """The size of a table, also in percent of the largest table."""
 
     name: str
     rows: int
@@ -225,7 +225,7 @@ class TableBar(msgspec.Struct, frozen=True):
 
 
 def show_lake(question: Question) -> Shown:
-    """Show what the lake covers, its tables by size, and its lag."""
+    """Show the ranges the lake covers, its tables by size and its lag."""
     snapshot = question.call.reader.snapshot
     status = read_status(snapshot, read_commit(snapshot.lake_dir, snapshot.number)[0])
     newest = read_latest(question.call.reader, 1)
@@ -242,7 +242,7 @@ def show_lake(question: Question) -> Shown:
 
 
 def count_days(files: Iterable[DataFile]) -> dict[date, int]:
-    """Return the rows of files by the day in their paths (UTC)."""
+    """Count the rows of ``files`` by the UTC day in their paths."""
     rows: Counter[date] = Counter()
     for file in files:
         if match := _DAY.search(file.path):
@@ -251,7 +251,7 @@ def count_days(files: Iterable[DataFile]) -> dict[date, int]:
 
 
 def compare_tables(status: Status) -> list[TableBar]:
-    """Return the tables that have rows, the largest first."""
+    """Return the tables that have rows, largest first."""
     most = max((table.bytes for table in status.tables.values()), default=0)
     bars = [
         TableBar(name, table.rows, table.bytes, round(PERCENT * table.bytes / most, 2))

@@ -1,4 +1,4 @@
-"""Cells of tables with the name of their column, which narrow screens show beside each."""
+"""Labels table cells with their column name; narrow screens show it next to each cell."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _HEAD = re.compile(r'<th scope="col"[^>]*>(.*?)</th>', re.DOTALL)
 _CELL = re.compile(r"<(t[dh])( [^>]*)?>")
 _ROW = "<tr>"
 _UNSEEN = '<span class="quiet">'
-"""Names for screen readers alone."""
+"""Starts a column name that is for screen readers only."""
 
 
 def label_cells(page: str) -> str:
-    """Return a page whose cells carry ``data-label``; the first of a row needs none."""
+    """Return the page with ``data-label`` on all cells except the first of each row."""
     return _TABLE.sub(_label_table, page)
 
 
@@ -25,7 +25,7 @@ def _label_table(found: re.Match[str]) -> str:
 
 
 def _label_row(row: str, names: list[str]) -> str:
-    """Return a row with labels; cells that have one keep it."""
+    """Return the row with labels; cells that already have one keep it."""
     columns = iter(["", *names[1:]])
 
     def label(cell: re.Match[str]) -> str:

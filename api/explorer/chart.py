@@ -1,4 +1,4 @@
-"""Geometry of the pictures: lines, bars and calendars; templates turn it into SVG."""
+"""Computes the geometry of charts (lines, bars, calendars); templates render it as SVG."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 WIDTH, HEIGHT, EDGE = 720, 180, 2
-"""Size of a line chart in units of its own, and what it keeps free above and below."""
+"""Size of a line chart in SVG units, and the margin above and below the line."""
 
 CELL = 14
-"""Side of a day in the calendar, gap included."""
+"""Side of one day in the calendar, gap included."""
 
 WEEK_DAYS = 7
 MOST_WEEKS = 54
@@ -23,7 +23,7 @@ SHADES = 4
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A stepped line: paths of line and area, and the ends of both axes."""
+    """A step chart: SVG paths of the line and the area, and the limits of both axes."""
 
     line: str
     area: str
@@ -34,7 +34,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """A piece of a bar: its name, its number, its place in percent, and its colour."""
+    """A segment of a stacked bar; ``start`` and ``width`` in percent."""
 
     name: str
     number: int
@@ -44,7 +44,7 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class Day(msgspec.Struct, frozen=True):
-    """A day of a calendar; ``shade`` 0 is a day without rows."""
+    """A day of the calendar; ``shade`` 0 means no rows."""
 
     day: date
     rows: int
@@ -54,20 +54,20 @@ class Day(msgspec.Struct, frozen=True):
 
 
 class Calendar(msgspec.Struct, frozen=True):
-    """Days in columns of weeks, Monday first, and the months above them."""
+    """Days in columns of weeks, Monday first, with month labels."""
 
     days: list[Day]
     months: list[tuple[int, str]]
     width: int
     earlier: int
-    """Days with rows before the first one shown."""
+    """Days with rows before the first day shown."""
 
 
 def plot_steps(points: Sequence[tuple[int, int]]) -> Line | None:
-    """Return the line through (Unix seconds, amount), oldest first; each holds until the next.
+    """Return the step line through (Unix seconds, amount), oldest first.
 
-    The axis begins at zero, so that heights compare as the amounts do.
-    None for less than two points, which make no line.
+    The axis includes zero, so that heights are proportional to amounts. None if there are
+    fewer than two points or all have the same time.
     """
     if len(points) < 2 or points[0][0] == points[-1][0]:  # noqa: PLR2004
         return None
@@ -88,7 +88,7 @@ def plot_steps(points: Sequence[tuple[int, int]]) -> Line | None:
 
 
 def slice_bar(numbers: Mapping[str, int]) -> list[Slice]:
-    """Return the parts of one bar as wide as their sum; parts of nothing are left out."""
+    """Return the segments of a stacked bar, in percent of the sum; zeros are left out."""
     total = sum(numbers.values())
     slices: list[Slice] = []
     start = 0.0
@@ -101,7 +101,7 @@ def slice_bar(numbers: Mapping[str, int]) -> list[Slice]:
 
 
 def fill_calendar(rows_by_day: Mapping[date, int]) -> Calendar | None:
-    """Return the days from the first with rows to the last, at most some 54 weeks of them."""
+    """Return the days from the first to the last with rows, at most the last 54 weeks."""
     if not rows_by_day:
         return None
     last = max(rows_by_day)
@@ -124,7 +124,7 @@ def fill_calendar(rows_by_day: Mapping[date, int]) -> Calendar | None:
 
 
 def _name_months(days: Sequence[Day]) -> list[tuple[int, str]]:
-    """Return where months begin, and their names; the first of each year has the year."""
+    """Return the x position and name of each month; the first of a year includes the year."""
     year = days[0].day.year
     found = [(days[0].x, f"{days[0].day:%b %Y}")]
     for before, after in pairwise(days):

@@ -1,4 +1,4 @@
-"""QR codes as paths of SVG."""
+"""Draws QR codes as SVG paths."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import msgspec
 import segno
 
 QUIET = 4
-"""Empty modules around a code (ISO/IEC 18004)."""
+"""Width of the quiet zone in modules (ISO/IEC 18004)."""
 
 
 class Code(msgspec.Struct, frozen=True):
-    """A QR code: its side in modules, quiet zone included, and the path of the dark ones."""
+    """A QR code: side length in modules, quiet zone included, and the path of dark modules."""
 
     size: int
     path: str
 
 
 def draw_code(text: str) -> Code:
-    """Return the QR code of a text, with error correction M."""
+    """Return the QR code of ``text`` with error correction level M."""
     modules = [list(row) for row in segno.make(text, error="m", micro=False).matrix]
     path = "".join(
         f"M{x + QUIET} {y + QUIET}h1v1h-1z"

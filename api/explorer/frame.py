@@ -1,4 +1,7 @@
-"""The frame of every page: ask, render, answer; errors are pages, too."""
+"""Handles page requests: opens a snapshot, calls the page function, renders the template.
+
+Errors are rendered as pages, too.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,10 @@ if TYPE_CHECKING:
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "tonlake_theme"
 KEPT = ("show", "full", "snapshot")
-"""Parameters that a page passes on to its parts: tab, full addresses, the lake as of a commit."""
+"""Parameters that links within a page keep: tab, full addresses, snapshot number."""
 
 FRAGMENT = "_rows.html"
-"""How the templates of parts of pages end, which a script asks for again and again."""
+"""Suffix of templates that render a fragment of a page; the script polls them."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -55,18 +58,18 @@ HEADERS = {
     "Cache-Control": "private, no-cache",
     "Vary": "Accept-Encoding, Cookie",
 }
-"""What browsers must not do with a page: load from elsewhere, run text as script, be framed."""
+"""Security headers of every page: no content from other origins, no sniffing, no framing."""
 
 
 _DIRECTIONS = {
     code: f"[U+{code:04X}]"
     for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
-"""Marks that change the direction of text: a page shows them, and no text of the chain acts so."""
+"""Bidirectional control characters, replaced by their code points so that they have no effect."""
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What a page is asked: the parts of its path, and the parameters behind it."""
+    """A request for a page: an open call, the parts of the path and the parameters."""
 
     call: Call
     parts: dict[str, str]
@@ -79,18 +82,18 @@ class Question(msgspec.Struct, frozen=True):
         return {name: text for name in KEPT if (text := self.argument(name))}
 
     def argument(self, name: str) -> str:
-        """Return a parameter, or "" where there is none."""
+        """Return the parameter ``name``, or "" if it is absent."""
         return self.arguments.last(name) or ""
 
     def ask(self, route: Callable[[Call, Q], A], query: Q) -> A:
-        """Return what a route answers, and remember the names in it."""
+        """Call a v3 route and collect the names in its response."""
         found: Any = route(self.call, query)
         self.names.learn(found.address_book, getattr(found, "metadata", None))
-        return found  # type: ignore[no-any-return] # it is what the route returns
+        return found  # type: ignore[no-any-return] # the type of the route's response
 
 
 class Shown(msgspec.Struct):
-    """A page: its template, its title, and what it shows."""
+    """A page to render: template, title and template values."""
 
     template: str
     title: str
@@ -99,22 +102,23 @@ class Shown(msgspec.Struct):
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """Rows of a page as CSV, under the name of a file."""
+    """Rows of a page as CSV; ``name`` is the file name."""
 
     name: str
     text: str
 
 
-class Elsewhere(msgspec.Struct, frozen=True):
-    """The page is another one; ``path`` is one of ours."""
+class Redirect(msgspec.Struct, frozen=True):
+    """A redirect to another page of the explorer."""
 
     path: str
 
 
-def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> HTTPRouteHandler:
-    """Return the route of a page; ``answer`` asks the lake and returns what to show.
+def page(path: str, answer: Callable[[Question], Shown | Redirect | Sheet]) -> HTTPRouteHandler:
+    """Return the route handler of a page; ``answer`` queries the lake and returns the content.
 
-    The parameter ``seqno`` shows it as of a past masterchain block, unless the page has no past.
+    The parameter ``seqno`` shows the page as of a past masterchain block, unless the page is
+    timeless.
     """
 
     def handle(request: ApiRequest) -> Response[bytes]:
@@ -126,7 +130,7 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> 
         names = Names(call, labels, full=arguments.last("full") == "1")
         question = Question(call, parts, arguments, names)
         shown = answer(question)
-        if isinstance(shown, Elsewhere):
+        if isinstance(shown, Redirect):
             target = shown.path if seqno is None else link(shown.path, seqno=seqno)
             headers = {**HEADERS, "Location": target}
             return Response(b"", status_code=HTTPStatus.SEE_OTHER, headers=headers)
@@ -145,7 +149,7 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> 
         if seqno is not None:
             values["past_utime"] = find_utime(call.reader, seqno)
         rendered = render(request, shown, values)
-        # A page also depends on the colours that the reader chose, and some on the clock.
+        # A full page also depends on the chosen theme, and some pages on the clock.
         rendered.headers["ETag"] = tag if fragment else tag_body(rendered.content)
         return rendered
 
@@ -154,13 +158,13 @@ def page(path: str, answer: Callable[[Question], Shown | Elsewhere | Sheet]) -> 
 
 
 def write_sheet(sheet: Sheet) -> Response[bytes]:
-    """Return rows as a file to save."""
+    """Return the CSV as a download."""
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{sheet.name}"'}
     return Response(sheet.text.encode(), media_type="text/csv", headers=headers)
 
 
 def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Response[bytes]:
-    """Return a page as an answer."""
+    """Return the page as an HTTP response."""
     moment = describe_moment(request)
     text = fill_template(
         shown.template,
@@ -190,19 +194,19 @@ def render(request: ApiRequest, shown: Shown, values: dict[str, Any]) -> Respons
 
 
 def fill_template(name: str, values: dict[str, Any]) -> str:
-    """Return the text of a template, with marks that change the direction of text shown."""
+    """Render a template; bidirectional control characters become visible."""
     return load_templates().get_template(name).render(values).translate(_DIRECTIONS)
 
 
 def read_theme(request: ApiRequest) -> str:
-    """Return the colours that the reader chose; auto without a choice."""
+    """Return the theme chosen in the cookie; "auto" by default."""
     theme = request.cookies.get(THEME_COOKIE, "")
     return theme if theme in THEMES else THEMES[0]
 
 
 @cache
 def load_templates() -> Environment:
-    """Return the templates; all they put in is escaped, and a misspelt name is an error."""
+    """Return the templates; values are escaped, and an undefined name is an error."""
     found = Environment(
         loader=PackageLoader("tonlake.api.explorer"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -220,11 +224,11 @@ def load_templates() -> Environment:
 
 
 ELECTOR = f"-1:{'3' * 64}"
-"""It has a transaction in every masterchain block: pages about new blocks follow its state."""
+"""The elector has a transaction in every masterchain block: new-block pages watch its state."""
 
 MOST_OFFSET = (1 << 31) - 1
 MOST_ADDRESS_CHARACTERS = 80
-"""Of what is no address, in an error."""
+"""Maximum length of an invalid address quoted in an error message."""
 
 T = TypeVar("T")
 Q = TypeVar("Q")
@@ -232,7 +236,7 @@ A = TypeVar("A")
 
 
 def ask_or_say(ask: Callable[[], T]) -> T | str:
-    """Return an answer; or, where the lake does not know, the reason as text."""
+    """Return the result of ``ask``, or the error text if the lake cannot answer."""
     try:
         return ask()
     except (AnswerNotFound, LakeUnavailable) as error:
@@ -240,18 +244,18 @@ def ask_or_say(ask: Callable[[], T]) -> T | str:
 
 
 def link(path: str, **parameters: object) -> str:
-    """Return a path with those parameters that have a value."""
+    """Return a path with all parameters that have a value."""
     present = {name: value for name, value in parameters.items() if value not in (None, "")}
     return f"{path}?{urlencode(present)}" if present else path
 
 
 def link_kept(path: str, kept: dict[str, str], **changed: str) -> str:
-    """Return a path with the parameters that a page keeps, some of them changed."""
+    """Return a path with the parameters in ``kept``, overridden by ``changed``."""
     return link(path, **(kept | changed))
 
 
 def read_offset(question: Question) -> int:
-    """Return how many rows of a list to pass over; what is no number is 0."""
+    """Return the ``offset`` parameter; 0 if it is not a number."""
     text = question.argument("offset")
     return min(int(text), MOST_OFFSET) if text.isascii() and text.isdecimal() else 0
 
@@ -260,7 +264,7 @@ def read_hash(question: Question) -> bytes:
     """Return the hash in the path of a page.
 
     Raises:
-        RequestInvalid: it is none.
+        RequestInvalid: it is not a hash.
     """
     try:
         return parse_hash(question.parts["hash"])
@@ -269,10 +273,10 @@ def read_hash(question: Question) -> bytes:
 
 
 def read_address(question: Question) -> Address:
-    """Return the address in the path of a page, in any form.
+    """Return the address in the path of a page, in any notation.
 
     Raises:
-        RequestInvalid: it is none.
+        RequestInvalid: it is not an address.
     """
     try:
         return parse_any_address(question.parts["address"])

@@ -1,4 +1,4 @@
-"""The history of an account: its actions by day, each with direction and signed amounts."""
+"""Renders the history of an account: actions by day, each with direction and signed amounts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ROWS = 20
 BATCH, MOST_READ = 100, 1000
-"""Actions that are read at a time and for one page, where direction or token chooses."""
+"""Batch size and maximum of actions read for one page filtered by direction or token."""
 
 MOST_TOKENS = 50
 DAY_S = 86_400
@@ -52,7 +52,7 @@ _CSV_COLUMNS = (
 
 
 class Filters(msgspec.Struct, frozen=True):
-    """What a reader wants to see of a history, as in the form."""
+    """Filters of a history, as in the form."""
 
     type: str = ""
     direction: str = ""
@@ -65,12 +65,12 @@ class Filters(msgspec.Struct, frozen=True):
 
     @property
     def chosen(self) -> dict[str, str]:
-        """The filters in use, as parameters of the page."""
+        """The active filters, as page parameters."""
         return {name: text for name, text in msgspec.structs.asdict(self).items() if text}
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One action of a history."""
+    """One action of a history, as text and as movements of assets."""
 
     written: WrittenAction
     movements: list[Movement]
@@ -80,13 +80,13 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Story(msgspec.Struct, frozen=True):
-    """A page of a history, by day, newest first; ``rows`` are those of all days."""
+    """One page of a history, newest first; ``days`` groups ``rows`` by day."""
 
     rows: list[Entry]
     days: list[tuple[date, list[Entry]]]
     filters: Filters
     tokens: dict[str, str]
-    """Names of the assets to choose from."""
+    """Names of the assets offered as filters."""
 
     older: str
     newest: str
@@ -94,7 +94,7 @@ class Story(msgspec.Struct, frozen=True):
     """Path of the same rows as CSV."""
 
     read: int
-    """Actions that were looked through, if filters chose among them, and there are more."""
+    """Actions read, if filters left fewer than a full page and there are more; else 0."""
 
     types: tuple[str, ...] = tuple(sorted(MOVES))
     directions: dict[str, str] = msgspec.field(default_factory=DIRECTIONS.copy)
@@ -104,7 +104,7 @@ def read_filters(question: Question) -> Filters:
     """Return the filters among the parameters of a page.
 
     Raises:
-        RequestInvalid: one of them is nothing that can be chosen.
+        RequestInvalid: a filter has an invalid value.
     """
     texts = {name: question.argument(name).strip() for name in Filters.__struct_fields__}
     if texts["direction"] not in ("", *DIRECTIONS):
@@ -120,7 +120,7 @@ def read_filters(question: Question) -> Filters:
 
 
 def list_history(question: Question, address: Address) -> Story:
-    """Return a page of an account's history.
+    """Return one page of an account's history.
 
     Raises:
         RequestInvalid: a filter or the cursor is invalid.
@@ -153,7 +153,7 @@ def list_history(question: Question, address: Address) -> Story:
 
 
 def show_sheet(question: Question) -> Sheet:
-    """Return the rows of a history's page as CSV, one line for each amount."""
+    """Return the rows of a history page as CSV, one line per movement."""
     address = read_address(question)
     story = list_history(question, address)
     stream = io.StringIO()
@@ -165,7 +165,7 @@ def show_sheet(question: Question) -> Sheet:
 
 
 def _write_lines(row: Entry, names: Names) -> Iterator[tuple[str, ...]]:
-    """Yield a line for each amount of an action, one without for an action that moved nothing."""
+    """Yield a line for each movement of an action; one without an amount if there is none."""
     text = "".join(
         names.friendly(part.text) if part.kind == "account" else part.text
         for part in row.written.parts
@@ -189,11 +189,11 @@ def _write_lines(row: Entry, names: Names) -> Iterator[tuple[str, ...]]:
 def _find(
     question: Question, address: Address, filters: Filters
 ) -> tuple[list[tuple[Action, list[Movement]]], ActionCursor | None, int]:
-    """Return the actions of a page, where the next one begins, and how many were looked at."""
+    """Return the actions of a page, the cursor of the next page and the number of actions read."""
     found: list[tuple[Action, list[Movement]]] = []
     cursor = _read_cursor(question)
-    choosy = bool(filters.direction or filters.token)
-    limit, read = BATCH if choosy else ROWS, 0
+    is_filtered = bool(filters.direction or filters.token)
+    limit, read = BATCH if is_filtered else ROWS, 0
     while read < MOST_READ:
         query = make_query(address, filters, cursor, limit)
         actions = _ask(question, query)
@@ -243,7 +243,7 @@ def _ask(question: Question, query: ActionsQuery) -> list[Action]:
 def make_query(
     address: Address, filters: Filters, cursor: ActionCursor | None, limit: int
 ) -> ActionsQuery:
-    """Return the query of a page's actions; direction and token are chosen from its answer."""
+    """Return the query of the actions; direction and token are filtered from its result."""
     last = _read_day("last", filters.last)
     return ActionsQuery(
         account=address,
@@ -263,7 +263,7 @@ def _matches(filters: Filters, movements: list[Movement]) -> bool:
 
 
 def _mark(action: Action, *, by_time: bool) -> ActionCursor:
-    """Return the cursor behind an action."""
+    """Return the cursor that continues after ``action``."""
     trace_end, end = int(action.trace_end_lt), int(action.end_lt)
     if by_time:
         trace_end, end = action.trace_end_utime, action.end_utime
@@ -280,7 +280,7 @@ def _read_cursor(question: Question) -> ActionCursor | None:
 
 
 def _read_day(name: str, text: str) -> int | None:
-    """Return the first second of a day."""
+    """Return the Unix time at which a UTC day begins; None for ""."""
     if not text:
         return None
     try:
@@ -290,7 +290,7 @@ def _read_day(name: str, text: str) -> int | None:
 
 
 def _list_tokens(question: Question, address: Address, filters: Filters) -> dict[str, str]:
-    """Return the assets that a reader may choose: TON, NFTs, and jettons that the account has."""
+    """Return the assets offered as filters: TON, NFTs and the jettons of the account."""
     query = WalletsQuery(owner_address=(address,), limit=MOST_TOKENS, offset=0)
     held = [wallet.jetton for wallet in question.ask(get_wallets, query).jetton_wallets]
     chosen = [filters.token] if filters.token not in ("", TON, NFT) else []

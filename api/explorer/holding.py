@@ -1,4 +1,4 @@
-"""The tokens and messages of an account: what it holds and what that is worth, what passed by."""
+"""Lists the jettons of an account with their value, and its messages."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 ROWS = 20
 RECEIVED, SENT, EXTERNAL = WAYS = ("in", "out", "external")
-"""Messages of a tab: from other accounts, to anywhere, and from outside."""
+"""Message filters: from other accounts, sent, from outside the chain."""
 
 
 class Price(msgspec.Struct, frozen=True):
-    """What one unit of a jetton is worth; ``usd`` is None where no price of TON is known."""
+    """The price of one unit of a jetton; ``usd`` is None if the price of TON is unknown."""
 
     ton: float
     usd: float | None
@@ -32,24 +32,24 @@ class Price(msgspec.Struct, frozen=True):
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """A jetton wallet and what its balance is worth, None where no price is known."""
+    """A jetton wallet and the value of its balance; None if no price is known."""
 
     wallet: JettonWallet
     ton: float | None = None
     usd: float | None = None
     utime: int | None = None
-    """Unix seconds of the hour whose price it is."""
+    """Unix seconds of the hour that the price belongs to."""
 
 
 class Passed(msgspec.Struct, frozen=True):
-    """A message of an account; ``sent`` is its direction."""
+    """A message of an account; ``sent`` if the account is the source."""
 
     message: Message
     sent: bool
 
 
 def list_holdings(question: Question, address: Address) -> tuple[list[Holding], Price | None]:
-    """Return a page of an account's jettons, and the price of TON where it is known."""
+    """Return one page of an account's jettons, and the price of TON if known."""
     query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
     wallets = question.ask(get_wallets, query).jetton_wallets
     prices = read_prices(question, [wallet.jetton for wallet in wallets])
@@ -66,7 +66,7 @@ def _value(question: Question, wallet: JettonWallet, price: Price | None) -> Hol
 
 
 def read_prices(question: Question, jettons: list[str]) -> dict[str, Price]:
-    """Return the newest prices of jettons by raw address, and of TON, where they are known."""
+    """Return the newest known prices by raw address of the jetton; of TON under ``TON``."""
     reader = question.call.reader
     if not reader.snapshot.files["dex_swaps"]:
         return {}
@@ -75,7 +75,7 @@ def read_prices(question: Question, jettons: list[str]) -> dict[str, Price]:
 
 
 def list_messages(question: Question, address: Address) -> list[Passed]:
-    """Return a page of the messages that an account received or sent, newest first."""
+    """Return one page of the messages that an account received or sent, newest first."""
     way = question.argument("way")
     sent = way == SENT
     query = MessagesQuery(

@@ -1,4 +1,4 @@
-"""The network: its configuration, what key blocks changed of it, validators and elections."""
+"""Renders the configuration, the key blocks that changed it, validators and elections."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ Params = dict[int, bytes]
 
 MOST_CHANGES = 20
 MOST_ADDRESS = 4
-"""Parameters up to this one are accounts of the masterchain."""
+"""Parameters 0 to 4 are accounts of the masterchain."""
 
 SETS = {CURRENT: "Current validators", NEXT: "Next validators", PREVIOUS: "Previous validators"}
 
 
 class Param(msgspec.Struct, frozen=True):
-    """A configuration parameter; ``values`` is empty where its form is not known."""
+    """A configuration parameter; ``values`` is empty if its format is unknown."""
 
     number: int
     name: str
     values: tuple[Node, ...]
     size: int
-    """Bytes of its cell as a bag of cells."""
+    """Bytes of its cell, serialised as a bag of cells."""
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A value of a parameter before and after a key block; "" where there is none."""
+    """A value that a key block changed; ``before`` or ``after`` is "" if it did not exist."""
 
     number: int
     name: str
@@ -62,7 +62,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Validator(msgspec.Struct, frozen=True):
-    """A member of a set of validators; ``stake`` is nanoton, None where it is not known."""
+    """A member of a validator set; ``stake`` is in nanoton, None if unknown."""
 
     index: int
     key: str
@@ -73,7 +73,7 @@ class Validator(msgspec.Struct, frozen=True):
 
 
 class ValidatorSet(msgspec.Struct, frozen=True):
-    """A set of validators and when it is at work, in Unix seconds."""
+    """A validator set and its validity period in Unix seconds."""
 
     title: str
     since: int
@@ -83,10 +83,10 @@ class ValidatorSet(msgspec.Struct, frozen=True):
 
 
 def show_config(question: Question) -> Shown:
-    """Show the configuration, and the key blocks that changed it.
+    """Show the configuration and the key blocks that changed it.
 
     Raises:
-        NotCovered: the lake lacks the key block.
+        NotCovered: the key block is not in the lake.
     """
     key_seqno, params = _read_configuration(question)
     rows = question.call.reader.rows("explorer/config_changes", limit=MOST_CHANGES)
@@ -117,12 +117,12 @@ def _show_param(number: int, boc: bytes) -> Param:
 
 
 def compare_configuration(reader: Reader, seqno: int, earlier: int) -> list[Change] | None:
-    """Return what a key block changed since the one before; None where the lake lacks one.
+    """Return the values that a key block changed; None if either key block is not in the lake.
 
     Args:
         reader: A reader of the lake.
-        seqno: The key block.
-        earlier: The key block before, 0 for the zero state.
+        seqno: Seqno of the key block.
+        earlier: Seqno of the previous key block, 0 for the zero state.
     """
     before, after = (_list_params(reader, at) for at in (earlier, seqno))
     if not before or not after:
@@ -135,7 +135,7 @@ def _list_params(reader: Reader, seqno: int) -> Params:
 
 
 def compare_params(before: Params, after: Params) -> list[Change]:
-    """Return the values that differ, by the number of their parameter."""
+    """Return the values that differ, ordered by parameter number."""
     found = []
     for number in sorted(before.keys() | after.keys()):
         if before.get(number) != after.get(number):
@@ -149,7 +149,7 @@ def compare_params(before: Params, after: Params) -> list[Change]:
 
 
 def _flatten(number: int, boc: bytes | None) -> dict[str, str]:
-    """Return the values of a parameter by their paths; one of unknown form is one value."""
+    """Return the values of a parameter by path; an unknown format gives one value, its BOC."""
     if boc is None:
         return {}
     decoded = decode_param(number, boc)
@@ -169,10 +169,10 @@ def _flatten(number: int, boc: bytes | None) -> dict[str, str]:
 
 
 def show_validators(question: Question) -> Shown:
-    """Show the validators, their elections, and who made how many blocks.
+    """Show the validator sets, the elections and the number of blocks each validator created.
 
     Raises:
-        NotCovered: the lake lacks the key block.
+        NotCovered: the key block is not in the lake.
     """
     key_seqno, params = _read_configuration(question)
     elector, elections = _read_elections(question.call.reader, params)
@@ -194,7 +194,7 @@ def show_validators(question: Question) -> Shown:
 
 
 def _read_elections(reader: Reader, params: Params) -> tuple[str | None, Values | None]:
-    """Return the raw address of the elector, and its data; None where the lake does not know."""
+    """Return the raw address of the elector and its decoded data; None if not in the lake."""
     decoded = decode_param(ELECTOR, params.get(ELECTOR, b""))
     if decoded is None:
         return None, None

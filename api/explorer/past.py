@@ -1,4 +1,4 @@
-"""Pages as of a past masterchain block: which one is asked for, and links that stay in the past."""
+"""Supports pages as of a past masterchain block: the ``seqno`` parameter and links that keep it."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ if TYPE_CHECKING:
     from tonlake.queries.reader import Reader
 
 SEQNO = "seqno"
-"""The parameter that names the masterchain block."""
+"""The parameter with the seqno of the masterchain block."""
 
 _TIMELESS = ("/lake", "/sql", "/docs", "/openapi.json", "/readyz", "/explorer/", "/api/")
-"""Beginnings of paths that have no past, or another parameter for it."""
+"""Prefixes of paths that have no past, or another parameter for it."""
 
 _TARGET = re.compile(r'(?<=\shref=")/[^"]*')
 _FORM = re.compile(r'<form(?![^>]*(?:method="post"|class="travel"))[^>]*>')
 NEWEST = "newest"
-"""Fragment of the link that leads back from the past."""
+"""Fragment of the link that returns to the newest block."""
 
 _PLACES = ("offset", "cursor", "before")
-"""Parameters that say where a list goes on: another block has another list."""
+"""Parameters that continue a list; they are dropped when the block changes."""
 
 
 class Moment(NamedTuple):
-    """What the bar of a page shows about its block."""
+    """The block that a page shows, and the links and form fields to change it."""
 
     path: str
-    """The same page as of the newest block."""
+    """Path of the same page as of the newest block."""
 
     kept: list[tuple[str, str]]
-    """Parameters of the page, for the form that chooses a block."""
+    """Parameters of the page, kept by the form that selects a block."""
 
     seqno: int | None
-    """The past block; None where the page shows the newest."""
+    """The past masterchain block; None for the newest."""
 
     is_timeless: bool
 
 
 def read_seqno(arguments: Arguments) -> int | None:
-    """Return the masterchain block that a page is asked for; None for the newest.
+    """Return the masterchain block that a page is requested for; None for the newest.
 
     Raises:
-        RequestInvalid: it is no number.
+        RequestInvalid: it is not a positive number.
     """
     text = (arguments.last(SEQNO) or "").strip().replace(",", "")
     try:
@@ -59,12 +59,12 @@ def read_seqno(arguments: Arguments) -> int | None:
     except ConversionError as error:
         raise RequestInvalid("seqno is the number of a masterchain block") from error
     if seqno is not None and seqno < 1:
-        raise RequestInvalid("seqno is the number of a masterchain block, from 1 on")
+        raise RequestInvalid("seqno is the number of a masterchain block, at least 1")
     return seqno
 
 
 def describe_moment(request: ApiRequest) -> Moment:
-    """Return what a page says about its block, whether it can be shown or not."""
+    """Describe the block that a page shows; an invalid ``seqno`` counts as the newest."""
     arguments = read_arguments(request)
     path = request.url.path
     try:
@@ -78,18 +78,18 @@ def describe_moment(request: ApiRequest) -> Moment:
 
 
 def is_timeless(path: str) -> bool:
-    """Whether a page has no past: it shows files, or is no page of the explorer."""
+    """Whether ``path`` has no past: a static file, an API, or a page about files."""
     return path.startswith(_TIMELESS)
 
 
 def find_utime(reader: Reader, seqno: int) -> int | None:
-    """Return the time of a masterchain block in Unix seconds; None where the lake lacks it."""
+    """Return the Unix time of a masterchain block; None if it is not in the lake."""
     row = reader.one("explorer/latest_blocks", first=seqno, before=seqno + 1, limit=1)
     return None if row is None else row["utime"]
 
 
 def keep_past(text: str, seqno: int) -> str:
-    """Return the HTML of a part of a page whose links and forms lead to the same block."""
+    """Return the HTML with ``seqno`` added to all links and forms of the explorer."""
 
     def pin(match: re.Match[str]) -> str:
         path, mark, place = match[0].partition("#")

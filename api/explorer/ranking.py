@@ -1,4 +1,4 @@
-"""Lists of what is largest: accounts by balance, jettons and NFT collections."""
+"""Renders the lists of top accounts, jettons and NFT collections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLLECTION_SORTS = {"owners": "Owners", "items": "Items"} | {
 
 
 class Ranked(msgspec.Struct, frozen=True):
-    """A row of a list with its place in it, from 1 on, and its raw address."""
+    """A row of a ranking; ``place`` counts from 1."""
 
     place: int
     raw: str
@@ -37,7 +37,7 @@ def show_accounts(question: Question) -> Shown:
     """List the accounts with the highest balances.
 
     Raises:
-        NotCovered: none is found, and the lake does not know of all.
+        NotCovered: none is found, and the lake may not have all accounts.
     """
     offset = read_offset(question)
     rows = question.call.reader.rows("v3/accounts_by_balance", limit=ROWS, offset=offset)
@@ -50,7 +50,7 @@ def show_jettons(question: Question) -> Shown:
     """List jettons by holders, transfers or volume.
 
     Raises:
-        NotDerived, NotCovered: none is found, and the lake does not know of all.
+        NotDerived, NotCovered: none is found, and the lake may not have all contracts.
     """
     return _rank(question, "jettons", "Jettons", JETTON_SORTS)
 
@@ -59,7 +59,7 @@ def show_collections(question: Question) -> Shown:
     """List NFT collections by owners, items, transfers or volume.
 
     Raises:
-        NotDerived, NotCovered: none is found, and the lake does not know of all.
+        NotDerived, NotCovered: none is found, and the lake may not have all contracts.
     """
     return _rank(question, "collections", "NFT collections", COLLECTION_SORTS)
 
@@ -76,7 +76,7 @@ def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> S
     return _show(question, name, title, rows, sort=sort, sorts=sorts)
 
 
-def _show(question: Question, name: str, title: str, rows: Sequence[Row], **values: Any) -> Shown:  # noqa: ANN401 - of the template
+def _show(question: Question, name: str, title: str, rows: Sequence[Row], **values: Any) -> Shown:  # noqa: ANN401 - template values
     offset = read_offset(question)
     addresses = [Address(row["workchain"], row["account"]) for row in rows]
     book = describe_addresses(question.call, addresses)

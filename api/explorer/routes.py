@@ -1,4 +1,4 @@
-"""The routes of the explorer, and the files that pages load."""
+"""Routes of the explorer and of its static files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _make_route(name: str) -> HTTPRouteHandler:
 
     @get(f"/explorer/{name}", sync_to_thread=False)
     def answer_file(request: ApiRequest) -> Response[bytes]:
-        """Return a file that pages load, if the browser has not got it."""
+        """Return a static file; 304 if the browser has it."""
         if matches(request.headers.get("if-none-match", "").encode(), tag.encode()):
             return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         return Response(content, media_type=TYPES[name], headers=headers)
@@ -73,7 +73,7 @@ def _make_route(name: str) -> HTTPRouteHandler:
 
 @post("/theme", status_code=303)
 async def choose_theme(request: ApiRequest) -> Response[bytes]:
-    """Remember which colours the reader likes, and lead back."""
+    """Store the chosen theme in a cookie and redirect back."""
     form = dict(parse_qsl((await request.body()).decode("latin-1")))
     theme = form.get("theme")
     back = form.get("back", "/")
@@ -86,7 +86,7 @@ async def choose_theme(request: ApiRequest) -> Response[bytes]:
 
 
 def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
-    """Show an error as a page."""
+    """Render an error page."""
     title = "Not found" if status == HTTPStatus.NOT_FOUND else f"Error {status}"
     shown = Shown("error.html", title, {"text": text}, status)
     answer = render(request, shown, {})
@@ -98,11 +98,11 @@ def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
 def create_router(
     describe: Callable[[ApiRequest, Exception], tuple[int, str]], metadata: MetadataSettings
 ) -> Router:
-    """Return the pages.
+    """Return the router of the explorer.
 
     Args:
         describe: Returns status and text of an error.
-        metadata: Whether pictures of tokens may be fetched, and from where.
+        metadata: Settings of fetching token pictures.
     """
 
     def show(request: ApiRequest, error: Exception) -> Response[Any]:

@@ -1,7 +1,7 @@
-"""The search: from an address, hash, block, seqno or domain to its page, else a list of results.
+"""Search: redirects to the page of an address, hash, block, seqno or domain, or lists results.
 
-Names of tokens, domains and labels are compared as text, and digits with the beginnings of hashes
-and addresses.
+Names of tokens, domains and labels are matched as text, hex digits against prefixes of hashes and
+addresses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from tonlake.api.chain.header import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, LakeUnavailable
-from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say
+from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say
 from tonlake.api.request.params import ConversionError, parse_any_address, parse_hash
 from tonlake.api.text.address import Address, render_raw
 from tonlake.api.text.encoding import encode_shard
@@ -31,32 +31,32 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 300
 INT32_MAX = (1 << 31) - 1
 WORKCHAINS = (0, -1)
-"""Where an account id alone is looked for."""
+"""Workchains in which a bare account id is looked up."""
 
 _BLOCK = re.compile(r"\(?(-?[0-9]{1,10})[,:] ?([0-9a-fA-F]{16})[,:] ?([0-9]{1,10})\)?")
 _SEQNO = re.compile(r"[0-9]{1,10}")
 
 _PARTIAL = re.compile(r"(?:0x)?([0-9a-f]{6,63})(?:(?:…|\.{2,3})([0-9a-f]{0,63}))?")
-"""The beginning of a hash, and after dots its end, as pages shorten them."""
+"""A hash prefix; after dots its suffix, as pages abbreviate hashes."""
 
 _PARTIAL_RAW = re.compile(r"(-?[0-9]{1,3}):([0-9a-fA-F]{6,63})")
 _PARTIAL_FRIENDLY = re.compile(
     r"([EUk0][Qf][A-Za-z0-9_-]{3,45})(?:(?:…|\.{2,3})([A-Za-z0-9_-]{0,45}))?"
 )
-"""Beginnings of addresses; after dots the end of a friendly one, as pages shorten them."""
+"""Address prefixes; after dots the suffix of a friendly address, as pages abbreviate them."""
 
 FRIENDLY_CHARACTERS = 48
 BOUNCEABLE, NON_BOUNCEABLE, TEST_ONLY = 0x11, 0x40, 0x80
-"""The tag of a bounceable friendly address, and the bits of the others (TEP-2)."""
+"""The tag of a bounceable friendly address, and the bits of the other flags (TEP-2)."""
 
 HASH_DIGITS = 64
 MOST_RESULTS = 20
 MOST_NAME_CHARACTERS = 60
 PARTIAL_MC_BLOCKS = 100_000
-"""Newest masterchain blocks whose hashes are compared with a beginning: no index has that order."""
+"""Newest masterchain blocks searched for hash prefixes: no index is sorted by hash."""
 
 SIMILAR = 3
-"""Likeness of a name that is spelt differently (explorer/named.sql)."""
+"""``likeness`` of a name with a similar spelling (explorer/named.sql)."""
 
 
 _KINDS = {
@@ -70,11 +70,11 @@ _KINDS = {
     "label": "Account",
 }
 _PAGES = {"jetton": "jetton", "label": "account"}
-"""Pages of what has a name; those of all else are of NFTs."""
+"""Path prefixes by kind; "nft" for the other kinds."""
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A result: its kind in words, its page, and what it is called."""
+    """A search result: kind as text, path of its page, and its name."""
 
     kind: str
     path: str
@@ -82,18 +82,18 @@ class Result(msgspec.Struct, frozen=True):
     address: str = ""
 
 
-def show_search(question: Question) -> Shown | Elsewhere:
-    """Lead to the page of what was searched, list what resembles it, or show that nothing does."""
+def show_search(question: Question) -> Shown | Redirect:
+    """Redirect to the page that ``q`` identifies, or list the matches; status 404 without any."""
     text = question.argument("q").strip()[:MOST_CHARACTERS]
     if not text:
-        return Elsewhere("/")
+        return Redirect("/")
     path = find_path(question.call, text)
     if path is not None:
-        return Elsewhere(path)
+        return Redirect(path)
     hashes = find_partial(question, text.lower()) or find_partial_address(question, text)
     alike, similar = find_names(question, text)
     if len(hashes) == 1 and not alike:
-        return Elsewhere(hashes[0].path)
+        return Redirect(hashes[0].path)
     results = [*alike, *hashes]
     values = {
         "asked": text,
@@ -107,7 +107,10 @@ def show_search(question: Question) -> Shown | Elsewhere:
 
 
 def find_names(question: Question, text: str) -> tuple[list[Result], list[Result]]:
-    """Return what is called so, and what has a similar spelling; of labels those of the lake."""
+    """Return exact or partial name matches, and names spelt similarly.
+
+    Labels count only if their account is in the lake.
+    """
     rows = question.call.reader.rows("explorer/named", text=text, limit=MOST_RESULTS)
     labelled = {Address(row["workchain"], row["account"]) for row in rows if row["kind"] == "label"}
     unknown = labelled - read_accounts(question.call, labelled).keys()
@@ -127,7 +130,7 @@ def _name_result(question: Question, row: Mapping[str, Any]) -> Result:
 
 
 def find_partial(question: Question, text: str) -> list[Result]:
-    """Return what has a hash that begins with these digits; [] if they are too few."""
+    """Return transactions, blocks and accounts by hash prefix; [] if it is too short."""
     match = _PARTIAL.fullmatch(text)
     if match is None:
         return []
@@ -155,7 +158,7 @@ def _hash_result(question: Question, row: Mapping[str, Any]) -> Result:
 
 
 def find_partial_address(question: Question, text: str) -> list[Result]:
-    """Return the accounts whose address, raw or friendly, begins so and ends as after the dots."""
+    """Return the accounts whose raw or friendly address matches an abbreviated address."""
     tag, end = BOUNCEABLE, ""
     if match := _PARTIAL_RAW.fullmatch(text):
         workchain = int(match[1])
@@ -186,12 +189,12 @@ def find_partial_address(question: Question, text: str) -> list[Result]:
 
 
 def find_first_searched(call: Call) -> int:
-    """Return the oldest masterchain block whose hashes are compared with a beginning."""
+    """Return the oldest masterchain block that is searched for hash prefixes."""
     return max(0, (call.reader.snapshot.last_mc_seqno or 0) - PARTIAL_MC_BLOCKS + 1)
 
 
 def find_path(call: Call, text: str) -> str | None:
-    """Return the path of the page about a text, or None."""
+    """Return the path of the page that ``text`` identifies, or None."""
     try:
         return f"/account/{quote(str(parse_any_address(text)))}"
     except ConversionError:
@@ -207,7 +210,7 @@ def find_path(call: Call, text: str) -> str | None:
 
 
 def _find_hash(call: Call, digest: bytes) -> str | None:
-    """Look among transactions, messages, blocks and account ids, in this order."""
+    """Look up transactions, messages, blocks and account ids, in this order."""
     if call.reader.rows("v3/transaction_keys_by_hash", hashes=[digest]):
         return f"/transaction/{digest.hex()}"
     if find_trace_ids(call.reader, msg_hashes=[digest]):
@@ -231,7 +234,7 @@ def _find_block(call: Call, query: BlocksQuery) -> str | None:
 
 
 def _find_domain(call: Call, domain: str) -> str | None:
-    """Lead to the wallet that a domain names, or else to the domain itself, which is an NFT."""
+    """Return the path of the wallet that a domain points to, or else of the domain's NFT."""
     try:
         found = get_records(call, RecordsQuery(domain=domain, limit=1, offset=0)).records
     except (AnswerNotFound, LakeUnavailable) as error:

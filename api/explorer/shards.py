@@ -1,4 +1,4 @@
-"""The picture of a masterchain block: the shard blocks that it commits, over their account ids."""
+"""Draws the shard blocks that a masterchain block commits, laid out by account id."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from tonlake.api.v3.layout.block import Block
 
 WIDTH, ROW, GAP = 100, 34, 0.3
-"""Width of the picture and the gap between boxes, in percent; height of a row, in pixels."""
+"""Width of the diagram and gap between boxes in percent; height of a row in pixels."""
 
 LEAST_LABEL = 9
-"""Narrower boxes have no text, only a title."""
+"""Minimum width of a box with a label; narrower boxes have only a title."""
 
 ID_BITS = 64
 
 
 class ShardBox(msgspec.Struct, frozen=True):
-    """A shard block, or a shard without a new one; ``path`` is that of its page.
+    """A shard block, or a shard without a new block; ``path`` links to the block page.
 
-    ``x`` and ``width`` are in percent of the picture, ``y`` in pixels.
+    ``x`` and ``width`` are in percent of the diagram, ``y`` in pixels.
     """
 
     x: float
@@ -36,7 +36,7 @@ class ShardBox(msgspec.Struct, frozen=True):
 
 
 class Shards(msgspec.Struct, frozen=True):
-    """The boxes of one workchain, the newest at the bottom."""
+    """The boxes of one workchain, newest at the bottom."""
 
     workchain: int
     boxes: list[ShardBox]
@@ -44,21 +44,21 @@ class Shards(msgspec.Struct, frozen=True):
 
 
 def measure_shard(shard: int) -> tuple[float, float]:
-    """Return where a shard begins and ends among the account ids of its workchain, 0 to 1.
+    """Return the start and end of a shard in the account id space of its workchain, 0 to 1.
 
     Args:
-        shard: Its id, unsigned: the bits of the prefix, a one, and zeroes.
+        shard: Unsigned shard id: the bits of the prefix, a one, then zeros.
     """
     low = shard & -shard
     return (shard - low) / (1 << ID_BITS), (shard + low) / (1 << ID_BITS)
 
 
 def draw_shards(committed: Sequence[Block], tops: Iterable[tuple[int, int, int]]) -> list[Shards]:
-    """Return a picture for each workchain.
+    """Return one diagram per workchain.
 
     Args:
         committed: The blocks that the masterchain block commits, in any order.
-        tops: Workchain, shard (unsigned) and seqno of every shard's newest block.
+        tops: Workchain, shard (unsigned) and seqno of the newest block of every shard.
     """
     blocks = {
         (block.workchain, int(block.shard, 16), block.seqno): block.tx_count for block in committed
@@ -74,7 +74,7 @@ def draw_shards(committed: Sequence[Block], tops: Iterable[tuple[int, int, int]]
 def _draw_workchain(
     workchain: int, blocks: Sequence[tuple[tuple[int, int, int], int | None]]
 ) -> Shards:
-    """Place blocks, in the order of their seqnos, each below those of the same account ids."""
+    """Place ``blocks``, sorted by seqno, each below the blocks whose account ids it overlaps."""
     boxes: list[ShardBox] = []
     levels: list[tuple[float, float, int]] = []
     for (_, shard, seqno), transactions in blocks:

@@ -1,4 +1,4 @@
-"""The pages of tokens: a jetton, and an NFT or a collection of them."""
+"""Renders the pages of jettons, NFT items and NFT collections."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from tonlake.api.errors import AnswerNotFound
 from tonlake.api.explorer.frame import (
-    Elsewhere,
     Question,
+    Redirect,
     Shown,
     ask_or_say,
     link,
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from tonlake.api.v3.page.nft import NFTCollection, NFTItem
 
 Listed = tuple[list[Any], str, str]
-"""Rows, and the paths of the newest and of older ones."""
+"""Rows, path of the newest rows ("" if shown) and of older ones ("" if none)."""
 
 ROWS = 25
 MOST_CONTENT_CHARACTERS = 2000
-"""The content of a token may be long; one field of it is cut here."""
+"""Maximum length of one field of a token's content; longer ones are cut."""
 
 
 def show_jetton(question: Question) -> Shown:
-    """Show a jetton: its supply, who holds it, and its transfers.
+    """Show a jetton: its supply, holders, transfers and burns.
 
     Raises:
         AnswerNotFound: the account is not a jetton master.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake cannot know.
     """
     address = read_address(question)
     found = jetton_routes.get_masters(
@@ -92,15 +92,15 @@ LISTS: dict[str, tuple[str, Callable[[Question, Address], Listed]]] = {
     "transfers": ("Transfers", _list_transfers),
     "burns": ("Burns", _list_burns),
 }
-"""The lists of a jetton's page: title, and who asks for them."""
+"""The tabs of a jetton page: title and the function that returns the rows."""
 
 
-def show_nft(question: Question) -> Shown | Elsewhere:
+def show_nft(question: Question) -> Shown | Redirect:
     """Show an NFT with its transfers, or a collection with its items.
 
     Raises:
         AnswerNotFound: the account is neither.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake cannot know.
     """
     address = read_address(question)
     query = nft_routes.ItemsQuery(address=(address,), limit=1, offset=0)
@@ -112,7 +112,7 @@ def show_nft(question: Question) -> Shown | Elsewhere:
     if found.nft_collections:
         return _show_collection(question, address, found.nft_collections[0])
     check_no_contract_missing(question.call.reader)
-    raise AnswerNotFound(f"{question.names.friendly(str(address))} is no NFT or NFT collection")
+    raise AnswerNotFound(f"{question.names.friendly(str(address))} is no NFT item or collection")
 
 
 def _show_item(question: Question, address: Address, item: NFTItem) -> Shown:
@@ -158,7 +158,7 @@ def _page(question: Question, kind: str, address: Address, rows: list[Any]) -> L
 
 
 def find_fetched(question: Question, content: dict[str, object] | None) -> Fetched | None:
-    """Return what was fetched from the URI of a token's content; None where it has no URI."""
+    """Return the off-chain content fetched from a token's URI; None if it has no URI."""
     if content is None or "uri" not in content:
         return None
     found = read_fetched(question.call, [content]).get(str(content["uri"]), NOT_FETCHED)
@@ -166,7 +166,7 @@ def find_fetched(question: Question, content: dict[str, object] | None) -> Fetch
 
 
 def clip_content(content: dict[str, object] | None) -> dict[str, str] | None:
-    """Return the content of a token as text, long fields cut."""
+    """Return the content of a token as text, with long fields cut."""
     if content is None:
         return None
     return {name: str(value)[:MOST_CONTENT_CHARACTERS] for name, value in content.items()}

@@ -1,7 +1,7 @@
-"""Pictures of tokens: fetched where the operator allows it, kept in memory, served as our own.
+"""Fetches pictures of tokens if the operator allows it, caches and serves them.
 
-A reader's browser never asks another host, and no reader chooses an address to fetch: it is the one
-that a token in the lake names.
+A browser never contacts another host, and a client cannot choose the URL to fetch: it comes from a
+token in the lake.
 """
 
 from __future__ import annotations
@@ -31,16 +31,19 @@ if TYPE_CHECKING:
     from tonlake.ingest.settings import MetadataSettings
 
 CACHE_BYTES = 1 << 26
-"""Of pictures kept in memory; those that were asked for longest ago make room."""
+"""Size of the cache in memory; the least recently used pictures are evicted."""
+
 ENTRY_BYTES = 1 << 10
-"""What an entry counts beside its bytes, so that failures fill no memory either."""
+"""Added to the size of each entry, so that failures do not fill the memory either."""
+
 RETRY_S = 600
-"""Seconds before a picture that could not be fetched is tried again."""
+"""Seconds before a failed fetch is retried."""
+
 FETCHES = 4
-"""Pictures that are fetched at the same time; further requests wait."""
+"""Concurrent fetches; further ones wait."""
 
 MOST_WAITING = 64
-"""Requests that wait for pictures; those beyond are refused: no slow host fills the server."""
+"""Requests that may wait for pictures; more are refused, so that no slow host blocks the server."""
 
 PICTURE_HEADERS = {
     **HEADERS,
@@ -52,12 +55,12 @@ PICTURE_HEADERS = {
 
 
 class Pictures:
-    """Pictures by the address that a token names; one event loop asks."""
+    """A cache of pictures by URI, for one event loop."""
 
     def __init__(
         self, settings: MetadataSettings, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Take from where may be fetched, and a clock in seconds."""
+        """Take the fetch settings and a clock in seconds."""
         self._settings, self._clock = settings, clock
         self._kept: OrderedDict[str, tuple[float, Picture | None]] = OrderedDict()
         self._size = 0
@@ -66,13 +69,13 @@ class Pictures:
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the operator lets this server fetch."""
+        """Whether the operator allows fetching."""
         return self._settings.enabled
 
     async def find(self, uri: str) -> Picture | None:
-        """Return the picture behind an address, fetched once for all who wait; None: there is none.
+        """Return the picture at ``uri``; None if it could not be fetched.
 
-        One that failed is tried again after a while.
+        Concurrent requests share one fetch. A failed fetch is retried after ``RETRY_S``.
 
         Raises:
             ServiceBusy: too many requests wait for pictures.
@@ -89,7 +92,7 @@ class Pictures:
             task.add_done_callback(lambda _: self._fetched.pop(uri))
         self._waiting += 1
         try:
-            # Others wait for it, too, when the one who asked first goes away.
+            # Other requests wait for the task, too, if the first one is cancelled.
             return await asyncio.shield(task)
         finally:
             self._waiting -= 1
@@ -126,25 +129,25 @@ def _weigh(uri: str, picture: Picture | None) -> int:
 
 
 def find_address(request: ApiRequest) -> str:
-    """Return the address of the picture that a token in the lake names.
+    """Return the picture URI of a token in the lake.
 
     Raises:
-        AnswerNotFound: the account is no token, or names no picture.
+        AnswerNotFound: the account is not a token, or has no picture.
     """
     call = open_call(request, read_arguments(request))
     try:
         account = parse_any_address(request.path_params["address"])
     except ConversionError as error:
-        raise AnswerNotFound("no address") from error
+        raise AnswerNotFound("not an address") from error
     for known in describe_tokens(call, [account]).values():
         for info in known.token_info:
             if isinstance(info.image, str) and info.image:
                 return info.image
-    raise AnswerNotFound("this account names no picture")
+    raise AnswerNotFound("this account has no picture")
 
 
 def make_route(pictures: Pictures) -> HTTPRouteHandler:
-    """Return the route of pictures by the address of their token."""
+    """Return the route that serves pictures by token address."""
     look_up = in_lane(find_address)
 
     async def show_picture(request: ApiRequest) -> Response[bytes]:

@@ -1,4 +1,4 @@
-"""The pages of a transaction, with its phases, fees and messages, and of a trace."""
+"""Renders the page of a transaction, with its phases, fees and messages, and of a trace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tonlake.api.chain.header import find_trace_ids
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.explorer import chart
-from tonlake.api.explorer.frame import Elsewhere, Question, Shown, ask_or_say, read_hash
+from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say, read_hash
 from tonlake.api.explorer.tree import draw_tree, list_outline
 from tonlake.api.explorer.words.outcome import BAD, judge_with
 from tonlake.api.explorer.words.phase import COINS, list_phases, list_postings, split_fees
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def show_transaction(question: Question) -> Shown | Elsewhere:
+def show_transaction(question: Question) -> Shown | Redirect:
     """Show a transaction by its hash.
 
     Raises:
-        AnswerNotFound: there is none of this hash.
-        NotCovered: the lake has gaps, and it may lie there.
+        AnswerNotFound: no transaction has this hash.
+        NotCovered: the lake has gaps that may contain it.
     """
     tx_hash = read_hash(question)
     keys = question.call.reader.rows("v3/transaction_keys_by_hash", hashes=[tx_hash])
@@ -63,7 +63,7 @@ def show_transaction(question: Question) -> Shown | Elsewhere:
 
 
 def ask_transactions(question: Question, keys: list[Row]) -> Transactions:
-    """Return transactions by their keys, and remember the names of the accounts in them."""
+    """Return the transactions with ``keys`` and collect the names of their accounts."""
     found = question.ask(answer_transactions, keys)
     named = map(parse_address, found.address_book)
     question.names.learn({}, read_metadata(question.call, named))
@@ -71,7 +71,7 @@ def ask_transactions(question: Question, keys: list[Row]) -> Transactions:
 
 
 def _read_bag(question: Question, tx_hash: bytes, keys: list[Row]) -> str:
-    """Return a transaction as a bag of cells in base64; "" where the lake does not have it."""
+    """Return the transaction as a base64 bag of cells; "" if the lake does not have it."""
     bag = read_bags(question.call.reader, read_records(question.call, keys))[tx_hash]
     return encode_bytes(bag) if bag else ""
 
@@ -84,8 +84,8 @@ def show_trace(question: Question) -> Shown:
     """Show a trace by its id, or by a transaction or message in it.
 
     Raises:
-        AnswerNotFound: there is none.
-        NotCovered: the lake has gaps, and it may lie there.
+        AnswerNotFound: there is no such trace.
+        NotCovered: the lake has gaps that may contain it.
     """
     trace_id = find_trace(question.call, read_hash(question))
     try:
@@ -97,10 +97,10 @@ def show_trace(question: Question) -> Shown:
 
 
 def find_trace(call: Call, any_hash: bytes) -> bytes:
-    """Return the id of the trace of a transaction or message.
+    """Return the id of the trace that contains a transaction or message.
 
     Raises:
-        AnswerNotFound, NotCovered: as for the page.
+        AnswerNotFound, NotCovered: as for ``show_trace``.
     """
     ids = find_trace_ids(call.reader, tx_hashes=[any_hash])
     ids = ids or find_trace_ids(call.reader, msg_hashes=[any_hash])
@@ -132,7 +132,7 @@ def _describe(question: Question, found: Traces, trace_id: bytes) -> Shown:
 def list_failures(
     transactions: Sequence[Transaction], names: Names
 ) -> list[tuple[Transaction, Outcome]]:
-    """Return the transactions that failed, each with what became of it."""
+    """Return the failed transactions with their outcomes."""
     judged = [(each, judge_with(each, names)) for each in transactions]
     return [(each, outcome) for each, outcome in judged if outcome.kind == BAD][:MOST_FAILURES]
 

@@ -1,4 +1,4 @@
-"""The picture of a trace: its transactions as boxes, its messages as lines; wide fans fold."""
+"""Draws a trace as a tree: transactions as boxes, messages as lines; wide fan-outs are folded."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 BOX_WIDTH, BOX_HEIGHT = 176, 48
 COLUMN, ROW = 296, 66
-"""From one box to the next, across and down."""
+"""Distance between boxes, across and down."""
 
 MARGIN = 8
 MOST_BOXES = 400
-"""Transactions of a picture; a larger trace shows its first ones."""
+"""Maximum transactions in the tree; a larger trace shows its first ones."""
 
 MOST_BRANCHES = 12
-"""Branches of one transaction; of more, the picture shows the first ones and those that failed."""
+"""Maximum branches of one transaction when folded; branches with failures are always drawn."""
 
 TURN, CORNER = 12, 6
-"""Where a line turns down, and how round."""
+"""Distance at which a line turns down, and the radius of its corners."""
 
 MOST_LABEL_CHARACTERS = 23
 
 
 class Box(msgspec.Struct, frozen=True):
-    """A transaction and its place in the picture."""
+    """A transaction and its position in the tree."""
 
     x: int
     y: int
@@ -43,19 +43,19 @@ class Box(msgspec.Struct, frozen=True):
     call: str
     outcome: Outcome
     returned: bool
-    """Its message bounced back from another account."""
+    """Whether its incoming message bounced."""
 
     folded: int
-    """Transactions after it that the picture leaves out."""
+    """Transactions after it that are folded away."""
 
     @property
     def kind(self) -> str:
-        """How it is drawn: bad for what failed, returned, or plain."""
+        """Style of the box: bad if it failed, returned if its message bounced, else plain."""
         return BAD if self.outcome.kind == BAD else "returned" if self.returned else "plain"
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """A message from one box to another: the line, and where its value is written."""
+    """A message from one box to another: the line and the position of its labels."""
 
     path: str
     x: int
@@ -63,11 +63,11 @@ class Edge(msgspec.Struct, frozen=True):
     value: str
     opcode: str
     kind: str
-    """bounced, bad where it made a transaction fail, or plain."""
+    """bounced, bad if the transaction it caused failed, or plain."""
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """The picture of a trace; ``folded`` transactions are in fans, ``hidden`` ones did not fit."""
+    """A drawn trace; ``folded`` transactions are in fan-outs, ``hidden`` ones did not fit."""
 
     boxes: list[Box]
     edges: list[Edge]
@@ -82,9 +82,9 @@ Placed = list[tuple["Transaction", int, int]]
 
 
 def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool = False) -> Tree:
-    """Return the picture of a trace; ``transactions`` by logical time, its root first.
+    """Draw a trace; ``transactions`` are sorted by logical time, the root first.
 
-    With ``fold``, of many branches of one transaction only some are drawn.
+    With ``fold``, only some branches of a wide fan-out are drawn.
     """
     outcomes = {each.hash: judge_with(each, names) for each in transactions}
     folded = fold_fans(transactions, outcomes) if fold else {}
@@ -115,9 +115,9 @@ def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool =
 def fold_fans(
     transactions: Sequence[Transaction], outcomes: Mapping[str, Outcome]
 ) -> dict[str, list[str]]:
-    """Return the branches to leave out, by the transaction that they begin at.
+    """Return the branches to leave out, by the hash of their parent transaction.
 
-    A branch in which something failed or bounced is always kept.
+    A branch with a failed transaction or bounced message is always kept.
     """
     parents = _find_parents(transactions)
     notable: set[str] = set()
@@ -147,25 +147,25 @@ def _leave_out(
 
 
 def _list_branch(transactions: Sequence[Transaction], starts: Sequence[str]) -> set[str]:
-    """Return some transactions and all that follow from them."""
+    """Return the hashes in ``starts`` and of all their descendants."""
     found = set(starts)
     parents = _find_parents(transactions)
-    for each in transactions:  # by logical time: parents come first
+    for each in transactions:  # sorted by logical time: parents come first
         if parents.get(each.hash) in found:
             found.add(each.hash)
     return found
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """A transaction in a foldable list: what follows from it comes next."""
+    """A transaction in a foldable list, followed by its descendants."""
 
     transaction: Transaction
     outcome: Outcome
     size: int
-    """Transactions that follow from it, at any depth."""
+    """Number of its descendants."""
 
     closes: int
-    """Lists that end behind it."""
+    """Lists that end after it."""
 
 
 def list_outline(transactions: Sequence[Transaction], names: Names) -> list[Branch]:
@@ -173,7 +173,7 @@ def list_outline(transactions: Sequence[Transaction], names: Names) -> list[Bran
     placed = place_tree(transactions)
     depths = [column for _each, column, _row in placed] + [0]
     sizes = [0] * len(placed)
-    ends: list[tuple[int, int]] = []  # depth and place of the nearest later one that is no deeper
+    ends: list[tuple[int, int]] = []  # depth and index of the nearest later one that is no deeper
     for at in reversed(range(len(placed))):
         while ends and ends[-1][0] > depths[at]:
             ends.pop()
@@ -186,9 +186,9 @@ def list_outline(transactions: Sequence[Transaction], names: Names) -> list[Bran
 
 
 def place_tree(transactions: Sequence[Transaction]) -> Placed:
-    """Return each transaction with its column (depth) and a row, parents before children.
+    """Return each transaction with its column (depth) and row, parents before children.
 
-    The first child stands beside its parent, each further one in a row of its own.
+    The first child is in the row of its parent, each further one in a new row.
     """
     parents = _find_parents(transactions)
     children: dict[str, list[Transaction]] = {each.hash: [] for each in transactions}
@@ -208,7 +208,7 @@ def place_tree(transactions: Sequence[Transaction]) -> Placed:
 
 
 def _find_parents(transactions: Sequence[Transaction]) -> dict[str, str]:
-    """Return the transaction that sent each one's message, where it is among them."""
+    """Map each transaction to the one that sent its message, if that is in ``transactions``."""
     senders = {message.hash: each.hash for each in transactions for message in each.out_msgs}
     return {
         each.hash: senders[each.in_msg.hash]

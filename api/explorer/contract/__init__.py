@@ -1,1 +1,1 @@
-"""The contract tab of an account: terms, members, code as instructions, get-methods."""
+"""The contract tab of an account: terms, members, disassembled code, get-methods."""

@@ -1,4 +1,4 @@
-"""What a contract says of itself, line by line."""
+"""Calls get-methods for the facts on the contract tab."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """A line of a contract's terms; ``accounts`` are raw addresses, shown after the text."""
+    """A named fact about a contract; ``accounts`` are raw addresses, shown after the text."""
 
     name: str
     text: str = ""
@@ -27,7 +27,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 def call_method(question: Question, address: Address, method: str) -> Outcome | str:
-    """Return what a get-method without arguments returns, or why it could not be run."""
+    """Return the outcome of a get-method without arguments, or the reason why it did not run."""
     try:
         params = read_params(GetMethodParams, {"address": str(address), "method": method})
         return run_get_method(question.call, params, params.method, [])[1]

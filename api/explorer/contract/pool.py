@@ -1,4 +1,4 @@
-"""Pools that stake for others: their terms, and who is in them with how much."""
+"""Describes staking pools: their terms, members and stakes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNKNOWN = [[Fact("Members", "unknown: the data of this contract has another for
 
 
 def describe_nominators(question: Question, address: Address) -> list[list[Fact]]:
-    """Return the terms and members of a nominator pool, from its data."""
+    """Return the terms and members of a nominator pool, decoded from its data."""
     query = AccountStatesQuery(address=(address,), include_boc=True)
     states = get_account_states(question.call, query).accounts
     data = states[0].data_boc if states else None
@@ -50,7 +50,7 @@ _WAITING = {
     "pending_withdraw": "withdrawal pending",
     "withdraw": "ready to be withdrawn",
 }
-"""What a member of a Whales pool has beside its stake."""
+"""Amounts of a Whales pool member besides its stake, with their labels."""
 
 
 def describe_whales(question: Question, address: Address) -> list[list[Fact]]:
@@ -71,7 +71,7 @@ def describe_whales(question: Question, address: Address) -> list[list[Fact]]:
 def list_members(
     members: Iterable[tuple[str, dict[str, str]]], waiting: dict[str, str]
 ) -> list[Fact]:
-    """Return a line for each member: its stake, and what of ``waiting`` it has."""
+    """Return one fact per member: its stake and its nonzero amounts named in ``waiting``."""
     facts = []
     for account, each in members:
         parts = [each["amount"], *(f"{each[name]} {text}" for name, text in waiting.items())]
@@ -83,9 +83,9 @@ def list_members(
 
 
 def describe_liquid(question: Question, address: Address) -> list[list[Fact]]:
-    """Return the jetton of a liquid pool, whose holders are its members, and the largest of them.
+    """Return the jetton of a liquid staking pool and its largest holders, who are the members.
 
-    It is the jetton that the pool administers.
+    The pool is the admin of the jetton.
     """
     masters = jetton.get_masters(
         question.call, jetton.MastersQuery(admin_address=(address,), limit=1, offset=0)

@@ -1,4 +1,4 @@
-"""The contract tab of an account: code, data, terms of what it is, and get-methods to call."""
+"""Renders the contract tab of an account: terms, code, data, and get-methods to call."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ METHODS = (
     *("get_nft_content", "royalty_params", "get_editor", "get_locked_amount"),
     *("get_domain", "get_last_fill_up_time", "get_auction_info", "get_authority_address"),
 )
-"""Names of get-methods beside those by which interfaces are known."""
+"""Names of get-methods besides those that identify interfaces."""
 
 MOST_CHARACTERS = 20_000
-"""Of the code or data that a page shows; the API has all of it."""
+"""Maximum length of code or data on a page; the API returns all of it."""
 
 CODE = b""
-"""Stands for the hash of the code itself, beside those of libraries."""
+"""Key of the account's own code, next to libraries by hash."""
 
 _ADDR_STD = 0b100  # addr_std$10 without anycast
 _NUMBER = re.compile(r"-?(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})")
@@ -51,7 +51,7 @@ _CELL = re.compile(r"(cell|slice):([A-Za-z0-9+/_=-]+)")
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What a get-method returned; ``error`` where it could not be run."""
+    """The result of a get-method; ``error`` is the reason if it could not be run."""
 
     stack: str = ""
     exit_code: int = 0
@@ -59,13 +59,13 @@ class Result(msgspec.Struct, frozen=True):
     mc_seqno: int | None = None
     error: str = ""
     meaning: str = ""
-    """Of the exit code; "" where it is not known, and where the method succeeded."""
+    """Meaning of the exit code; "" if unknown or successful."""
 
 
 class Contract(msgspec.Struct, frozen=True):
-    """What the contract tab shows; ``rows`` are its terms, by title.
+    """Content of the contract tab; ``rows`` are its terms by title.
 
-    ``assembly`` has its code as instructions, one on a line.
+    ``assembly`` is the disassembled code, one instruction per line.
     """
 
     rows: list[tuple[str, list[Fact]]]
@@ -80,7 +80,7 @@ class Contract(msgspec.Struct, frozen=True):
 
 
 def show_contract(question: Question, address: Address) -> Contract:
-    """Return what is known of a contract, and the result of the get-method that is asked for."""
+    """Return the content of the contract tab, with the result of the requested get-method."""
     query = AccountStatesQuery(address=(address,), include_boc=True)
     states = get_account_states(question.call, query).accounts
     interfaces = (states[0].interfaces or []) if states else []
@@ -99,7 +99,7 @@ def show_contract(question: Question, address: Address) -> Contract:
 
 
 def _read_codes(question: Question, boc: str | msgspec.UnsetType | None) -> dict[bytes, bytes]:
-    """Return a code, and the libraries by hash that it names where the lake has them."""
+    """Return the code under ``CODE`` and its libraries, as far as the lake has them, by hash."""
     if not isinstance(boc, str):
         return {}
     code = base64.b64decode(boc)
@@ -114,7 +114,7 @@ def _clip(boc: str | msgspec.UnsetType) -> str:
 
 
 def list_methods(codes: Iterable[bytes]) -> list[str]:
-    """Return the get-methods of codes, as bags of cells, whose names are known."""
+    """Return the known names of get-methods in ``codes`` (bags of cells)."""
     names = load_interfaces().methods | {method_id(name): name for name in METHODS}
     trees = map(parse_boc, codes)
     found = (find_method_ids(tree, tree.roots[0]) or () for tree in trees)
@@ -124,7 +124,7 @@ def list_methods(codes: Iterable[bytes]) -> list[str]:
 def _run(
     question: Question, address: Address, asked: dict[str, str], interfaces: Sequence[str]
 ) -> Result:
-    """Run a get-method; what the reader has typed is no reason to show no page."""
+    """Run a get-method; invalid input becomes an error in the result, not an error page."""
     try:
         seqno = _read_block(asked["block"])
         values = {"address": str(address), "method": asked["method"], "seqno": seqno}
@@ -162,10 +162,10 @@ def _read_block(text: str) -> int | None:
 
 
 def read_stack(text: str) -> list[Any]:
-    """Return arguments as the API takes them: numbers, addresses, and bags of cells.
+    """Convert arguments to stack entries of the API: numbers, addresses and bags of cells.
 
     Raises:
-        RequestInvalid: one is none of these.
+        RequestInvalid: an argument is none of these.
     """
     return [_read_argument(each) for each in text.replace(",", " ").split()]
 

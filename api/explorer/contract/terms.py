@@ -1,4 +1,4 @@
-"""What contracts say of themselves in words: terms, signers, schedules, domains, members."""
+"""Describes contracts by interface: terms, signers, schedules, domains, members."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 MOST_ORDERS = 20
 DOMAIN_S = 366 * 86400
-"""A domain that is not renewed for this long is free (``one_year`` of its contract)."""
+"""A domain that is not renewed for this long becomes free (``one_year`` of its contract)."""
 
 
 def list_terms(
     question: Question, address: Address, interfaces: Iterable[str]
 ) -> list[tuple[str, list[Fact]]]:
-    """Return the terms of each thing that a contract is, by title."""
+    """Return the terms of a contract for each of its interfaces, by title."""
     names = " ".join(interfaces)
     found: list[tuple[str, list[Fact]]] = []
     for part, title, describe in _TERMS:
@@ -83,7 +83,7 @@ def _describe_order(question: Question, address: Address) -> list[list[Fact]]:
 
 
 def _list_approvals(order: multisig.MultisigOrder) -> list[Fact]:
-    """Return who approved an order, by the bits of its mask, and who did not."""
+    """Return the signers who approved an order, by the bits of its mask, and the others."""
     mask = int(order.approvals_mask or 0)
     lists: tuple[list[str], list[str]] = ([], [])
     for at, signer in enumerate(order.signers or ()):
@@ -93,7 +93,7 @@ def _list_approvals(order: multisig.MultisigOrder) -> list[Fact]:
 
 
 def _write_action(number: int, action: OrderAction) -> Fact:
-    """Return what an order does: a message that it sends, or a change of the wallet itself."""
+    """Describe an action of an order: a message to send, or a change of the multisig itself."""
     text = (action.parsed_body_type or "message").replace("_", " ")
     comment = (action.parsed_body or {}).get("comment")
     if isinstance(comment, str) and comment:
@@ -204,7 +204,7 @@ def _write_records(question: Question, address: Address, one: DNSRecord) -> list
 
 
 def _find_expiry(question: Question, address: Address) -> str:
-    """Return when anyone may take a domain, from the get-method of its contract (TEP-81)."""
+    """Return when a domain becomes free, from its last renewal (TEP-81 get-method)."""
     outcome = call_method(question, address, "get_last_fill_up_time")
     if isinstance(outcome, str):
         return f"unknown: {outcome}"
@@ -225,4 +225,4 @@ _TERMS: tuple[tuple[str, str, Callable[[Question, Address], list[list[Fact]]]], 
     ("whales_pool", "Staking pool", describe_whales),
     ("tonstake_pool", "Liquid staking pool", describe_liquid),
 )
-"""By a part of the name of an interface: the title, and who asks for the terms."""
+"""By substring of the interface name: title and the function that returns the terms."""

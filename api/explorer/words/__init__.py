@@ -1,1 +1,1 @@
-"""How pages write amounts, outcomes, actions and bodies: words and forms, nothing of a page."""
+"""Formats amounts, outcomes, actions and message bodies as text, independent of any page."""

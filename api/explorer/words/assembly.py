@@ -1,7 +1,7 @@
-"""The code of a contract as TVM instructions.
+"""Disassembles contract code into TVM instructions.
 
-A hostile code is only text that looks odd: what is no instruction is shown as the bits it is, and
-lines and nesting are bounded, since a few cells can stand for endless code.
+The code may be hostile: bits that are no instruction are shown as bits, and the length and nesting
+of the listing are bounded, because a few cells can encode endless code.
 """
 
 from __future__ import annotations
@@ -28,33 +28,34 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.tree import CellTree
 
     Block: TypeAlias = Callable[[int], None]
-    """Writes what stands below an instruction, at a level."""
+    """Writes the block below an instruction, indented to a level."""
 
 MOST_CHARACTERS = 300_000
-"""Of one listing; those of the largest contracts in wide use have about 150,000."""
+"""Maximum length of a listing; the largest contracts in wide use need about 150,000."""
+
 MOST_LEVELS = 48
-"""How deep code may be nested in code; deeper code is not shown."""
+"""Maximum nesting of code in code; deeper code is not shown."""
 
 METHOD_BITS = 19
-"""Keys of the map of methods in code that FunC, Tact or Tolk has compiled."""
+"""Key length of the method dictionary in code compiled from FunC, Tact or Tolk."""
 
 _ENTRIES = {0: "recv_internal", -1: "recv_external", -2: "run_ticktock", -3: "split_prepare"}
 _INDENT = "  "
 
 
 class Stopped(Exception):
-    """The listing is as long as it may be."""
+    """The listing has reached its maximum length."""
 
 
 def disassemble(
     boc: bytes, names: Iterable[str] = (), libraries: Mapping[bytes, bytes] | None = None
 ) -> str:
-    """Return the instructions of a bag of cells, one on a line.
+    """Return the instructions in a bag of cells, one per line.
 
-    ``names`` are get-methods that it may have, ``libraries`` bags of cells by hash.
+    ``names`` are candidate names of get-methods, ``libraries`` bags of cells by hash.
 
     Raises:
-        BocError: the bytes are no bag of cells.
+        BocError: ``boc`` is not a bag of cells.
     """
     methods = _ENTRIES | {method_id(name): name for name in names}
     listing = _Listing(parse_boc(boc), methods, libraries or {})
@@ -66,7 +67,7 @@ def disassemble(
 
 
 class _Listing:
-    """Lines written so far, and what they are written from."""
+    """A listing in progress: the lines so far and the cells they come from."""
 
     def __init__(
         self, tree: CellTree, methods: Mapping[int, str], libraries: Mapping[bytes, bytes]
@@ -85,7 +86,7 @@ class _Listing:
         self.lines.append(line)
 
     def write_cell(self, cell: int, level: int) -> None:
-        """Write the code of a cell."""
+        """Write the code in a cell."""
         if self.tree.kind(cell) == ORDINARY:
             self.write_code(self.open(cell), level)
             return
@@ -106,13 +107,13 @@ class _Listing:
         return Code(*self.tree.bits(cell), list(self.tree.refs(cell)))
 
     def write_code(self, code: Code, level: int) -> None:
-        """Write instructions up to the end of the code, or to the first that is unknown."""
+        """Write instructions up to the end of the code or the first unknown one."""
         if level > MOST_LEVELS:
             self.write(level, "… nested deeper")
             return
         while code.left or code.refs:
             if not code.left:
-                # Where the bits end, the TVM goes on in the first reference.
+                # When the bits end, the TVM continues in the first reference (implicit jump).
                 following, *unused = code.refs
                 self.write_data(unused, level)
                 if self.tree.kind(following) != ORDINARY:
@@ -131,7 +132,7 @@ class _Listing:
             self._write_blocks(text, blocks, level)
 
     def _read_instruction(self, code: Code) -> tuple[str, list[Block]]:
-        """Return an instruction with its operands, and what writes the blocks below it."""
+        """Return an instruction with its operands, and writers of the blocks below it."""
         found = find_instruction(code.peek())
         if found is None:
             raise CellUnderflow("no instruction begins so")
@@ -159,13 +160,13 @@ class _Listing:
         self.write(level, text)
 
     def read_code(self, code: Code, sizes: list[int]) -> tuple[str, Block]:
-        """Take code that stands inline."""
+        """Read an inline continuation."""
         refs, octets = map(code.take, sizes)
         bits = 8 * octets
         return "", partial(self.write_code, Code(code.take(bits), bits, code.take_refs(refs)))
 
     def read_slice(self, code: Code, sizes: list[int]) -> tuple[str, Block | None]:
-        """Take data that stands inline, without its tag: the last 1, and zeros behind it."""
+        """Read an inline slice without its completion tag: the last 1 and the zeros after it."""
         refs_bits, more_refs, size_bits, more_bits = sizes
         count = code.take(refs_bits) + more_refs
         bits = 8 * code.take(size_bits) + more_bits
@@ -175,22 +176,22 @@ class _Listing:
         return write_bits(value >> tag, bits - tag), block
 
     def read_ref(self, code: Code, _sizes: list[int]) -> tuple[str, Block]:
-        """Take code in a reference."""
+        """Read a continuation in a reference."""
         return "", partial(self.write_cell, *code.take_refs(1))
 
     def read_cell(self, code: Code, _sizes: list[int]) -> tuple[str, Block | None]:
-        """Take data in a reference."""
+        """Read a cell in a reference."""
         (cell,) = code.take_refs(1)
         refs = self.tree.refs(cell)
         return self.show_data(cell), partial(self.write_data, refs) if refs else None
 
     def read_text(self, code: Code, _sizes: list[int]) -> tuple[str, None]:
-        """Take a text for debugging."""
+        """Read a text for debugging."""
         size = code.take(4) + 1
         return ascii(code.take(8 * size).to_bytes(size).decode("latin-1")), None
 
     def show_data(self, cell: int) -> str:
-        """Return the data of a cell, or what it stands for."""
+        """Return the data of a cell; kind and hash of an exotic one."""
         kind = self.tree.kind(cell)
         if kind == ORDINARY:
             return write_bits(*self.tree.bits(cell))
@@ -198,14 +199,14 @@ class _Listing:
         return f"… {KIND_NAMES[kind]} {found}"
 
     def write_data(self, cells: Iterable[int], level: int) -> None:
-        """Write the data of cells, and of those below them."""
+        """Write the data of cells and their descendants."""
         for cell in cells:
             self.write(level, self.show_data(cell))
             if level < MOST_LEVELS:
                 self.write_data(self.tree.refs(cell), level + 1)
 
     def _write_map(self, root: int, key_bits: int, level: int) -> None:
-        """Write the entries of a hash map: methods, or data."""
+        """Write the entries of a dictionary: methods or data."""
         try:
             for key, value in iter_hashmap(self.tree, root, key_bits):
                 entry = Code(*value.bits(), list(self.tree.refs(value.cell)))
@@ -231,4 +232,4 @@ _LONG_FORMS = {
     "cell": _Listing.read_cell,
     "text": _Listing.read_text,
 }
-"""Operands behind which bits or references follow, by form."""
+"""Readers of operands with inline bits or references, by form."""

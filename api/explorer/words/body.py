@@ -1,4 +1,4 @@
-"""Decoded bodies of messages as trees of names and values, for pages."""
+"""Turns decoded message bodies into trees of names and values."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from tonlake.api.v3.layout.message import Message
 
 MOST_VALUES = 2000
-"""A body with more values is cut on a page; the API has all of it."""
+"""Maximum values of a body on a page; the API returns all."""
 
 MOST_CHARACTERS = 5000
-"""The same of one value."""
+"""Maximum length of one value."""
 
 MOST_DEPTH = 40
-"""What is nested deeper stays as it is."""
+"""Values nested deeper are shown as their plain text."""
 
 _TYPE = "@type"
 _NUMBERS = frozenset({"var_uint", "var_int"})
@@ -30,12 +30,14 @@ _ROOT = "hashmap_root"
 _DICTIONARIES = frozenset({_ROOT, "hashmap_edge"})
 _LEAF = "hashmap_node_leaf"
 MOST_NUMBER_BITS = 64
-"""Longer keys of dictionaries are shown as hex digits."""
+"""Longer dictionary keys are shown as hex digits."""
 
 _TON = ("ton_amount", "fwd_fee", "ihr_fee")
-"""How names of amounts in nanoton end, where a layout does not say that they are."""
+"""Suffixes of field names with amounts in nanoton that the layout does not mark as coins."""
+
 _JETTONS = re.compile(r"jetton|supply|(^|_)lp_|^tokens$")
-"""Names of amounts of jettons, which some layouts give as coins."""
+"""Names of jetton amounts, which some layouts declare as coins."""
+
 _TIMES = frozenset(
     {
         *("valid_until", "expired_at", "expiration_date", "created_at", "deadline"),
@@ -46,23 +48,26 @@ _SPANS = (
     *("elected_for", "start_before", "end_before", "held_for", "store_sec", "lifetime"),
     *("merge_delay", "merge_interval"),
 )
-"""How names of seconds end, in the configuration."""
+"""Suffixes of configuration field names in seconds."""
+
 _DIGEST = re.compile(r"[0-9A-F]{64}")
 _DIGESTS = ("hash", "key")
-"""How names of 256 bits end that are shown as hex digits."""
+"""Suffixes of names of 256-bit values shown as hex digits."""
+
 _FACTOR, FACTOR_UNIT = "_factor", 1 << 16
-"""How names of fixed-point numbers end, and what is one."""
+"""Suffix of names of fixed-point numbers, and the value of 1.0."""
 
 _SIGNED = frozenset({"mandatory_params", "critical_params", "workchains"})
-"""Dictionaries of the configuration whose keys are signed numbers of 32 bits."""
+"""Dictionaries of the configuration with signed 32-bit keys."""
+
 _UNIX_SECONDS = range(10**9, 1 << 32)
-"""Numbers that are shown as times where their name says so; others are no limit, such as 0."""
+"""Numbers shown as times if the name is in ``_TIMES``; others, such as 0, mean no limit."""
 
 _ACCOUNT = re.compile(r"-?[0-9]{1,10}:[0-9A-Fa-f]{64}")
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A value with its name: a text, an account (``text`` is raw) or what it consists of."""
+    """A named value: text, account (``text`` is its raw address) or ``children``."""
 
     name: str
     text: str = ""
@@ -71,13 +76,13 @@ class Node(msgspec.Struct, frozen=True):
 
 
 def list_body(message: Message) -> tuple[Node, ...]:
-    """Return the fields of a message's decoded body; none where no layout fits."""
+    """Return the fields of a message's decoded body; () if it has none."""
     content = message.message_content
     return () if content is None or content.decoded is None else list_values(content.decoded)
 
 
 def list_values(decoded: Any) -> tuple[Node, ...]:  # noqa: ANN401 - bodies hold any JSON
-    """Return the fields of an object, or the items of a list, as nodes."""
+    """Return the fields of a decoded object, or the items of a list, as nodes."""
     left = [MOST_VALUES]
     return _list_children(unwrap(decoded), left)
 
@@ -87,7 +92,7 @@ def _list_children(value: Any, left: list[int]) -> tuple[Node, ...]:  # noqa: AN
     found: list[Node] = []
     for name, each in pairs:
         if name == "type" and value.get(_TYPE) == each:
-            continue  # said already
+            continue  # same as "@type"
         left[0] -= 1
         if left[0] < 0:
             return (*found, Node("…", "more values are not shown"))
@@ -111,7 +116,7 @@ def _make_node(name: str, value: Any, left: list[int]) -> Node:  # noqa: ANN401 
 
 
 def _write_value(name: str, text: str) -> str:
-    """Return a value with the unit that its name tells of."""
+    """Format a value with the unit that its name implies."""
     if not (text.isascii() and text.isdecimal()):
         return text.lower() if name.endswith(_DIGESTS) and _DIGEST.fullmatch(text) else text
     if name.endswith(_TON) and not _JETTONS.search(name):
@@ -127,7 +132,7 @@ def _write_value(name: str, text: str) -> str:
 
 
 def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any JSON
-    """Return a value with amounts as their number, addresses raw, and options as what they hold."""
+    """Simplify a decoded value: amounts to numbers, addresses to raw form, Maybe to its content."""
     if depth > MOST_DEPTH:
         return str(value)
     if isinstance(value, list):
@@ -148,7 +153,7 @@ def _unwrap_object(value: dict[str, Any], depth: int) -> object:
 
 
 def _unwrap_plain(value: dict[str, Any], kind: object, depth: int) -> object:
-    """Return an amount, an account or an option, or else the object with its values unwrapped."""
+    """Return an amount, an address or the content of a Maybe; else the object, unwrapped."""
     if kind in _NUMBERS and "value" in value:
         return value["value"]
     if kind in _COINS and set(value) == {_TYPE, "amount"}:
@@ -168,7 +173,7 @@ def _unwrap_field(name: str, value: Any, depth: int) -> object:  # noqa: ANN401 
 
 
 def _sign_keys(entries: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return a dictionary with its keys of 32 bits as signed numbers, anything else as it is."""
+    """Convert 32-bit unsigned keys to signed numbers; return anything else unchanged."""
     if not isinstance(entries, dict) or not all(key.isdecimal() for key in entries):
         return entries
     numbers = [int(key) for key in entries]
@@ -177,7 +182,7 @@ def _sign_keys(entries: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def list_entries(edge: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return keys and values of a dictionary that a layout shows node by node, in its order."""
+    """Return keys and values of a dictionary decoded as a tree of edges, in key order."""
     found: list[tuple[str, Any]] = []
     todo = [("", edge)]
     while todo:
@@ -192,7 +197,7 @@ def list_entries(edge: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _read_label(label: dict[str, str]) -> str:
-    """Return the bits of a label (HmLabel), whose digits end with a one and zeroes after a "_"."""
+    """Return the bits of a label (HmLabel); digits before "_" end with a completion tag."""
     if "v" in label:
         return label["v"] * int(label["n"])
     digits = label["s"].removesuffix("_")

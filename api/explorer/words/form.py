@@ -1,4 +1,4 @@
-"""How pages write amounts, times, hashes, messages and bodies; most are filters of templates."""
+"""Formats amounts, times, hashes, messages and opcodes; most functions are template filters."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from tonlake.api.v3.layout.message import Message
 
 NANO_DIGITS = 9
-"""Decimal places of TON: amounts are nanoton."""
+"""Decimal places of TON: amounts are in nanoton."""
 
 LEAST_BRIEF_NANO = 10**6
-"""What is smaller is nothing at three decimals."""
+"""Smaller amounts round to zero at three decimals."""
 
 MOST_DIGITS = 255
-"""Decimal places that a jetton may claim (TEP-64 gives them one byte)."""
+"""Maximum decimal places of a jetton (TEP-64 stores them in one byte)."""
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
@@ -29,7 +29,7 @@ _TYPE = "@type"
 
 
 def write_units(amount: str | int | None, digits: int = NANO_DIGITS) -> str:
-    """Return an amount of smallest units with its decimal places, thousands set apart."""
+    """Format an amount in smallest units with decimal places and thousands separators."""
     if amount is None:
         return "unknown"
     number = int(amount)
@@ -41,12 +41,12 @@ def write_units(amount: str | int | None, digits: int = NANO_DIGITS) -> str:
 
 
 def write_ton(nano: str | int | None) -> str:
-    """Return nanoton as TON."""
+    """Format nanoton as TON."""
     return "unknown" if nano is None else f"{write_units(nano)} TON"
 
 
 def write_brief(nano: str | int) -> str:
-    """Return nanoton as TON with at most three decimals, for pictures."""
+    """Format nanoton as TON with at most three decimals, for charts."""
     nano = int(nano)
     if 0 < nano < LEAST_BRIEF_NANO:
         return "< 0.001 TON"
@@ -54,27 +54,27 @@ def write_brief(nano: str | int) -> str:
 
 
 def write_count(number: str | int) -> str:
-    """Return a number, thousands set apart."""
+    """Format a number with thousands separators."""
     return f"{int(number):,}"
 
 
 def write_moment(utime: str | int) -> str:
-    """Return Unix seconds as date and time of day, UTC."""
+    """Format Unix seconds as date and time in UTC."""
     return read_moment(utime).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def write_iso(utime: str | int) -> str:
-    """Return Unix seconds for machines (ISO 8601)."""
+    """Format Unix seconds as ISO 8601."""
     return read_moment(utime).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_moment(utime: str | int) -> datetime:
-    """Return the moment of Unix seconds."""
+    """Convert Unix seconds to a datetime in UTC."""
     return datetime.fromtimestamp(int(utime), UTC)
 
 
 def write_bytes(size: float) -> str:
-    """Return a size in the unit that suits it."""
+    """Format a size in bytes with a decimal unit."""
     unit = 0
     while size >= _STEP and unit < len(_UNITS) - 1:
         size, unit = size / _STEP, unit + 1
@@ -82,7 +82,7 @@ def write_bytes(size: float) -> str:
 
 
 def write_duration(seconds: float) -> str:
-    """Return a span of time in its largest unit."""
+    """Format a duration in its largest suitable unit."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"
@@ -90,7 +90,7 @@ def write_duration(seconds: float) -> str:
 
 
 def write_hex(text: str) -> str:
-    """Return a hash in base64 as hex; other text stays as it is."""
+    """Convert a base64 hash to hex; return other text unchanged."""
     try:
         return base64.b64decode(text, validate=True).hex()
     except (binascii.Error, ValueError):
@@ -98,12 +98,12 @@ def write_hex(text: str) -> str:
 
 
 def clip(text: str, most: int) -> str:
-    """Return the beginning of a text that is too long."""
+    """Truncate ``text`` to ``most`` characters, with an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def shorten(text: str, keep: int = 6) -> str:
-    """Return the two ends of a long text."""
+    """Abbreviate a long text to its first and last ``keep`` characters."""
     return text if len(text) <= 2 * keep + 1 else f"{text[:keep]}…{text[-keep:]}"
 
 
@@ -111,11 +111,11 @@ LEAST_OWN_OPCODE = 256
 
 
 def name_call(message: Message | None) -> str:
-    """Return what a message asks for: the name of its op-code, else the op-code itself.
+    """Return the name of the operation that a message requests, or its opcode.
 
-    A message from outside has no op-code by convention, most begin with a signature: it is called
-    after its layout. Op-codes below 256 are numbered by anybody: their name counts where the body
-    follows its layout.
+    External messages have no opcode by convention (most begin with a signature) and are named by
+    their layout. Opcodes below 256 are not unique: their name counts only if the body follows the
+    layout of that name.
     """
     if message is None:
         return ""
@@ -125,44 +125,44 @@ def name_call(message: Message | None) -> str:
     name = message.decoded_opcode or opcode
     if number and number < LEAST_OWN_OPCODE and _name_layout(message) != name:
         name = opcode
-    # The op-code of a body that bounced is itself named so.
+    # The decoded opcode of a bounced body already begins with "bounce".
     return f"bounced {name.removeprefix('bounce')}".strip() if message.bounced else name
 
 
 def _name_layout(message: Message) -> str:
-    """Return the name of the layout that a message's body follows; "" where none fits."""
+    """Return the name of the layout of a message's body; "" if none matches."""
     content = message.message_content
     decoded = None if content is None else content.decoded
     return str(decoded.get(_TYPE, "")) if isinstance(decoded, dict) else ""
 
 
 def write_kind(kind: str) -> str:
-    """Return the kind of a transaction (TL-B ``TransactionDescr``) in a word."""
+    """Format the kind of a transaction (TL-B ``TransactionDescr``) as a word."""
     return "ordinary" if kind == "ord" else kind.replace("_", "-")
 
 
 def write_opcode(opcode: str | int | None) -> str:
-    """Return an op-code as hex, whatever form the settings give it; "" for none."""
+    """Format an opcode as hex, whichever format the settings use; "" for None."""
     if opcode is None:
         return ""
     return f"0x{opcode & 0xFFFFFFFF:08x}" if isinstance(opcode, int) else opcode
 
 
 def read_opcode(opcode: str | int | None) -> int | None:
-    """Return an op-code as an unsigned number; None for none."""
+    """Return an opcode as an unsigned number; None if there is none."""
     text = write_opcode(opcode)
     return int(text, 16) & 0xFFFFFFFF if text.startswith("0x") else None
 
 
 def describe_opcode(opcode: str | int | None) -> str:
-    """Return the name of an op-code, else the op-code; those below 256 are numbered by anybody."""
+    """Return the name of an opcode, or its hex form; opcodes below 256 are not unique."""
     number = read_opcode(opcode)
     name = name_opcode(number) if number and number >= LEAST_OWN_OPCODE else None
     return name or f"opcode {write_opcode(opcode)}"
 
 
 def sum_values(messages: Iterable[Message]) -> int:
-    """Return the nanoton that messages carry together."""
+    """Return the total value of ``messages`` in nanoton."""
     return sum(int(message.value or 0) for message in messages)
 
 

@@ -1,4 +1,4 @@
-"""Instructions of the TVM from the table ``instructions.txt``, and how their operands are read."""
+"""Looks up TVM instructions in the table ``instructions.txt`` and reads their operands."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import msgspec
 from tonlake.ingest.errors import CellUnderflow
 
 WINDOW_BITS = 24
-"""No opcode is longer; a shorter rest of a cell counts as if zeros followed."""
+"""Length of the longest opcode; a shorter remainder of a cell is padded with zeros."""
 _NUMBERS = re.compile(r"[+-]?[0-9]+")
 
 
 class Instruction(NamedTuple):
-    """A line of the table; the forms of operands are explained there."""
+    """A row of the table; its header describes the operand forms."""
 
     first: int
     last: int
@@ -28,33 +28,33 @@ class Instruction(NamedTuple):
 
 
 class Code(msgspec.Struct):
-    """Bits and references that are still to be read."""
+    """The bits and references still to be read."""
 
     value: int
     left: int
     refs: list[int]
 
     def take(self, bits: int) -> int:
-        """Read a number of ``bits``; CellUnderflow where fewer are left."""
+        """Read an unsigned ``bits``-bit number; raise CellUnderflow if fewer bits are left."""
         if bits > self.left:
-            raise CellUnderflow(f"{bits} bits are needed, {self.left} are left")
+            raise CellUnderflow(f"{bits} bits needed, {self.left} left")
         self.left -= bits
         return self.value >> self.left & (1 << bits) - 1
 
     def take_signed(self, bits: int) -> int:
-        """Read a number in two's complement."""
+        """Read a ``bits``-bit number in two's complement."""
         value = self.take(bits)
         return value - (value >> bits - 1 << bits)
 
     def take_refs(self, count: int) -> list[int]:
-        """Read references; CellUnderflow where fewer are left."""
+        """Read ``count`` references; raise CellUnderflow if fewer are left."""
         if count > len(self.refs):
-            raise CellUnderflow(f"{count} references are needed, {len(self.refs)} are left")
+            raise CellUnderflow(f"{count} references needed, {len(self.refs)} left")
         taken, self.refs = self.refs[:count], self.refs[count:]
         return taken
 
     def peek(self) -> int:
-        """Return the next bits as wide as opcodes are."""
+        """Return the next ``WINDOW_BITS`` bits without consuming them."""
         if self.left >= WINDOW_BITS:
             return self.value >> self.left - WINDOW_BITS & (1 << WINDOW_BITS) - 1
         return (self.value & (1 << self.left) - 1) << WINDOW_BITS - self.left
@@ -62,7 +62,7 @@ class Code(msgspec.Struct):
 
 @cache
 def load_instructions() -> tuple[list[int], list[Instruction]]:
-    """Return the table, and the first opcodes of its lines, which ascend."""
+    """Return the table and the first opcode of each row, both in ascending order."""
     text = files("tonlake.api.explorer.words").joinpath("instructions.txt").read_text("utf-8")
     found = []
     for line in text.splitlines():
@@ -74,14 +74,14 @@ def load_instructions() -> tuple[list[int], list[Instruction]]:
 
 
 def find_instruction(window: int) -> Instruction | None:
-    """Return the instruction that begins with these 24 bits, if there is one."""
+    """Return the instruction that begins with the 24 bits of ``window``, or None."""
     firsts, table = load_instructions()
     at = bisect_right(firsts, window) - 1
     return table[at] if at >= 0 and window <= table[at].last else None
 
 
 def write_bits(value: int, bits: int) -> str:
-    """Return bits as Fift does: hex digits, and a tag bit and _ where they fill no last digit."""
+    """Format bits as Fift does: hex digits, then a tag bit and _ if the last digit is partial."""
     if not bits:
         return "x{}"
     value &= (1 << bits) - 1
@@ -95,7 +95,7 @@ def read_operand(form: str, code: Code) -> str:
     """Return an operand that is a number or a register; ``form`` is a word of the table.
 
     Raises:
-        CellUnderflow: the code ends inside it.
+        CellUnderflow: the code ends inside the operand.
     """
     if form.startswith("="):
         return form[1:]

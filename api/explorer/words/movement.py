@@ -1,4 +1,4 @@
-"""What an action brought an account and what it cost it: amounts with their signs."""
+"""Computes the signed amounts that an action moved to or from an account."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 IN, OUT, BOTH, NEITHER = "in", "out", "both", "neither"
 DIRECTIONS = {IN: "received", OUT: "sent", BOTH: "both", NEITHER: "neither"}
-"""What an action was for an account: with their names on pages."""
+"""Directions of an action as seen from an account, with their labels on pages."""
 
 TON, NFT, EXTRA_CURRENCY = "TON", "NFT", "extra currency"
-"""Assets that are no jetton; a jetton is named by the raw address of its master."""
+"""Assets other than jettons; a jetton is identified by the raw address of its master."""
 
 
 class Move(NamedTuple):
-    """Fields of an action's details: who gave, who got, how much, and of which asset.
+    """Fields of an action's details with sender, receiver, amount and asset of a transfer.
 
-    ``asset`` is TON, NFT with the item in ``amount``, an extra currency with amounts by id in
-    ``amount``, or the field of a jetton, where None is TON.
+    ``asset`` is TON, NFT (``amount`` is the item), an extra currency (``amount`` maps ids to
+    amounts), or the field with a jetton's address, where None means TON.
     """
 
     giver: str | None
@@ -68,7 +68,7 @@ MOVES: dict[str, tuple[Move, ...]] = {
     "dex_deposit_liquidity": tuple(Move("source", None, *each) for each in _LIQUIDITY),
     "dex_withdraw_liquidity": tuple(Move(None, "source", *each) for each in _LIQUIDITY),
 }
-"""The actions that move values, by type; others have neither direction nor sign."""
+"""Transfers by action type; other types have neither direction nor amount."""
 
 _MESSAGES = ("ton_transfer", "call_contract")
 REPEATED_BY: dict[str, tuple[str, ...]] = {
@@ -79,20 +79,20 @@ REPEATED_BY: dict[str, tuple[str, ...]] = {
 
 
 class Movement(msgspec.Struct, frozen=True):
-    """One asset that an account got or gave; ``amount`` is in smallest units, None if unknown."""
+    """One asset that an account received or sent; ``amount`` in smallest units, None if unknown."""
 
     gained: bool
     asset: str
     amount: int | None
     item: str | None
-    """The NFT; None for what has an amount."""
+    """The NFT item; None for assets with an amount."""
 
     other: str | None
-    """Who gave or got it, if the action names one."""
+    """The other party, if the action names one."""
 
 
 def list_movements(action: Action, account: str) -> list[Movement]:
-    """Return what a successful action moved from or to an account; nothing of a failed one.
+    """Return the movements of a successful action from or to an account; [] if it failed.
 
     Args:
         action: The action.
@@ -102,7 +102,7 @@ def list_movements(action: Action, account: str) -> list[Movement]:
     for move in MOVES.get(action.type, ()) if action.success else ():
         giver, taker = (_read(action.details, name) for name in (move.giver, move.taker))
         if giver == taker:
-            continue  # it stays where it is
+            continue  # the asset does not move
         if giver == account:
             found += _measure(action.details, move, taker, gained=False)
         if taker == account:
@@ -126,15 +126,15 @@ def is_repeated(action: Action, other: Action, account: str) -> bool:
 
 
 def name_direction(movements: list[Movement]) -> str:
-    """Return whether an account got something, gave something, both or neither."""
+    """Return whether an account received, sent, did both or neither."""
     signs = {movement.gained for movement in movements}
-    if len(signs) == 2:  # noqa: PLR2004 - gained and given
+    if len(signs) == 2:  # noqa: PLR2004 - received and sent
         return BOTH
     return NEITHER if not signs else IN if True in signs else OUT
 
 
 def write_amount(movement: Movement, names: Names) -> tuple[str, str]:
-    """Return a signed amount, in units, and the name of the asset."""
+    """Return the signed amount in units, and the name of the asset."""
     sign = "+" if movement.gained else "-"
     if movement.item is not None:
         return f"{sign}1", f"NFT {names.label(movement.item)}"
@@ -160,13 +160,13 @@ def _measure(
         return [] if value is None else [Movement(gained, NFT, None, value, other)]
     known = value is not None and value.isdecimal()
     if value is None and ("." in move.amount or (other is None and move.amount == "value")):
-        return []  # the object is missing as a whole, or the message came from outside
+        return []  # the whole object is missing, or the message is external
     asset = TON if move.asset == TON else _read(details, move.asset) or TON
     return [Movement(gained, asset, int(value or 0) if known else None, None, other)]
 
 
 def find_field(details: dict[str, Any], path: str) -> object:
-    """Return a field; of an object's field, None where there is no such object."""
+    """Return the value at a dotted path; None if any part is missing."""
     found: Any = details
     for name in path.split("."):
         found = found.get(name) if isinstance(found, dict) else None

@@ -1,4 +1,4 @@
-"""Names of accounts and tokens on pages: labels, domains, what tokens call themselves."""
+"""Resolves names of accounts and tokens: labels, domains and token metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
 
 MOST_NAME_CHARACTERS = 40
-"""Names are strangers' texts: what is longer is cut."""
+"""Names are untrusted text: longer ones are cut."""
 
 _TOKENS = ("jetton_masters", "nft_collections", "nft_items")
 
@@ -40,21 +40,21 @@ def list_certain(interfaces: Sequence[str]) -> list[str]:
 
 
 class Names:
-    """Friendly forms, domains and token names by raw address."""
+    """Friendly addresses, domains and token names by raw address."""
 
     def __init__(
         self, call: Call, labels: Mapping[str, Label] = _NO_LABELS, *, full: bool = False
     ) -> None:
-        """Take labels by raw address; addresses that no answer described are looked up when needed.
+        """Take labels by raw address; unknown addresses are looked up when needed.
 
-        With ``full``, accounts without a name are called by their whole address.
+        With ``full``, accounts without a name are shown by their whole address.
         """
         self._call, self._labels, self._full = call, labels, full
         self._book: AddressBook = {}
         self._tokens: dict[str, TokenInfo] = {}
 
     def learn(self, book: AddressBook, metadata: Metadata | None = None) -> None:
-        """Remember what an answer has about the addresses in it."""
+        """Add the address book and metadata of a response."""
         self._book |= book
         for address, known in (metadata or {}).items():
             for info in known.token_info:
@@ -62,12 +62,12 @@ class Names:
                     self._tokens[address] = info
 
     def friendly(self, raw: str) -> str:
-        """Return the form people write; raw where there is none."""
+        """Return the user-friendly address; the raw one if there is none."""
         row = self._look_up(raw)
         return raw if row is None or row.user_friendly is None else row.user_friendly
 
     def label(self, raw: str) -> str:
-        """Return what to call an account: its label, domain, token's name, or its address cut."""
+        """Return the label, domain or token name of an account, or its abbreviated address."""
         known = self._labels.get(raw)
         if known is not None:
             return known.label[:MOST_NAME_CHARACTERS]
@@ -78,41 +78,41 @@ class Names:
         return self.token_name(raw) or (friendly if self._full else shorten(friendly, 5))
 
     def interfaces(self, raw: str) -> list[str]:
-        """Return what an account's contract is known to be."""
+        """Return the detected interfaces of an account's contract."""
         row = self._look_up(raw)
         return list_certain((row and row.interfaces) or ())
 
     def token_name(self, raw: str) -> str:
-        """Return the name of a token contract, of a domain's NFT the domain, or ""."""
+        """Return the name of a token contract, the domain of a domain NFT, or ""."""
         info = self._tokens.get(raw)
         if info is None:
             return ""
         return str(info.name or (info.extra or {}).get("domain", ""))[:MOST_NAME_CHARACTERS]
 
     def has_picture(self, raw: str) -> bool:
-        """Return whether a token contract names a picture."""
+        """Return whether the metadata of a token contract has a picture."""
         info = self._tokens.get(raw)
         return info is not None and bool(info.image)
 
     def symbol(self, raw: str | None) -> str:
-        """Return the symbol of a jetton by its master, else its address; None is TON itself."""
+        """Return the symbol of a jetton by its master, else its address; "TON" for None."""
         if raw is None:
             return "TON"
         return self.own_symbol(raw) or shorten(self.friendly(raw), 4)
 
     def unit(self, raw: str | None) -> str:
-        """Return what stands behind an amount of a jetton, or of TON."""
+        """Return the unit to write after an amount of a jetton, or of TON for None."""
         known = raw is None or self.own_symbol(raw)
         return self.symbol(raw) if known else f"units of {self.symbol(raw)}"
 
     def own_symbol(self, raw: str) -> str:
-        """Return the symbol that a jetton gives itself, else its name; "" for neither."""
+        """Return the symbol in a jetton's metadata, else its name; "" without either."""
         info = self._tokens.get(raw)
         text = "" if info is None else info.symbol or info.name or ""
         return text[:MOST_NAME_CHARACTERS]
 
     def digits(self, raw: str | None) -> int:
-        """Return the decimal places of a jetton by its master, 9 where it names none."""
+        """Return the decimal places of a jetton by its master, 9 if its metadata has none."""
         info = None if raw is None else self._tokens.get(raw)
         if info is None:
             return NANO_DIGITS if raw is None else 0
@@ -122,7 +122,7 @@ class Names:
         return int(text) if known and int(text) <= MOST_DIGITS else NANO_DIGITS
 
     def amount(self, amount: str | int | None, jetton: str | None = None) -> str:
-        """Return an amount in units with its symbol; of TON without a jetton."""
+        """Format an amount in units with its symbol; in TON if ``jetton`` is None."""
         if amount is None:
             return f"an unknown amount of {self.symbol(jetton)}"
         return f"{write_units(amount, self.digits(jetton))} {self.unit(jetton)}"

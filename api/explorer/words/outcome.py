@@ -1,4 +1,4 @@
-"""What became of a transaction, in words: received, bounced, or failed in which phase and why."""
+"""Describes the outcome of a transaction: received, bounced, or failed in which phase and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 GOOD, PLAIN, BAD = "good", "plain", "bad"
 COMPUTE, ACTION = "compute", "action"
-"""Scopes of codes; the others are interface names."""
+"""Scopes of codes; other scopes are interface names."""
 
 _SKIPPED = {
     "no_state": "the account has no code",
@@ -27,20 +27,20 @@ _SKIPPED = {
     "no_gas": "the message has too little TON to buy gas",
     "suspended": "the account is suspended by the configuration",
 }
-"""Why the compute phase is skipped (TL-B ``ComputeSkipReason``)."""
+"""Reasons for skipping the compute phase (TL-B ``ComputeSkipReason``)."""
 
 _BOUNCED = {
     "ok": "the message was bounced",
     "nofunds": "it could not be bounced: not enough TON",
     "negfunds": "it could not be bounced: no TON left",
 }
-"""What became of the bounce (TL-B ``TrBouncePhase``)."""
+"""Results of the bounce phase (TL-B ``TrBouncePhase``)."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """``kind`` is good, plain (neither good nor bad) or bad; ``word`` sums up, ``detail`` says why.
+    """The outcome of a transaction: ``word`` sums it up, ``detail`` gives the reason or is "".
 
-    ``detail`` is "" where there is nothing to add.
+    ``kind`` is good, plain (neither good nor bad) or bad.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 @cache
 def load_codes() -> Mapping[tuple[str, int], str]:
-    """Return the meanings of codes by scope and code, from the packaged table."""
+    """Return the meanings of codes by scope and code, from ``codes.txt``."""
     text = files("tonlake.api.explorer.words").joinpath("codes.txt").read_text(encoding="utf-8")
     found = {}
     for line in text.splitlines():
@@ -62,9 +62,9 @@ def load_codes() -> Mapping[tuple[str, int], str]:
 
 
 def explain_exit_code(code: int, interfaces: Sequence[str]) -> str:
-    """Return what an exit code means in a contract of these interfaces; "" if that is unknown.
+    """Return the meaning of an exit code for a contract with ``interfaces``; "" if unknown.
 
-    The longest matching scope counts: a governed jetton wallet before any jetton wallet.
+    The longest matching scope wins: a governed jetton wallet before any jetton wallet.
     """
     codes = load_codes()
     scopes = [
@@ -76,12 +76,12 @@ def explain_exit_code(code: int, interfaces: Sequence[str]) -> str:
 
 
 def explain_result_code(code: int) -> str:
-    """Return what a result code of the action phase means; "" if that is unknown."""
+    """Return the meaning of a result code of the action phase; "" if unknown."""
     return load_codes().get((ACTION, code), "")
 
 
 def judge(transaction: Transaction, interfaces: Sequence[str] = ()) -> Outcome:
-    """Return what became of a transaction of an account with these interfaces."""
+    """Return the outcome of a transaction of an account with ``interfaces``."""
     about = transaction.description
     compute, action = about.compute_ph, about.action
     if compute is not UNSET and compute.skipped is True:
@@ -104,19 +104,19 @@ def judge(transaction: Transaction, interfaces: Sequence[str] = ()) -> Outcome:
 
 
 def _has_failed(compute: ComputePhase) -> bool:
-    """Return whether a run failed: by its exit code where a recorded trace has that alone."""
+    """Return whether the run failed; recorded traces have only the exit code."""
     if compute.success is UNSET:
         return isinstance(compute.exit_code, int) and compute.exit_code not in SUCCESS
     return compute.success is False
 
 
 def judge_with(transaction: Transaction, names: Names) -> Outcome:
-    """Return what became of a transaction, with what its page knows about the account."""
+    """Return the outcome of a transaction, with the interfaces of its account from ``names``."""
     return judge(transaction, names.interfaces(transaction.account))
 
 
 def explain_phases(transaction: Transaction, names: Names) -> dict[tuple[str, str], str]:
-    """Return the meanings of codes by title of the phase and name of the field."""
+    """Return the meanings of codes by phase title and field name."""
     compute, action = transaction.description.compute_ph, transaction.description.action
     found = {}
     if compute is not UNSET and isinstance(compute.exit_code, int):
@@ -130,19 +130,19 @@ def explain_phases(transaction: Transaction, names: Names) -> dict[tuple[str, st
 
 
 def explain_skip(reason: str) -> str:
-    """Return why the compute phase was skipped, in words."""
+    """Return the reason for skipping the compute phase as text."""
     return _SKIPPED.get(reason, f"compute phase skipped: {reason or 'unknown reason'}")
 
 
 def explain_bounce(kind: str) -> str:
-    """Return what became of the bounce, in words; "" if that is unknown."""
+    """Return the result of the bounce phase as text; "" if unknown."""
     return _BOUNCED.get(kind, "")
 
 
 def _judge_skipped(transaction: Transaction, compute: ComputePhase) -> Outcome:
-    """Return the outcome without the TVM: most often TON for an account without code.
+    """Return the outcome without a TVM run: most often TON sent to an account without code.
 
-    No TON went back unless there is a bounce phase: the account keeps them.
+    Without a bounce phase no TON was returned: the account keeps it.
     """
     reason = compute.reason if isinstance(compute.reason, str) else ""
     why = explain_skip(reason)

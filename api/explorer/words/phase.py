@@ -1,4 +1,4 @@
-"""The phases of a transaction in words, and the money that went in and out."""
+"""Describes the phases of a transaction, its fees and its balance changes."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ COINS = frozenset(
         *("req_fwd_fees", "msg_fees", "fwd_fees"),
     }
 )
-"""Fields of phases that are nanoton."""
+"""Fields of phases in nanoton."""
 
 
 class Phase(msgspec.Struct, frozen=True):
-    """A phase that a transaction went through; ``kind`` is good, plain or bad."""
+    """A phase of a transaction; ``kind`` is good, plain or bad."""
 
     title: str
     kind: str
     word: str
     text: str
-    """What it did, in a sentence."""
+    """One sentence about the phase."""
 
     facts: Facts
     meanings: dict[str, str]
-    """Meanings of codes, by the name of the field."""
+    """Meanings of codes by field name."""
 
 
 class Posting(msgspec.Struct, frozen=True):
-    """A line of a transaction's money: signed nanoton."""
+    """One change of the balance, in signed nanoton."""
 
     title: str
     amount: int
 
 
 def list_phases(transaction: Transaction, names: Names) -> list[Phase]:
-    """Return the phases that a transaction went through, each with the fields that it has."""
+    """Return the phases of a transaction, each with the fields it has."""
     meanings = explain_phases(transaction, names)
     phases = []
     for name, title in _PHASES:
@@ -86,7 +86,7 @@ def _flatten(value: object) -> object:
     return value
 
 
-def _tell_storage(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
+def _describe_storage(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
     text = f"{write_ton(facts.get('storage_fees_collected', 0))} collected for storage"
     due = int(facts.get("storage_fees_due", 0) or 0)
     if due:
@@ -95,11 +95,11 @@ def _tell_storage(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str,
     return PLAIN, "paid", text if change == "unchanged" else f"{text}; account {change}"
 
 
-def _tell_credit(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
+def _describe_credit(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
     return PLAIN, "credited", f"{write_ton(facts.get('credit', 0))} added to the balance"
 
 
-def _tell_compute(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, str]:
+def _describe_compute(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, str]:
     if facts.get("skipped"):
         return PLAIN, "skipped", explain_skip(str(facts.get("reason", "")))
     exit_code = facts.get("exit_code")
@@ -109,12 +109,12 @@ def _tell_compute(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, 
     if "gas_used" in facts:
         steps, used = write_count(facts.get("vm_steps", 0)), write_count(facts["gas_used"])
         text += f"; {steps} steps, {used} gas for {write_ton(facts.get('gas_fees', 0))}"
-    # A recorded trace has the exit code alone.
+    # Recorded traces have only the exit code.
     good = bool(facts.get("success", exit_code in SUCCESS))
     return (GOOD, "succeeded", text) if good else (BAD, "failed", text)
 
 
-def _tell_action(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, str]:
+def _describe_action(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, str]:
     count, sent = facts.get("tot_actions", 0), facts.get("msgs_created", 0)
     text = f"{count} {'action' if count == 1 else 'actions'}"
     text += f", {sent} {'message' if sent == 1 else 'messages'} sent"
@@ -128,27 +128,27 @@ def _tell_action(facts: Facts, meanings: Mapping[str, str]) -> tuple[str, str, s
     return BAD, "failed", text
 
 
-def _tell_bounce(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
+def _describe_bounce(facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
     kind = str(facts.get("type") or "")
     return BAD, "bounced" if kind == "ok" else "not bounced", explain_bounce(kind)
 
 
-def _tell_split(_facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
+def _describe_split(_facts: Facts, _meanings: Mapping[str, str]) -> tuple[str, str, str]:
     return PLAIN, "prepared", "the account is split or merged with its sibling shard"
 
 
 _WORDS = {
-    "Storage": _tell_storage,
-    "Credit": _tell_credit,
-    "Compute": _tell_compute,
-    "Action": _tell_action,
-    "Bounce": _tell_bounce,
-    "Split": _tell_split,
+    "Storage": _describe_storage,
+    "Credit": _describe_credit,
+    "Compute": _describe_compute,
+    "Action": _describe_action,
+    "Bounce": _describe_bounce,
+    "Split": _describe_split,
 }
 
 
 def split_fees(transaction: Transaction) -> dict[str, int]:
-    """Return what makes up the total fees of a transaction, in nanoton."""
+    """Return the components of the total fees of a transaction, in nanoton."""
     about = transaction.description
     total = int(transaction.total_fees)
     message = transaction.in_msg
@@ -158,7 +158,7 @@ def split_fees(transaction: Transaction) -> dict[str, int]:
         "Actions": _read(about.action, "total_action_fees"),
         "Bounce": _read(about.bounce, "msg_fees"),
     }
-    # The account alone pays for a message from outside; no field has that part alone.
+    # The import fee of an external message has no field; the account always pays it.
     rest = "Message import" if message is not None and not message.source else "Other"
     return parts | {rest: max(0, total - sum(parts.values()))}
 
@@ -168,10 +168,10 @@ def _read(phase: object, name: str) -> int:
 
 
 def list_postings(transaction: Transaction) -> list[Posting]:
-    """Return what changed the balance of the account, in order.
+    """Return the changes of the account's balance, in order.
 
-    Where both balances are known, the sum is their difference: what no field explains, as of TON
-    that the masterchain creates or an account that is deleted, is the last line.
+    If both balances are known, the changes sum to their difference: the last entry is the part no
+    field explains, such as TON that the masterchain creates or the deletion of an account.
     """
     before, after = transaction.account_state_before, transaction.account_state_after
     message = transaction.in_msg

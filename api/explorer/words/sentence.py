@@ -1,4 +1,4 @@
-"""One sentence for each type of action."""
+"""Writes each action as a sentence; ``sentences.txt`` has one template per action type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIELD = re.compile(r"\{([^}]+)\}")
 _ACCOUNT = re.compile(r"-?[0-9]{1,10}:[0-9A-F]{64}")
 _UNLIKE = "unlike "
 MOST_TEXT_CHARACTERS = 300
-"""Comments are strangers' texts; what is longer is cut."""
+"""Comments are untrusted text; longer ones are cut."""
 
 _UNKNOWN = "an unknown account"
 _EXCHANGES = {
@@ -35,27 +35,28 @@ _EXCHANGES = {
     "dedust": "DeDust",
     "tonco": "TONCO",
 }
-"""What decentralised exchanges call themselves; others are named as the API does."""
+"""Display names of decentralised exchanges; others are shown as in the API."""
+
 _NEXT_ORDER = str((1 << 256) - 1)
-"""Stands for the next free number of an order (multisig v2, ``MAX_ORDER_SEQNO``)."""
+"""Means the next free order number (multisig v2, ``MAX_ORDER_SEQNO``)."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A piece of a sentence; ``kind`` is text, account (``text`` is raw), value or quote."""
+    """A part of a sentence; ``kind`` is text, account (``text`` is raw), value or quote."""
 
     kind: str
     text: str
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """Texts and fields in turn, a text first; optional ones may be left out."""
+    """Alternating texts and fields, beginning with a text; optional ones may be left out."""
 
     pieces: tuple[str, ...]
     optional: bool
 
 
 class WrittenAction(msgspec.Struct, frozen=True):
-    """An action as a sentence."""
+    """An action written as a sentence."""
 
     parts: list[Part]
     success: bool
@@ -66,7 +67,7 @@ class WrittenAction(msgspec.Struct, frozen=True):
 
 @cache
 def load_sentences() -> Mapping[str, tuple[Segment, ...]]:
-    """Return the sentence of each type of action, from the packaged table."""
+    """Return the sentence template of each action type, from ``sentences.txt``."""
     text = files("tonlake.api.explorer.words").joinpath("sentences.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {
@@ -75,7 +76,7 @@ def load_sentences() -> Mapping[str, tuple[Segment, ...]]:
 
 
 def parse_sentence(text: str) -> tuple[Segment, ...]:
-    """Read the grammar that the table's head describes."""
+    """Parse a sentence template; the header of ``sentences.txt`` describes the grammar."""
     return tuple(
         Segment(tuple(_FIELD.split(inner or plain)), optional=bool(inner))
         for inner, plain in _SEGMENT.findall(text)
@@ -83,7 +84,7 @@ def parse_sentence(text: str) -> tuple[Segment, ...]:
 
 
 def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction]:
-    """Return actions as sentences; the names in them have been learnt before."""
+    """Write actions as sentences; ``names`` must have learnt their accounts."""
     return [
         WrittenAction(
             write_action(action, names),
@@ -97,7 +98,7 @@ def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction
 
 
 def write_action(action: Action, names: Names) -> list[Part]:
-    """Return the sentence of an action."""
+    """Write an action as a sentence."""
     is_bounce = (
         action.type == "call_contract"
         and read_opcode(action.details.get("opcode")) == BOUNCE_OPCODE
@@ -112,7 +113,7 @@ def write_action(action: Action, names: Names) -> list[Part]:
 
 
 def _fill(segment: Segment, details: Details, names: Names) -> list[Part] | None:
-    """Return the parts of a segment; None if a value is missing and it can be left out."""
+    """Return the parts of a segment; None if it is optional and a value is missing."""
     parts = []
     for at, piece in enumerate(segment.pieces):
         if at % 2 == 0:
@@ -148,7 +149,7 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
 
 
 def _show_amount(value: object, form: str, details: Details, names: Names) -> str | None:
-    """Return an amount with its unit, or a unit; None for other forms."""
+    """Format an amount with its unit, or a unit; None for other forms."""
     if form == "TON":
         return names.amount(_number(value))
     if form.startswith("of "):
@@ -170,7 +171,7 @@ def _text(value: object) -> str | None:
 
 
 def _write_plainly(action: Action) -> list[Part]:
-    """Return the name of a type without a sentence, and the accounts in it."""
+    """Describe an action without a template by its type and the accounts in it."""
     parts = [Part("text", action.type.replace("_", " "))]
     named = [
         text
