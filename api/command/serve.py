@@ -26,8 +26,8 @@ from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import SOURCE, make_lake_option
 from tonlake.lake.command.cli import describe_error
-from tonlake.lake.errors import SettingsError
-from tonlake.lake.log.state import list_log, refuse_folder
+from tonlake.lake.errors import LakeError, LakeNotFound, SettingsError
+from tonlake.lake.log.state import read_state
 from tonlake.lake.process.memory import hold_little
 from tonlake.lake.transfer.follow import name_puller
 
@@ -113,8 +113,7 @@ def serve_command(
     if node is not None and not follow:
         raise click.UsageError("--node needs --follow: a lake alone is served without its node")
     settings = load_command_settings(http_host=host, http_port=port)
-    if not follow and source is None:
-        _check_lake(lake, wait=wait)
+    _check_lake(lake, grows=follow or source is not None, wait=wait)
     serve_lake(
         lake,
         settings,
@@ -161,19 +160,27 @@ def _name_tails(
     return tails
 
 
-def _check_lake(lake: Path, *, wait: bool) -> None:
-    """End the command where there is no lake to serve; with ``wait``, print that it waits."""
+def _check_lake(lake: Path, *, grows: bool, wait: bool) -> None:
+    """End the command where there is no lake to serve, or its log is damaged.
+
+    A lake without commits will do if a process beside the server makes them (``grows``); with
+    ``wait``, print that it waits.
+    """
     try:
-        is_lake = bool(list_log(lake)[0])
+        read_state(lake)
+    except LakeNotFound as error:
+        if grows:
+            return
+        if wait:
+            click.echo(f"waiting for the first commit of {lake}: 503 until then", err=True)
+            return
+        refusal = f"{error}, --wait serves it from its first commit on"
+    except LakeError as error:
+        refusal = str(error)
     except OSError as error:
-        click.echo(f"error: the lake {lake} cannot be read: {describe_error(error)}", err=True)
-        sys.exit(EXIT_DATA)
-    if is_lake:
+        refusal = f"the lake {lake} cannot be read: {describe_error(error)}"
+    else:
         return
-    if wait:
-        click.echo(f"waiting for the first commit of {lake}: 503 until then", err=True)
-        return
-    refusal = f"{refuse_folder(lake)}, --wait serves it from its first commit on"
     click.echo(f"error: {refusal}", err=True)
     sys.exit(EXIT_DATA)
 

@@ -28,6 +28,7 @@ from tonlake.lake.log.state import (
     list_log,
     read_checkpoint,
     read_commit,
+    read_state,
     refuse_folder,
 )
 from tonlake.lake.maintenance.orphan import list_orphans
@@ -89,8 +90,17 @@ def verify_lake(
         rows=sum(file.rows for file in state.files),
         bytes=sum(file.bytes for file in files),
         damage=damage,
-        orphans=[str(path.relative_to(lake_dir)) for path in list_orphans(lake_dir, state)],
+        orphans=_list_unused(lake_dir),
     )
+
+
+def _list_unused(lake_dir: Path) -> list[str]:
+    """Return the files that nothing names; none while an entry is unreadable that may name them."""
+    try:
+        found = list_orphans(lake_dir, read_state(lake_dir))
+    except LakeCorrupt:
+        return []
+    return [str(path.relative_to(lake_dir)) for path in found]
 
 
 def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:

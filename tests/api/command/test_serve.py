@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -298,6 +299,16 @@ def test_a_folder_without_a_lake_is_not_served(demo_lake: Path, tmp_path: Path) 
         assert "--wait" in result.stderr
         suggestion = f"did you mean {tmp_path / 'main.lake'}?"
         assert (suggestion in result.stderr) is (name == "mian.lake")
+
+
+def test_a_lake_with_a_damaged_log_is_not_served(demo_lake: Path, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(demo_lake / "_log", lake / "_log")
+    (lake / "_log" / "1.json").write_text("{")
+    for more in ((), ("--wait",), ("--pull", str(demo_lake))):
+        result = _run("serve", "--lake", lake, "--port", "0", *more)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "error: lake file _log/1.json: it is no log entry" in result.stderr
 
 
 def test_a_lake_that_is_to_come_is_waited_for(tmp_path: Path) -> None:

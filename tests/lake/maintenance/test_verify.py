@@ -153,6 +153,13 @@ def test_checkpoints_are_compared_with_the_entries(tmp_path: Path) -> None:
     assert (report.files, report.orphans) == (3, [])
 
 
+def test_files_of_an_unreadable_entry_are_not_unused(lake: Path) -> None:
+    (lake / "_log" / "2.json").write_text("{")
+    report = verify_lake(lake)
+    assert [damage.file for damage in report.damage] == ["_log/2.json"]
+    assert report.orphans == []
+
+
 def test_orphans_are_no_damage(lake: Path) -> None:
     orphan = lake / "blocks" / "day=2024-01-02" / "1-10-00.parquet"
     orphan.write_text("x")
