@@ -1,4 +1,4 @@
-"""Addresses of clients: which belong together, and which are this machine's own."""
+"""Groups client addresses into clients, and recognises addresses of this machine."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 
 V6_PREFIX = 64
-"""An address of version 6 stands for its network: one client has all addresses of it."""
+"""An IPv6 client is identified by its /64 network, since it controls every address in it."""
 
 
 @lru_cache(4096)
 def name_address(host: str) -> str:
-    """Return what the addresses of one client have in common."""
+    """Return the key of a client: its IPv4 address or its IPv6 network."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -24,7 +24,7 @@ def name_address(host: str) -> str:
 
 
 def is_own_machine(host: str) -> bool:
-    """Return whether a service that listens on ``host`` is reached from its own machine alone."""
+    """Return whether a service listening on ``host`` is reachable only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""The layers that bound requests in flight and open streams: those beyond a bound are refused."""
+"""Middleware that limits requests in flight and open streams, and refuses the excess."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ EVERY_S = 0.05
 
 
 class Pulse:
-    """Asks an event loop to call it again and again, and notes how much later that happens."""
+    """Measures the lag of an event loop by a timer that reschedules itself."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take a clock in seconds."""
+        """Store the clock, which returns seconds."""
         self._clock = clock
         self._late_s = 0.0
         self._due_s = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Beat from now on."""
+        """Start the timer."""
         self._due_s = self._clock() + EVERY_S
         self._timer = loop.call_later(EVERY_S, self._beat, loop)
 
@@ -46,11 +46,11 @@ class Pulse:
         self.start(loop)
 
     def measure_s(self) -> float:
-        """Return how late the last beat was, or how late the next one is by now."""
+        """Return the lag in seconds: of the last beat, or of the next one if it is overdue."""
         return max(self._late_s, self._clock() - self._due_s)
 
     def stop(self) -> None:
-        """Beat no more; nothing is late then."""
+        """Stop the timer; the lag is 0 from then on."""
         if self._timer is not None:
             self._timer.cancel()
         self._late_s, self._due_s = 0.0, math.inf
@@ -60,7 +60,7 @@ METRICS = "/metrics"
 
 
 class Admission:
-    """Middleware that gives each request a turn in a lane, or notes that it is refused."""
+    """Middleware that assigns each request to a lane, or marks it as refused."""
 
     def __init__(
         self,
@@ -71,23 +71,23 @@ class Admission:
         most_in_flight: int,
         streams: str | tuple[str, ...],
     ) -> None:
-        """Take the bound of requests under way, and the path prefixes of streams.
+        """Store the limit of requests in flight and the path prefixes of streams.
 
-        Streams last, and are bounded by number where they are sent.
+        Streams are long-lived and not counted here; `Crowd` limits their number.
         """
         self._app, self._lanes, self._pulse = app, lanes, pulse
         self._most, self._streams = most_in_flight, streams
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on."""
+        """Forward the request to the next layer."""
         if scope["type"] != ScopeType.HTTP or scope["path"].startswith(self._streams):
             await self._app(scope, receive, send)
             return
         state: dict[str, Any] = scope.setdefault("state", {})
         state[STARTED_S] = time.perf_counter()
         if REFUSAL not in state and not is_monitoring(scope["path"]):
-            # After a pause of the whole process, the few requests that came then are answered.
+            # After a pause of the whole process, the few requests queued meanwhile are answered.
             crowded = self._in_flight >= self._lanes.fewest_waiting
             waited_s = self._pulse.measure_s() if crowded else 0.0
             turn = state[TURN] = self._lanes.enter(scope)
@@ -101,15 +101,15 @@ class Admission:
 
 
 def is_monitoring(path: str) -> bool:
-    """Return whether a request monitors the service: it is never refused as one too many."""
+    """Return whether a request is for monitoring, which is never refused for load."""
     return path in FREE_PATHS or path == METRICS or path.startswith(FREE_FOLDERS)
 
 
 SHARE = 2
-"""One address may have this fraction (1/2) of all streams."""
+"""One address may hold this fraction (1/2) of all streams."""
 
 FIRST_MESSAGE_S = 60.0
-"""How long a WebSocket may be open before its first message."""
+"""How long a WebSocket may stay open without a first message."""
 
 TOO_MANY = "too many clients of streams at once"
 SHARE_FULL = "this address has {count} streams open, the most it may have"
@@ -117,16 +117,16 @@ _POLICY_VIOLATION = 1008
 
 
 class Crowd:
-    """Middleware that counts open streams and WebSockets, and notes which are refused."""
+    """Middleware that counts open streams and WebSockets, and marks the excess as refused."""
 
     def __init__(self, app: ASGIApp, *, most: int, streams: str | tuple[str, ...]) -> None:
-        """Take the bound of streams, and the path prefixes of those over HTTP."""
+        """Store the limit of streams, and the path prefixes of HTTP streams."""
         self._app, self._streams = app, streams
         self._most, self._most_of_address = most, max(1, most // SHARE)
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on."""
+        """Forward the request to the next layer."""
         if scope["type"] not in REQUESTS or not scope["path"].startswith(self._streams):
             await self._app(scope, receive, send)
             return
@@ -135,7 +135,7 @@ class Crowd:
             text = SHARE_FULL.format(count=self._most_of_address)
             state.setdefault(REFUSAL, ShareExceeded(text))
         if scope["type"] == ScopeType.WEBSOCKET:
-            # Where one is a client of a stream, it is counted there, as those over HTTP are.
+            # The stream itself counts its WebSocket clients, like those over HTTP.
             if self._open.total() >= self._most:
                 state.setdefault(REFUSAL, LakeUnavailable(TOO_MANY))
             receive = _time_first_message(receive, send)
@@ -149,7 +149,7 @@ class Crowd:
 
 
 def _time_first_message(receive: Receive, send: Send) -> Receive:
-    """Return what receives, and closes a WebSocket over which no message comes in time."""
+    """Return a ``receive`` that closes a WebSocket whose first message is late."""
     waits = True
 
     async def take() -> Any:  # noqa: ANN401 - any message

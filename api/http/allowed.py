@@ -1,4 +1,4 @@
-"""Which methods a path takes: the header Allow of a refusal, and of the answer to OPTIONS."""
+"""Computes the ``Allow`` header of a path, for 405 responses and for OPTIONS."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PATHS_KEPT = 1024
 
 @lru_cache(_PATHS_KEPT)
 def list_methods(app: Litestar, path: str) -> str:
-    """Return the value of the header Allow; "" where no route has the path.
+    """Return the value of the ``Allow`` header; "" if no route matches the path.
 
-    All routes that match are taken together: the framework names those of one route alone.
+    The methods of all matching routes are combined; the framework would list those of one route.
     """
     parts = [part for part in path.split("/") if part]
     routes = [route for route in app.routes if isinstance(route, HTTPRoute)]
@@ -37,6 +37,6 @@ def _matches(route: HTTPRoute, parts: list[str]) -> bool:
 
 
 def _takes_rest(route: HTTPRoute, parts: list[str]) -> bool:
-    """Return whether a route ends with a parameter for any path, and begins as this one does."""
+    """Return whether a route ends with a catch-all path parameter and its prefix matches."""
     *before, last = route.path_components or ("",)
     return not isinstance(last, str) and last.type is Path and parts[: len(before)] == before

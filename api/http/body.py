@@ -1,8 +1,8 @@
-"""The layer that receives bodies: a request goes on once its body is complete.
+"""Middleware that receives request bodies and forwards a request once its body is complete.
 
-A body has a deadline, a minimum rate and a share of memory; until it is complete, the request
-counts neither as one in flight nor against a thread. One address has a share of the bodies that
-are waited for; the oldest gives way to a new one.
+A body has a deadline, a minimum rate and a memory limit; until it is complete, the request does not
+count as in flight and takes no thread. The number of incomplete bodies of one address is limited;
+the oldest is dropped for a new one.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from tonlake.api.http.transit import Load, Transit
 
 GRACE_S = 5.0
-"""How long a body may be slower than the minimum rate."""
+"""Grace period in which a body may be slower than the minimum rate."""
 
 LEAST_BYTES_S = 1024
-"""Bytes a second that a body comes with at least, after the grace."""
+"""Minimum rate of a body in bytes per second, after the grace period."""
 
 LATE = "the body of the request did not come in time"
 
 
 class Bodies:
-    """Middleware that waits for the body of a request, or notes that it did not come."""
+    """Middleware that waits for the body of a request, or marks the request as refused."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class Bodies:
         most_bytes: int,
         most_of_address: int,
     ) -> None:
-        """Take the bounds.
+        """Store the limits.
 
         Args:
-            app: Answers the request.
-            transit: Accounts for the bytes that are held.
-            most_s: How long a body may take.
-            most_bytes: Largest body; what is longer goes on as it comes, to be refused.
-            most_of_address: Bodies that one address may keep waiting.
+            app: The next layer.
+            transit: Counts the bytes held in memory.
+            most_s: Deadline of a body in seconds.
+            most_bytes: Largest body; a longer one is forwarded unbuffered, to be refused.
+            most_of_address: Incomplete bodies allowed for one address.
         """
         self._app, self._transit = app, transit
         self._most_s, self._most_bytes = most_s, most_bytes
@@ -58,7 +58,7 @@ class Bodies:
         self._waiting: defaultdict[str, dict[int, asyncio.Timeout]] = defaultdict(dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Wait for a body if there is one, and pass the request on."""
+        """Wait for the body, if any, and forward the request."""
         if scope["type"] != ScopeType.HTTP or not _has_body(scope, self._most_bytes):
             await self._app(scope, receive, send)
             return
@@ -78,7 +78,7 @@ class Bodies:
     async def _take(
         self, scope: HTTPScope, receive: Receive, load: Load
     ) -> list[HTTPReceiveMessage] | None:
-        """Return the messages of a body; None, with the refusal noted, where they do not come."""
+        """Return the messages of a body; None, with the refusal noted, if it does not arrive."""
         waiting = self._waiting[address := read_address(scope)]
         if len(waiting) >= self._most_of_address:
             next(iter(waiting.values())).reschedule(asyncio.get_running_loop().time())
@@ -116,7 +116,7 @@ class Bodies:
 
 
 def _has_body(scope: HTTPScope, most_bytes: int) -> bool:
-    """Return whether a body is to be waited for: not one that is refused by its length."""
+    """Return whether the request has a body to wait for: none that its length already rules out."""
     for name, value in scope["headers"]:
         if name == b"content-length":
             return value.isdigit() and 0 < int(value) <= most_bytes
@@ -126,7 +126,7 @@ def _has_body(scope: HTTPScope, most_bytes: int) -> bool:
 
 
 def _replay(messages: list[HTTPReceiveMessage], receive: Receive) -> Receive:
-    """Return what gives messages that were received before, then those that come."""
+    """Return a ``receive`` that replays buffered messages before new ones."""
     left = iter(messages)
 
     async def take() -> Any:  # noqa: ANN401 - any message

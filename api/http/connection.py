@@ -1,8 +1,8 @@
-"""Limits of connections: a share for each address, deadlines for requests and for readers.
+"""Limits connections: their number per address, the time to send a request, the time to read.
 
-The server's parser waits for a request without end, and its transport keeps what a client does
-not read. A registry of all connections closes those that stay silent or stop reading. Once a
-second it looks at each; nothing is scheduled for a single request.
+The server's parser waits for a request without a timeout, and its transport buffers what the client
+does not read. A registry of all connections closes those that are silent or stop reading. It checks
+every connection once a second, so no request needs a timer of its own.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from tonlake.api.http.outlet import Outlet
 
 Peer = tuple[str, int]
-"""Address and port of the other end."""
+"""Address and port of the peer."""
 
 HEAD_S = 20.0
-"""How long a request's head may take, from the connection's first moment on."""
+"""Timeout of a request's head; the first one starts when the connection opens."""
 
 STALLED_S = 60.0
-"""How long a client may read nothing of what waits for it."""
+"""How long a client may leave a pending response unread."""
 
 PRESSED_S = 5.0
-"""The same where memory or connections are scarce."""
+"""The same limit while memory or connections are scarce."""
 
 EVERY_S = 1.0
 CLOSED_PART = 20
-"""Of connections that crowd others out, this part is closed at once: finding them takes time."""
+"""Fraction (1/20) of idle connections that is closed at a time: finding them takes a scan."""
 
 
 MOST_CONNECTIONS = 20_000
 MOST_UNSENT_BYTES = 256 << 20
 OTHER_FILES = 1024
-"""Descriptors that are left for the files of the lake."""
+"""File descriptors reserved for the files of the lake."""
 
 
 def count_connections() -> int:
-    """Return how many connections the process may have beside the files that it reads."""
+    """Return how many connections the descriptor limit allows beside the files of the lake."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -53,20 +53,20 @@ def count_connections() -> int:
 
 
 class Connection(Protocol):
-    """What the registry knows of a connection; `api.http.head.BoundedHead` is one."""
+    """A connection as the registry sees it; implemented by `api.http.head.BoundedHead`."""
 
     peer: Peer
     outlet: Outlet
     silent_s: float | None
-    """Since when a part of a request is missing; None while none is."""
+    """Since when the rest of a request is missing; None if no request is incomplete."""
     allowed_s: float
-    """How long that part may be missing."""
+    """Timeout for the missing part."""
     progress_s: float
-    """When the client last read something, or had nothing to read."""
+    """When the client last read data, or had none to read."""
     read: int
-    """Bytes the client had read by then."""
+    """Bytes read by the client up to ``progress_s``."""
     shared: bool
-    """Whether the connection counts against the share of its address."""
+    """Whether the connection counts against the limit of its address."""
 
 
 class Connections:
@@ -80,13 +80,13 @@ class Connections:
         most_unsent_bytes: int = MOST_UNSENT_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the bounds.
+        """Store the limits.
 
         Args:
-            most: Connections in all.
-            most_of_address: Connections of one address.
-            most_unsent_bytes: Bytes that may wait for clients in all.
-            clock: Gives seconds.
+            most: Limit of all connections.
+            most_of_address: Limit of connections of one address.
+            most_unsent_bytes: Limit of unsent bytes of all connections.
+            clock: Returns seconds.
         """
         self._most, self._most_of_address = most, most_of_address
         self._most_unsent_bytes = most_unsent_bytes
@@ -96,9 +96,9 @@ class Connections:
         self._timer: asyncio.TimerHandle | None = None
 
     def admit(self, connection: Connection) -> bool:
-        """Take a new connection; False where its address, or all, have as many as they may.
+        """Register a new connection; False if the limit of its address, or of all, is reached.
 
-        Connections that have waited longest for a request give way to it.
+        Connections that have been idle longest are closed to make room.
         """
         share = self._shares[name_address(connection.peer[0])]
         full = len(share) >= self._most_of_address and not self._end_silent(share.values())
@@ -106,12 +106,12 @@ class Connections:
         if full:
             return False
         self._open[connection.peer] = connection
-        # The share is another object where all that were in it have just been closed.
+        # If every connection of the address was just closed, its set is a new object.
         self._shares[name_address(connection.peer[0])][connection.peer] = connection
         return True
 
     def _end_silent(self, connections: Collection[Connection]) -> bool:
-        """Close some of those that wait for a request, the longest first; False if none does."""
+        """Close some idle connections, the longest idle first; False if there are none."""
         silent = [(one.silent_s, one) for one in connections if one.silent_s is not None]
         count = max(1, len(connections) // CLOSED_PART)
         for _, connection in heapq.nsmallest(count, silent, key=lambda pair: pair[0]):
@@ -120,17 +120,17 @@ class Connections:
         return bool(silent)
 
     def remove(self, connection: Connection) -> None:
-        """Forget a connection that was lost."""
+        """Unregister a closed connection."""
         if self._open.get(connection.peer) is connection:
             del self._open[connection.peer]
             self._leave_share(connection)
 
     def find(self, peer: Peer) -> Connection | None:
-        """Return the connection of a peer."""
+        """Return the connection with this peer."""
         return self._open.get(peer)
 
     def note_forwarding(self, peer: Peer) -> None:
-        """Note that a trusted proxy holds a connection: it counts in no share from now on."""
+        """Exempt a connection of a trusted proxy from the limit of its address."""
         connection = self._open.get(peer)
         if connection is not None and connection.shared:
             self._leave_share(connection)
@@ -144,7 +144,7 @@ class Connections:
             del self._shares[name]
 
     def sweep(self) -> None:
-        """Close connections whose request is late, and those whose client does not read."""
+        """Close connections with an overdue request and those whose client does not read."""
         now_s = self._clock()
         unsent_bytes = 0
         for connection in list(self._open.values()):
@@ -162,7 +162,7 @@ class Connections:
             self._end_stalled(unsent_bytes - self._most_unsent_bytes)
 
     def _end_stalled(self, excess_bytes: int) -> None:
-        """Close connections that do not read until ``excess_bytes`` fewer wait."""
+        """Close stalled connections until ``excess_bytes`` of unsent data are freed."""
         for connection in self.list_stalled(self._open.values()):
             if excess_bytes <= 0:
                 return
@@ -170,13 +170,13 @@ class Connections:
             connection.outlet.abort()
 
     def list_stalled(self, connections: Iterable[Connection]) -> list[Connection]:
-        """Return those that have read nothing for a while, the longest first."""
+        """Return connections that have read nothing for a while, the longest stalled first."""
         latest_s = self._clock() - PRESSED_S
         found = [one for one in connections if one.progress_s < latest_s]
         return sorted(found, key=lambda one: one.progress_s)
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Sweep every second from now on."""
+        """Start sweeping once a second."""
         self._timer = loop.call_later(EVERY_S, self._sweep_again, loop)
 
     def _sweep_again(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -184,6 +184,6 @@ class Connections:
         self.start(loop)
 
     def stop(self) -> None:
-        """Sweep no more."""
+        """Stop sweeping."""
         if self._timer is not None:
             self._timer.cancel()

@@ -1,8 +1,8 @@
-"""The layer that calls handlers of fixed paths without the framework.
+"""Middleware that calls handlers of fixed paths without the framework.
 
-Finding one of a hundred routes, passing the layers around it and binding arguments costs more than
-a small response does. A GET request on a fixed path goes to its handler at once; everything else,
-and every page of another web origin, goes to the framework, which gives the same response.
+Routing among a hundred routes, the framework's middleware and argument binding cost more than a
+small response. A GET request on a fixed path goes straight to its handler; all other requests, and
+those from another web origin, go to the framework, which gives the same response.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 Header = tuple[bytes, bytes]
 DIRECT = "direct"
-"""Option of a route: the function that answers GET requests, given the request alone."""
+"""Route option: the function that answers GET requests; its only argument is the request."""
 
 UNWAITING = "unwaiting"
-"""Option of a route: it waits for nothing but what its reader does, no other process, no lock."""
+"""Route option: the handler waits only for its reader, not for another process or a lock."""
 
 _HOST = re.compile(rb"[0-9A-Za-z.:\-\[\]]*")
-"""A Host header without a path or other characters; the framework handles all others."""
+"""A plain Host header; requests with any other go to the framework."""
 
 
 class Direct:
@@ -48,7 +48,7 @@ class Direct:
         explain: Callable[[ApiRequest, Exception], Response[Any]],
         complete_headers: Callable[[Iterable[Header], Scope, int], list[Header]],
     ) -> None:
-        """Take the application with its routes, what answers an error, and what adds headers."""
+        """Store the application with its routes, the error handler, and what completes headers."""
         self._app, self._explain, self._complete_headers = app, explain, complete_headers
         self._handlers: dict[str, tuple[Handle, bool]] = {
             route.path: (handler.opt[DIRECT], bool(handler.opt.get(UNWAITING)))
@@ -59,7 +59,7 @@ class Direct:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
+        """Answer the request, or forward it."""
         if scope["type"] != ScopeType.HTTP or not self.takes(scope):
             await self._app(scope, receive, send)
             return
@@ -89,7 +89,7 @@ class Direct:
         await send_response(send, status, self._complete_headers(own, scope, status), body)
 
     def takes(self, scope: HTTPScope) -> bool:
-        """Return whether a request is answered here."""
+        """Return whether a request bypasses the framework."""
         if scope["method"] != "GET" or scope["path"] not in self._handlers or scope["root_path"]:
             return False
         return not any(

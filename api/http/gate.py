@@ -1,4 +1,4 @@
-"""The outermost layer: who may ask, before anything answers, cached responses included."""
+"""Middleware that checks API keys and rate limits, before even a cached response is sent."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 FREE_PATHS = frozenset({"/healthcheck", "/healthz", "/readyz", "/version", "/openapi.json"})
 FREE_FOLDERS = ("/docs", "/explorer/")
-"""Monitoring, and what a page loads beside itself, needs no key and has no limit."""
+"""Path prefixes of page assets, which need no key and have no rate limit."""
 
 REQUESTS = (ScopeType.HTTP, ScopeType.WEBSOCKET)
-"""What is answered; the server also announces its begin and its end."""
+"""Scope types of requests; the third type is the server's lifespan."""
 
 FORWARDED = "forwarded"
-"""Key in the scope's state of a request that a proxy passed on: it is not of this machine."""
+"""Key in the scope's state of a request forwarded by a proxy, which is not a local request."""
 
 REFUSAL, KEY_ID = "refusal", "key_id"
-"""Where the scope's state holds why a request is refused, and the id of its key."""
+"""Keys in the scope's state: the error that refuses a request, and the id of its API key."""
 
 QUOTA = "quota"
-"""Where the scope's state holds the quota of its client, if rates are limited."""
+"""Key in the scope's state of the client's quota, if rates are limited."""
 
 QUOTA_HEADERS = (b"RateLimit-Limit", b"RateLimit-Remaining", b"RateLimit-Reset")
 
 
 class Quota(NamedTuple):
-    """What a client may ask for: requests a second, those left now, seconds until all are back."""
+    """A client's rate limit: requests per second, requests left, seconds until all are restored."""
 
     limit: int
     remaining: int
@@ -43,16 +43,15 @@ class Quota(NamedTuple):
 class Gate:
     """Middleware that notes in a request's state why it is refused, and reports its quota.
 
-    The refusal is raised inside of the application, by `refuse`, which writes it as it writes
-    every error.
+    The error is raised inside the application, by `refuse`, so that it is rendered like any other.
     """
 
     def __init__(self, app: ASGIApp, check: Callable[[Scope], None]) -> None:
-        """``check`` notes the id of a request's key, and raises why the request is refused."""
+        """Store ``check``, which notes the id of a request's key and raises if it is refused."""
         self._app, self._check = app, check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on."""
+        """Forward the request to the next layer."""
         if scope["type"] in REQUESTS and not is_free(scope):
             try:
                 self._check(scope)
@@ -64,7 +63,7 @@ class Gate:
 
 
 def _add_quota(send: Send, quota: Quota) -> Send:
-    """Return what sends an answer with the fields of a quota in its head."""
+    """Return a ``send`` that adds the quota's headers to the response."""
     fields = [
         (name.lower(), b"%d" % count) for name, count in zip(QUOTA_HEADERS, quota, strict=True)
     ]
@@ -78,13 +77,13 @@ def _add_quota(send: Send, quota: Quota) -> Send:
 
 
 def is_free(scope: Scope) -> bool:
-    """Return whether a request needs no key: monitoring, assets, and what browsers ask first."""
+    """Return whether a request needs no key: monitoring, assets, and CORS preflights."""
     path = scope["path"]
     return path in FREE_PATHS or path.startswith(FREE_FOLDERS) or scope.get("method") == "OPTIONS"
 
 
 def refuse(app: ASGIApp) -> ASGIApp:
-    """Return a middleware of the application that raises what was found against a request."""
+    """Return a middleware that raises the error noted for a request."""
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         check_refusal(scope)
@@ -94,7 +93,7 @@ def refuse(app: ASGIApp) -> ASGIApp:
 
 
 def check_refusal(scope: Scope) -> None:
-    """Raise what was found against a request, if anything, and say when to come again."""
+    """Raise the error noted for a request, if any, and set ``Retry-After``."""
     state: dict[str, Any] = scope.setdefault("state", {})
     error: ApiError | None = state.get(REFUSAL)
     if error is None:

@@ -1,10 +1,10 @@
-"""Bounds on the head of a request and on its time, around the server's own protocol.
+"""Limits the size of a request's head and the time it takes, around the server's protocol.
 
-The server's parser in C bounds no head, waits for its end without limit, and reads no URL beyond
-64 KiB; long lists of addresses in a URL are accepted up to the bound all the same, as by the peer.
-What comes over a connection passes here first: heads are measured and timed, and the query of a
-long URL goes on in a header, from where `LongQueries` takes it back. What is sent passes an
-`Outlet`, so that a registry (`connection`) closes connections that are late or do not read.
+The server's parser in C has no limit for heads, no timeout, and reads no URL beyond 64 KiB; TON
+Center accepts longer URLs with many addresses, so they are accepted here too. Data passes through
+here first: heads are measured and timed, and the query of a long URL is moved to a header, from
+which `LongQueries` restores it. Output passes through an `Outlet`, so that the registry
+(`connection`) can close connections that are late or do not read.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 REQUEST_HEAD_BYTES = 1 << 20
 LONG_LINE_BYTES = 1 << 15
-"""From here on, the query of a request line goes another way."""
+"""The query of a longer request line is moved to a header."""
 
 _NAME = b"x-query-" + secrets.token_hex(8).encode()
-"""Header, and value of the query in its place: no client knows it."""
+"""Name of that header, and placeholder of the query; random, so that no client can send it."""
 
 BODY_S = 30.0
 BODY_SPARE_S = 10.0
-"""A body is timed where it is read (`body`); one that nothing reads gets this much longer."""
+"""Bodies are timed where they are read (`body`); one that no layer reads gets this much longer."""
 
 
 def _write_refusal(status: bytes, text: bytes) -> bytes:
@@ -53,20 +53,20 @@ _TOO_MANY = _write_refusal(b"429 Too Many Requests", b"Too many connections are 
 
 @cache
 def load_protocol() -> Callable[..., asyncio.Protocol]:
-    """Return the server's protocol on its parser in C, as its configuration names it."""
+    """Return the server's protocol class with the parser in C, by its name in the configuration."""
     config = uvicorn.Config(_answer_none, http="httptools", log_config=None, lifespan="off")
     config.load()
     return config.http_protocol_class
 
 
 async def _answer_none(scope: Scope, receive: Receive, send: Send) -> None:
-    """Stand in for an application."""
+    """Stand in for the application."""
 
 
 class BoundedHead(asyncio.Protocol):
-    """Refuses a request with status 400 once its URL and headers have become too large.
+    """Refuses a request with status 400 once its URL and headers are too large.
 
-    Bytes are counted as they come: a parser keeps a header to itself until it has ended.
+    Bytes are counted as they arrive, since a parser reports a header only once it is complete.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BoundedHead(asyncio.Protocol):
         body_s: float = BODY_S,
         **inputs: Any,  # noqa: ANN401 - whatever the server's protocol takes
     ) -> None:
-        """Take the registry, how long a body may take, and what the server's protocol takes."""
+        """Store registry and body timeout; ``inputs`` are passed to the server's protocol."""
         self._connections = Connections() if connections is None else connections
         self._body_s = body_s
         self._inner: asyncio.Protocol = load_protocol()(**inputs)
@@ -83,14 +83,14 @@ class BoundedHead(asyncio.Protocol):
         self._begins, self._in_head, self._upgraded = True, False, False
         self._head_bytes = 0
         self._line = bytearray()
-        """The first line of a request until it has ended."""
+        """The request line while it is incomplete."""
         self.progress_s = time.monotonic()
         self.silent_s: float | None = self.progress_s
         self.allowed_s = HEAD_S
         self.read, self.shared = 0, True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, unless there are too many connections."""
+        """Accept the connection, unless there are too many."""
         self.outlet = Outlet(cast("asyncio.Transport", transport), self._hand_over)
         self.peer = tuple(transport.get_extra_info("peername") or ("", id(self)))[:2]
         if self._connections.admit(self):
@@ -101,12 +101,12 @@ class BoundedHead(asyncio.Protocol):
         self.outlet.close()
 
     def _hand_over(self, protocol: asyncio.BaseProtocol) -> None:
-        """Let another protocol, that of WebSockets, take what comes from now on."""
+        """Hand the connection over to another protocol: WebSocket."""
         self._inner, self._upgraded = cast("asyncio.Protocol", protocol), True
         self.silent_s = None
 
     def data_received(self, data: bytes) -> None:
-        """Measure what has come over the connection, and pass it on."""
+        """Measure received data, and forward it."""
         if self._begins and not self._line and _is_one_request(data):
             self.silent_s = None
             self._inner.data_received(data)
@@ -119,7 +119,7 @@ class BoundedHead(asyncio.Protocol):
         if self._begins:
             self._await(HEAD_S)
             data = self._take_line(data)
-        # The server's protocol meets the same errors.
+        # The server's protocol raises the same errors.
         with suppress(httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._parser.feed_data(data)
         if self._in_head:
@@ -131,12 +131,12 @@ class BoundedHead(asyncio.Protocol):
             self._inner.data_received(data)
 
     def _await(self, allowed_s: float) -> None:
-        """Note that the rest of a head or of a body is missing from now on."""
+        """Start the timeout for the rest of a head or body."""
         if self.silent_s is None or self.allowed_s != allowed_s:
             self.silent_s, self.allowed_s = time.monotonic(), allowed_s
 
     def _take_line(self, data: bytes) -> bytes:
-        """Return what has come once the first line of a request is complete, b"" until then."""
+        """Return the received data once it has the complete request line; b"" until then."""
         if not self._line and b"\n" in data[:LONG_LINE_BYTES]:
             return data
         known = len(self._line)
@@ -148,17 +148,17 @@ class BoundedHead(asyncio.Protocol):
         return _move_query(data, end) if end > LONG_LINE_BYTES else data
 
     def on_message_begin(self) -> None:
-        """Count from zero for each request of a connection."""
+        """Reset the count at the start of each request."""
         self._begins, self._in_head, self._head_bytes = False, True, 0
         self._await(HEAD_S)
 
     def on_headers_complete(self) -> None:
-        """Stop counting: bodies have a bound of their own."""
+        """Stop counting: bodies have their own limit."""
         self._in_head, self._head_bytes = False, 0
         self._await(self._body_s + BODY_SPARE_S)
 
     def on_message_complete(self) -> None:
-        """Expect another request."""
+        """Prepare for the next request."""
         self._begins, self.silent_s = True, None
 
     def eof_received(self) -> bool | None:
@@ -180,7 +180,7 @@ class BoundedHead(asyncio.Protocol):
 
 
 def _is_one_request(data: bytes) -> bool:
-    """Return whether data is one short request without a body: most are, and need no measuring."""
+    """Return whether data is one short request without a body; most are, and need no measuring."""
     if not data.startswith(b"GET ") or len(data) > LONG_LINE_BYTES:
         return False
     if data.find(b"\r\n\r\n") != len(data) - 4:
@@ -190,12 +190,12 @@ def _is_one_request(data: bytes) -> bool:
 
 
 def _move_query(data: bytes, end: int) -> bytes:
-    """Return a request with the query of its first line, which ends at ``end``, in a header."""
+    """Return a request with its query moved to a header; the request line ends at ``end``."""
     method, _, rest = data[:end].partition(b" ")
     target, _, version = rest.rpartition(b" ")
     path, _, query = target.partition(b"?")
     if b" " in target or not query:
-        return data  # The parser refuses it.
+        return data  # The parser will refuse it.
     query = query.partition(b"#")[0]
     return b"%b %b?%b %b\n%b: %b\r\n%b" % (
         *(method, path, _NAME, version),
@@ -204,14 +204,14 @@ def _move_query(data: bytes, end: int) -> bytes:
 
 
 class LongQueries:
-    """Middleware that puts queries back that were too long for the server's parser."""
+    """Middleware that restores queries that were too long for the server's parser."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Take what answers."""
+        """Store the next layer."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on."""
+        """Forward the request to the next layer."""
         if scope["type"] == ScopeType.HTTP and scope["query_string"] == _NAME:
             headers = list(scope["headers"])
             scope["query_string"] = next(value for name, value in headers if name == _NAME)

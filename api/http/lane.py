@@ -1,9 +1,9 @@
-"""Threads that answer requests, in lanes: what takes long does not hold up what is quick.
+"""Thread pools ("lanes") for quick and for heavy requests, so that heavy ones delay no quick ones.
 
-A request is known by its shape, the path and the names of its parameters; how long such requests
-have taken decides which lane it goes to; one that costs next to nothing needs none. A request that
-has waited too long for its turn is refused, and so are new ones while those before them wait: an
-overloaded service answers what it can in bounded time, and refuses the others at once.
+The cost of a request is predicted from earlier requests of the same shape: path and parameter
+names. It decides the lane; the cheapest requests run without a thread. A request that has waited
+too long is refused, and so are new ones behind it: an overloaded service answers some requests in
+bounded time and refuses the rest at once.
 """
 
 from __future__ import annotations
@@ -31,65 +31,65 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE_S = 0.001
-"""What costs less than this, on average, is not worth a thread: to go there and back costs more."""
+"""Requests cheaper than this on average run in the event loop: switching threads costs more."""
 
 HEAVY_S = 0.010
-"""What costs a thread more than this, on average, is not quick."""
+"""Requests that cost more than this on average go to the heavy lane."""
 
 CROWD = 4
-"""Waiting is a part of the cost, divided by this: many threads take turns on few cores."""
+"""Waiting counts as cost divided by this, since many threads share few cores."""
 
 NEWEST_PART = 0.2
-"""How much the newest request of a shape weighs in the average of all before it."""
+"""Weight of the newest request in the moving average of its shape."""
 
 SHAPES_KEPT = 4096
 WAITING_THREADS = 16
-"""Requests that others are asked for, get-methods, messages to send: they mostly wait."""
+"""Threads for requests that mostly wait: for upstreams, get-methods, messages to send."""
 
 BUSY = "too many requests at once"
 
 Shape = tuple[str, tuple[bytes, ...]]
-"""Path, and names of parameters as they were sent."""
+"""Path, and parameter names as sent."""
 
 _LONG_QUERY = 400
 _MANY_ROWS = re.compile(rb"(?:^|&)(?:limit|count)[^&=]*=[^&]{3}", re.IGNORECASE)
-"""A hundred rows, or more: requests of one shape differ in cost by what they list."""
+"""A hundred rows or more: the cost of a shape varies with the length of its list."""
 
 TURN = "turn"
-"""Where the scope's state holds the lane of a request; monitoring and streams have none."""
+"""Key in the scope's state of the request's lane; monitoring and streams have none."""
 
 
 class Lane:
-    """A few threads, and the requests that wait for one of them."""
+    """A thread pool and its queue of requests."""
 
     def __init__(
         self, name: str, threads: int, wait_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Take how long a request may wait for its turn, and a clock in seconds."""
+        """Store the longest time in the queue, and the clock, both in seconds."""
         self._wait_s, self._clock = wait_s, clock
         self._threads = ThreadPoolExecutor(threads, name)
         self._numbers = count()
         self._since_s: dict[int, float] = {}
 
     def is_late(self, waited_s: float = 0.0) -> bool:
-        """Return whether a request that comes now would wait too long.
+        """Return whether a new request would wait too long.
 
-        It would where the first that waits has waited for half of what is allowed, or where
-        requests wait for half of that, ``waited_s``, before they come here at all.
+        It would if the first in the queue has waited for half of the allowed time, or if requests
+        wait that long in the event loop, ``waited_s``, before they get here.
         """
-        with suppress(StopIteration, RuntimeError):  # none waits, or one was taken just now
+        with suppress(StopIteration, RuntimeError):  # none waits, or the last one was just taken
             waited_s = max(waited_s, self._clock() - next(iter(self._since_s.values())))
         return waited_s > self._wait_s / 2
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Let a thread do the work when its turn comes.
+        """Queue the work for a thread.
 
-        The future raises ServiceBusy if that took too long.
+        The future raises ServiceBusy if the work waited too long.
         """
         number = next(self._numbers)
         self._since_s[number] = self._clock()
         future = self._threads.submit(self._begin, number, work)
-        # One that is cancelled never begins, and is not to be waited for.
+        # A cancelled request never starts, so the queue must not count it.
         future.add_done_callback(lambda _: self._since_s.pop(number, None))
         return future
 
@@ -99,12 +99,12 @@ class Lane:
         return work()
 
     def close(self) -> None:
-        """Let what has begun end, and nothing else begin."""
+        """Finish running work, and start no more."""
         self._threads.shutdown(cancel_futures=True)
 
 
 class Turn(NamedTuple):
-    """A request's place: the lane it belongs to, and the shape that its cost is noted under."""
+    """The lane of a request, and the shape under which its cost is recorded."""
 
     lanes: Lanes
     lane: Lane
@@ -112,7 +112,7 @@ class Turn(NamedTuple):
 
 
 class Lanes:
-    """Sorts requests into lanes by what requests of their shape have cost."""
+    """Assigns requests to lanes by the cost of earlier requests of their shape."""
 
     def __init__(
         self, *, threads: int, wait_s: float, clock: Callable[[], float] = time.monotonic
@@ -120,12 +120,12 @@ class Lanes:
         """Start the lanes.
 
         Args:
-            threads: Threads of the quick lane, and of the heavy one.
-            wait_s: How long a request may wait for its turn.
-            clock: Gives the seconds that waiting is measured by.
+            threads: Threads of the quick and of the heavy lane.
+            wait_s: Longest time in a queue.
+            clock: Returns seconds.
         """
         self.fewest_waiting = 2 * threads
-        """With fewer requests under way, a thread is free: none waits for those before it."""
+        """With fewer requests in flight a thread is free, so none is queued."""
         self._quick = Lane("quick", threads, wait_s, clock)
         self._heavy = Lane("heavy", threads, wait_s, clock)
         self._waiting = Lane("waiting", WAITING_THREADS, wait_s, clock)
@@ -136,13 +136,13 @@ class Lanes:
         shape = read_shape(scope)
         if scope["method"] == "POST":
             return Turn(self, self._waiting, shape)
-        # Many of an unknown shape at once would all be quick until the first one has ended.
+        # Many requests of an unknown shape at once would all go to the quick lane.
         unknown_s = 2 * HEAVY_S if _MANY_ROWS.search(scope["query_string"]) else 0.0
         is_heavy = self._costs_s.get(shape, unknown_s) > HEAVY_S
         return Turn(self, self._heavy if is_heavy else self._quick, shape)
 
     def is_small(self, scope: HTTPScope) -> bool:
-        """Return whether a request asks for little, and such ones have cost little."""
+        """Return whether a request is short and its shape has been cheap so far."""
         query = scope["query_string"]
         if len(query) > _LONG_QUERY or _MANY_ROWS.search(query):
             return False
@@ -152,7 +152,7 @@ class Lanes:
         """Do the work of a small request in this thread.
 
         Raises:
-            QueryNeeded: it is not that small; for a while such requests are not.
+            QueryNeeded: the index cannot answer; its shape counts as expensive for a while.
         """
         began_s = time.perf_counter()
         try:
@@ -160,13 +160,13 @@ class Lanes:
         except QueryNeeded:
             self.note_cost(shape, HEAVY_S)
             raise
-        # The time of a thread takes a call of the system to read. That which went by is no less;
-        # where it is much more, others may have had it: one such request says little.
+        # Thread time costs a system call to read. Elapsed time is an upper bound; where it is much
+        # larger, other threads may have run, so a single such request carries little information.
         self.note_cost(shape, min(time.perf_counter() - began_s, 2 * AT_ONCE_S))
         return found
 
     def measure(self, shape: Shape, work: Callable[[], T]) -> T:
-        """Do the work of a request, and note its cost."""
+        """Do the work of a request, and record its cost."""
         began_s, cpu_s = time.perf_counter(), time.thread_time()
         try:
             return work()
@@ -175,7 +175,7 @@ class Lanes:
             self.note_cost(shape, max(cpu_s, (time.perf_counter() - began_s) / CROWD))
 
     def note_cost(self, shape: Shape, cost_s: float) -> None:
-        """Take into account what a request of this shape has cost."""
+        """Add the cost of a request to the average of its shape."""
         known_s = self._costs_s.get(shape)
         if known_s is None and len(self._costs_s) >= SHAPES_KEPT:
             self._costs_s.clear()
@@ -183,21 +183,21 @@ class Lanes:
         self._costs_s[shape] = known_s + NEWEST_PART * (cost_s - known_s)
 
     def close(self) -> None:
-        """End all threads once they have done what they do."""
+        """Stop all threads after their current work."""
         for lane in (self._quick, self._heavy, self._waiting):
             lane.close()
 
 
 async def call_in_lane(work: Callable[[], T], scope: Scope, *, unwaiting: bool = False) -> T:
-    """Do the work of a request: in a thread of its lane, or here where it is small.
+    """Do the work of a request in a thread of its lane, or in this thread if it is small.
 
     Args:
         work: Answers the request.
-        scope: Of the request; without a turn any thread of the event loop does the work.
-        unwaiting: Whether the work waits for nothing but its reader: no process, no lock.
+        scope: Scope of the request; if it has no lane, the loop's default threads are used.
+        unwaiting: Whether the work waits only for its reader, not for a process or a lock.
 
     Raises:
-        ServiceBusy: the request has waited too long for its turn.
+        ServiceBusy: the request waited too long in the queue.
     """
     turn: Turn | None = scope["state"].get(TURN)
     if turn is None:
@@ -217,9 +217,9 @@ async def call_in_lane(work: Callable[[], T], scope: Scope, *, unwaiting: bool =
 
 
 def in_lane(handle: Callable[..., T], *, unwaiting: bool = False) -> Callable[..., Awaitable[T]]:
-    """Return a handler for the framework that does the work of ``handle`` in a request's lane.
+    """Return a handler for the framework that runs ``handle`` in the request's lane.
 
-    Its first parameter is the request, by the name ``request``.
+    The first parameter of the handler must be named ``request``.
     """
 
     @wraps(handle)
@@ -231,7 +231,7 @@ def in_lane(handle: Callable[..., T], *, unwaiting: bool = False) -> Callable[..
 
 
 def read_shape(scope: HTTPScope) -> Shape:
-    """Return what requests of equal cost have in common; a page's path has a name in it."""
+    """Return the shape of a request; names in the paths of pages are left out."""
     path = scope["path"]
     if not path.startswith("/api/"):
         path = path[: path.find("/", 1) + 1] or path

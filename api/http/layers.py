@@ -1,4 +1,4 @@
-"""The layers around the application, in the order in which a request passes them."""
+"""Composes the middleware around the application, in the order in which a request passes it."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ REQUEST_BYTES = 1 << 20
 """Largest request body."""
 
 CONNECTION_PARTS = 2
-"""Connections that one address may have for each allowed request in flight."""
+"""Connections allowed for one address, per allowed request in flight."""
 
 BODY_PARTS = 8
-"""One address may have this fraction (1/8) of all requests that wait for their bodies."""
+"""Fraction (1/8) of all incomplete bodies that one address may have."""
 
 TRANSIT_PARTS = 3
-"""Answers of the largest size that may be held for all clients; one of them for an address."""
+"""How many responses of the largest size may be buffered for all clients; one per address."""
 
 
 class Parts(NamedTuple):
-    """What the layers work with, beside the settings."""
+    """Objects that the layers share, beside the settings."""
 
     connections: Connections
     lanes: Lanes
     pulse: Pulse
     cache: ResponseCache
     newest: Callable[[], int | None]
-    """Returns the number of the snapshot that requests are answered from now."""
+    """Returns the number of the snapshot being served."""
     begin: Callable[[Scope], Callable[[str], None]]
-    """Begins to count a request."""
+    """Starts counting a request."""
     check: Callable[[Scope], None]
-    """Checks keys and rates."""
+    """Checks API keys and rate limits."""
 
 
 def make_connections(settings: HttpSettings) -> Connections:
-    """Return the registry of connections of one server."""
+    """Return a registry of connections for one server."""
     return Connections(
         most=count_connections(),
         most_of_address=CONNECTION_PARTS * settings.requests_in_flight,
@@ -71,17 +71,17 @@ def wrap_application(
     any_origin: bool,
     streams: str | tuple[str, ...],
 ) -> ASGIApp:
-    """Return the application with all layers around it, the outermost last.
+    """Return the application wrapped in all layers, the outermost last.
 
     Args:
-        direct: Answers fixed paths, and passes on to the framework.
-        parts: What the layers work with.
-        settings: The bounds.
+        direct: Answers fixed paths, and forwards other requests to the framework.
+        parts: Objects that the layers share.
+        settings: The limits.
         any_origin: Whether pages of every web origin get the same response.
         streams: Path prefixes of streams.
 
     Raises:
-        SettingsError: a trusted proxy is no address and no network.
+        SettingsError: a trusted proxy is neither an address nor a network.
     """
     http, most = settings.http, settings.http.requests_in_flight
     transit = Transit(

@@ -1,4 +1,4 @@
-"""The layer that counts requests: how each ended, and how long it took."""
+"""Middleware that records the status and the duration of each request."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 UNANSWERED = "none"
-"""The status of a request whose client went away before a response."""
+"""Status of a request whose client disconnected before the response."""
 
 
 class Metrics:
-    """Middleware that reports the begin and the end of every request and WebSocket."""
+    """Middleware that reports the start and the end of every request and WebSocket."""
 
     def __init__(self, app: ASGIApp, begin: Callable[[Scope], Callable[[str], None]]) -> None:
-        """``begin`` takes a request's scope and returns what takes its status at the end."""
+        """Store ``begin``, which takes a scope and returns the function to call with the status."""
         self._app, self._begin = app, begin
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on."""
+        """Forward the request to the next layer."""
         if scope["type"] not in REQUESTS:
             await self._app(scope, receive, send)
             return
@@ -36,7 +36,7 @@ class Metrics:
 
 
 class _Observer:
-    """Reads the status of a response that passes."""
+    """Reads the status of a response as it passes."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,4 +1,4 @@
-"""What the server's protocol writes to: the transport of a connection, with a count of bytes."""
+"""A wrapper of a connection's transport that counts written bytes."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ if TYPE_CHECKING:
 
 
 class Outlet:
-    """A transport that counts what it was handed; everything else goes to the one it wraps."""
+    """A transport that counts written bytes; everything else is delegated to the wrapped one."""
 
     def __init__(
         self, transport: asyncio.Transport, hand_over: Callable[[asyncio.BaseProtocol], None]
     ) -> None:
-        """Take a transport, and what takes the protocol of an upgraded connection."""
+        """Store the transport, and the callback for the protocol of an upgraded connection."""
         self._transport, self._hand_over = transport, hand_over
         self._held: list[bytes | bytearray | memoryview] | None = None
         self.written = 0
-        """Bytes that were handed over for sending."""
+        """Bytes written so far."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a transport has
         """Return an attribute of the wrapped transport."""
         return getattr(self._transport, name)
 
     def hold(self) -> None:
-        """Keep what is written until it is flushed: each write makes a system call."""
+        """Buffer writes until ``flush``, since each write makes a system call."""
         self._held = []
 
     def flush(self) -> None:
-        """Send what was held, in one write."""
+        """Send the buffered data in one write."""
         held, self._held = self._held, None
         if held:
             self._transport.writelines(held)
@@ -48,16 +48,16 @@ class Outlet:
         self.write(b"".join(list_of_data))
 
     def write_eof(self) -> None:
-        """Send no more."""
+        """Close the sending side."""
         self.flush()
         self._transport.write_eof()
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes wait for the peer."""
+        """Return how many bytes the peer has not read yet."""
         return self._transport.get_write_buffer_size() + sum(map(len, self._held or ()))
 
     def close(self) -> None:
-        """Close the connection once everything is sent."""
+        """Close the connection after sending all data."""
         self.flush()
         self._transport.close()
 
@@ -67,5 +67,5 @@ class Outlet:
         self._transport.abort()
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Hand the connection over to another protocol, which keeps its limits."""
+        """Hand the connection over to another protocol, under the same limits."""
         self._hand_over(protocol)

@@ -1,4 +1,4 @@
-"""The layer that sends large answers piece by piece, and holds no more of them than is allowed."""
+"""Middleware that sends large responses in chunks, within a limit of buffered bytes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     Refuse = Callable[[Scope, Receive, Send, Exception], Awaitable[None]]
 
 PIECE_BYTES = 256 << 10
-"""Bytes that are handed to a connection at once; it waits until most of them were read."""
+"""Size of a chunk; the next one waits until the client has read most of it."""
 
 
 class Pieces:
-    """Middleware that sends a body piece by piece, as fast as the client reads."""
+    """Middleware that sends a body in chunks, as fast as the client reads."""
 
     def __init__(
         self, app: ASGIApp, transit: Transit, refuse: Refuse, *, streams: str | tuple[str, ...]
     ) -> None:
-        """Take what accounts for bytes, what answers an error, and the path prefixes of streams."""
+        """Store the byte counter, the error handler, and the path prefixes of streams."""
         self._app, self._transit, self._refuse = app, transit, refuse
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, and what comes back in pieces."""
+        """Forward the request, and send the response in chunks."""
         if scope["type"] != ScopeType.HTTP or scope["path"].startswith(self._streams):
             await self._app(scope, receive, send)
             return
@@ -43,7 +43,7 @@ class Pieces:
     async def send_large(
         self, scope: Scope, receive: Receive, send: Send, start: Message, body: bytes
     ) -> None:
-        """Send an answer in pieces, or 503 in its place where too many bytes wait."""
+        """Send a response in chunks, or 503 instead if too many bytes are buffered."""
         load = self._transit.open_load(scope)
         if not self._transit.add(load, len(body)):
             scope["state"][REFUSAL] = error = ServiceBusy(FULL)
@@ -58,7 +58,7 @@ class Pieces:
             self._transit.release(load)
 
     async def send_small(self, scope: Scope, send: Send, start: Message, message: Message) -> None:
-        """Send the head of an answer and the first part of its body in one write."""
+        """Send the head of a response and the first part of its body in one write."""
         outlet = self._transit.find_outlet(scope)
         if outlet is None:
             await send(start)
@@ -73,7 +73,7 @@ class Pieces:
 
 
 class _Sender:
-    """Sends one answer; its beginning waits until the size of its body is known."""
+    """Sends one response; its head is held back until the size of the body is known."""
 
     __slots__ = ("_pieces", "_receive", "_scope", "_send", "_start")
 

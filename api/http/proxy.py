@@ -1,7 +1,7 @@
-"""The outermost layer: whose request it is, where a proxy passes it on.
+"""The outermost middleware: finds the client of a request that a proxy forwarded.
 
-The address that a trusted proxy names is the client's. A request that any proxy passed on, trusted
-or not, is not one of this machine, wherever its connection comes from.
+The client's address is the one that a trusted proxy names. A request forwarded by any proxy,
+trusted or not, is never local, wherever its connection comes from.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _HEADERS = frozenset(
 
 
 class Proxies:
-    """Middleware that marks forwarded requests, and takes the client's address from proxies."""
+    """Middleware that marks forwarded requests, and sets the client's address from the headers."""
 
     def __init__(self, app: ASGIApp, connections: Connections, *, trusted: list[str]) -> None:
-        """Take the addresses and networks of proxies whose X-Forwarded-For is believed."""
+        """Store the addresses and networks of trusted proxies."""
         self._app, self._connections = app, connections
         self._forwarding: Any = ProxyHeadersMiddleware(cast("Any", self._pass_on), trusted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on."""
+        """Forward the request to the next layer."""
         if scope["type"] not in REQUESTS:
             await self._app(scope, receive, send)
             return
@@ -58,10 +58,10 @@ class Proxies:
 
 
 def read_networks(text: str) -> list[str]:
-    """Return the addresses and networks of a setting, which commas separate.
+    """Return the addresses and networks of a comma-separated setting.
 
     Raises:
-        SettingsError: one is neither.
+        SettingsError: an item is neither.
     """
     found = [part.strip() for part in text.split(",") if part.strip()]
     for part in found if found != ["*"] else ():

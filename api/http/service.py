@@ -1,4 +1,4 @@
-"""Operations about the service itself: is it up, is it ready, which version is it."""
+"""Operations about the service itself: health, readiness, version."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def answer_health() -> str:
 
 @get("/readyz", sync_to_thread=True)
 def answer_ready(request: ApiRequest) -> Response[bytes]:
-    """Report which snapshot is served, and how far it is behind the followed node.
+    """Report the served snapshot and its lag behind the followed node.
 
-    503 while there is no lake, and while a followed one is later than ``ready_lag_s`` allows.
+    The status is 503 while there is no lake, and while the lag exceeds ``ready_lag_s``.
     """
     call = open_call(request, read_arguments(request))
     snapshot = call.reader.snapshot

@@ -1,4 +1,4 @@
-"""A bound on the bytes that are held for clients: answers being sent and bodies being received."""
+"""Limits the bytes buffered for clients: responses being sent and bodies being received."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ if TYPE_CHECKING:
     from tonlake.api.http.outlet import Outlet
 
 PEER = "peer"
-"""Where the scope's state holds the other end of a connection that a proxy holds."""
+"""Key in the scope's state of the peer of a proxy's connection."""
 
 FULL = "too many bytes wait for clients: read the answers that are on their way first"
 
 
 class Load:
-    """Bytes that are held for one request."""
+    """Bytes buffered for one request."""
 
     __slots__ = ("address", "held", "peer")
 
     def __init__(self, address: str, peer: Peer | None) -> None:
-        """Hold nothing yet."""
+        """Start at 0 bytes."""
         self.address, self.peer, self.held = address, peer, 0
 
 
 class Transit:
-    """Accounts for the bytes of all requests; used by the thread of the event loop."""
+    """Counts the bytes of all requests; used only by the event loop's thread."""
 
     def __init__(self, connections: Connections, *, most: int, most_of_address: int) -> None:
-        """Take the connections, and the bounds in bytes; a share holds one answer at least."""
+        """Store the connections and the limits in bytes; that of an address fits one response."""
         self._connections = connections
         self._most, self._most_of_address = most, most_of_address
         self._of_address: defaultdict[str, int] = defaultdict(int)
         self._loads: dict[Load, None] = {}
         self.held = 0
-        """Bytes of all requests."""
+        """Bytes buffered for all requests."""
 
     def open_load(self, scope: Scope) -> Load:
-        """Return what accounts for the bytes of a request."""
+        """Return a new counter for the bytes of a request."""
         return Load(read_address(scope), _read_peer(scope))
 
     def find_outlet(self, scope: Scope) -> Outlet | None:
-        """Return what the response to a request is written to; None without a connection."""
+        """Return the outlet of a request's connection; None without a connection."""
         peer = _read_peer(scope)
         connection = None if peer is None else self._connections.find(peer)
         return None if connection is None else connection.outlet
 
     def add(self, load: Load, size: int) -> bool:
-        """Hold more bytes for a request; False, with nothing held, where they are too many.
+        """Add bytes to the count of a request; False, with none added, if a limit is exceeded.
 
-        Under pressure, connections that have not read for some seconds are closed: those of the
-        same address where its share is full.
+        Under pressure, connections that have not read for some seconds are closed; only those of
+        the same address if the limit of that address is exceeded.
         """
         if any(self._is_full(load.address, size)):
             self._end_stalled(load.address, size)
@@ -66,7 +66,7 @@ class Transit:
         return True
 
     def release(self, load: Load) -> None:
-        """Hold nothing for a request any more."""
+        """Release all bytes of a request."""
         if load in self._loads:
             del self._loads[load]
             self._change(load, -load.held)
@@ -79,7 +79,7 @@ class Transit:
             del self._of_address[load.address]
 
     def _is_full(self, address: str, size: int) -> tuple[bool, bool]:
-        """Return whether ``size`` more are too many for the address, and whether in all."""
+        """Return whether ``size`` more bytes exceed the limit of the address, and that of all."""
         of_address = self._of_address.get(address, 0)
         return of_address + size > self._most_of_address, self.held + size > self._most
 
@@ -95,7 +95,7 @@ class Transit:
 
 
 def _read_peer(scope: Scope) -> Peer | None:
-    """Return the other end of a request's connection: a proxy, or the client."""
+    """Return the peer of a request's connection: a proxy or the client."""
     state: dict[str, Any] = scope.get("state") or {}
     peer: Peer | None = state.get(PEER) or scope.get("client")
     return peer

@@ -1,4 +1,4 @@
-"""One request being answered: its arguments, the settings, and one reader of one snapshot."""
+"""The context of one request: arguments, settings, and a reader of one snapshot."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ SHARED_PARAMETERS = frozenset(
         *("x_debug_request", "csv_safe"),
     }
 )
-"""Parameters of every operation; all but ``snapshot`` and ``csv_safe`` stand for headers."""
+"""Parameters of every operation; all but ``snapshot`` and ``csv_safe`` replace headers."""
 
 ANSWER_HEADERS = frozenset({b"x-no-address-book", b"x-no-metadata", b"x-actions-version"})
-"""Request headers that answers depend on: part of the key of cached answers."""
+"""Request headers that responses depend on; they are part of the cache key."""
 
 LASTING, VARYING = "lasting", "varying"
-"""Keys in the scope's state: the answer holds until the next commit, but for one part."""
+"""Keys in the scope's state: the response lasts until the next commit, except for one part."""
 
 TAGGED, PINNED = "tagged", "pinned"
 """Keys in the scope's state: the digest of the snapshot, and whether the request names it."""
 
 AT_ONCE = "at_once"
-"""Key in the scope's state: the index must answer, since the event loop cannot wait."""
+"""Key in the scope's state: only the index may answer, since the event loop must not block."""
 
 STARTED_S = "started_s"
-"""Key in the scope's state: the time of a request; streams have none."""
+"""Key in the scope's state: when the request arrived; streams have none."""
 
 MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 300
-"""What the warning header holds of odd parameters; the rest is only counted."""
+"""Limits of the warning header; further warnings are only counted."""
 
 ApiRequest = Request[Any, Any, Any]
 
 
 class PendingMessages(Protocol):
-    """Messages that are in no block yet."""
+    """Sent messages that are not in a block yet."""
 
     def add(self, call: Call, boc: bytes) -> None:
-        """Keep a message that the upstream took."""
+        """Add a message that the upstream accepted."""
 
     def list_traces(self) -> list[Any]:
         """Return the emulated traces, as in ``api.v3.resource.pending_trace``."""
 
 
 class Fetcher(Protocol):
-    """Fetches what the lake does not know; accounts as ``api.chain.fetched.FetchedAccount``."""
+    """Fetches data missing from the lake; accounts as ``api.chain.fetched.FetchedAccount``."""
 
     def recall(self, address: Address, first: int, mc_seqno: int) -> Any:  # noqa: ANN401
-        """Return an account that was fetched as of a block, None where none was."""
+        """Return an account fetched earlier as of a block; None if there is none."""
 
     def fetch(self, call: Call, address: Address) -> Any:  # noqa: ANN401
         """Return an account as of the newest block, or raise SourceError."""
@@ -74,41 +74,41 @@ class Fetcher(Protocol):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """What an operation needs to answer one request."""
+    """The context in which an operation answers one request."""
 
     arguments: Arguments
     settings: Settings
     reader: Reader
     tvm: TvmPool | None = None
-    """Runs get-methods; None outside of the service."""
+    """Runs get-methods; None outside the service."""
     pending: PendingMessages | None = None
-    """Messages that are in no block yet; None outside of the service."""
+    """Messages that are not in a block yet; None outside the service."""
     fetcher: Fetcher | None = None
-    """Fetches accounts that the lake does not know; None without lite servers to ask."""
+    """Fetches accounts missing from the lake; None without lite servers."""
     no_address_book: bool = False
     no_metadata: bool = False
     actions_version: str = ""
-    """Header X-Actions-Version: the one name of the action types that the client knows."""
+    """Header X-Actions-Version: the version of action types that the client knows."""
 
     notes: list[str] = msgspec.field(default_factory=list)
-    """Lines of the answer's warning header."""
+    """Lines of the response's warning header."""
 
     headers: dict[str, str] = msgspec.field(default_factory=dict)
-    """Other headers of the answer."""
+    """Other headers of the response."""
 
     states: dict[tuple[int, bytes], Any] = msgspec.field(default_factory=dict)
-    """Newest states that were read, by workchain and account; None where the lake knows none."""
+    """Newest states read so far, by workchain and account; None for accounts not in the lake."""
 
     passing: list[str] = msgspec.field(default_factory=list)
-    """What could not be fetched: the answer may be another one soon, and is not kept."""
+    """What could not be fetched; such a response is not cached, since it may soon change."""
 
     def warn(self, note: str) -> None:
-        """Add a line to the answer's warning header."""
+        """Add a line to the response's warning header."""
         self.notes.append(note)
 
     @property
     def test_only(self) -> bool:
-        """Whether friendly addresses carry the test-only flag: as set, else by the network."""
+        """Whether friendly addresses have the test-only flag: set, or by the network."""
         if self.settings.http.testnet is not None:
             return self.settings.http.testnet
         network = self.reader.snapshot.network
@@ -119,13 +119,13 @@ TESTNET_GLOBAL_ID = -3
 
 
 def read_arguments(request: ApiRequest) -> Arguments:
-    """Return the request's query parameters, undecodable bytes replaced."""
+    """Return the request's query parameters, with undecodable bytes replaced."""
     query = request.scope["query_string"]
     return Arguments(parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else ())
 
 
 def read_header(request: ApiRequest, name: bytes) -> str | None:
-    """Return the first header of a name, which is in small letters; None without one."""
+    """Return the first header with this lower-case name; None if there is none."""
     for header, value in request.scope["headers"]:
         if header == name:
             return value.decode("latin-1")
@@ -133,12 +133,12 @@ def read_header(request: ApiRequest, name: bytes) -> str | None:
 
 
 def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = None) -> Call:
-    """Choose the snapshot, note it for the answer's headers, and return the call.
+    """Choose the snapshot, note it for the response headers, and return the call.
 
     With ``mc_seqno``, the call sees the lake as it was after that masterchain block.
 
     Raises:
-        RequestInvalid: ``snapshot`` is no number.
+        RequestInvalid: ``snapshot`` is not a number.
         NotCovered: the lake does not have the masterchain block.
         LakeError: no commit yet, no such snapshot, or a damaged file.
         QueryNeeded: waiting is not allowed, and the snapshot is not open.
@@ -179,28 +179,28 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
 
 
 def keep_answer(request: ApiRequest, varying: str | None = None) -> None:
-    """Mark an answer as cacheable: it follows from the snapshot and the request alone.
+    """Mark a response as cacheable: it depends only on the snapshot and the request.
 
     Args:
-        request: The request being answered; ``open_call`` has chosen its snapshot.
-        varying: The one part of the text that ``write_moment`` rewrites every time.
+        request: The request; ``open_call`` has chosen its snapshot.
+        varying: The part of the text that ``write_moment`` rewrites for every request.
     """
     state = request.scope["state"]
     state[LASTING], state[VARYING] = state["snapshot_number"], varying
 
 
 def measure_ms(started_s: float) -> float:
-    """Return the milliseconds since a moment of the performance counter."""
+    """Return the milliseconds since a reading of the performance counter."""
     return (time.perf_counter() - started_s) * 1000
 
 
 def write_moment(started_s: float) -> str:
-    """Return Unix seconds, the worker (none), and milliseconds since the request came."""
+    """Return Unix seconds, the worker (none), and milliseconds since the request arrived."""
     return f"{int(time.time())}:_:{measure_ms(started_s):.3f}"
 
 
 def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings) -> None:
-    """Name odd parameters in a header of the answer, or refuse them.
+    """Report odd parameters in a response header, or refuse them.
 
     Raises:
         RequestInvalid: the setting ``strict_parameters`` is on.
@@ -211,7 +211,7 @@ def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings)
 
 
 def join_notes(notes: list[str]) -> str:
-    """Return the text of the warning header; long lists are cut."""
+    """Return the text of the warning header; long lists are truncated."""
     shown = [note[:MOST_NOTE_CHARACTERS] for note in notes[:MOST_NOTES]]
     if len(notes) > MOST_NOTES:
         shown.append(f"and {len(notes) - MOST_NOTES} more")
@@ -219,20 +219,20 @@ def join_notes(notes: list[str]) -> str:
 
 
 def answer_json(body: bytes, settings: HttpSettings) -> Response[bytes]:
-    """Return JSON text as an answer.
+    """Return JSON text as a response.
 
     Raises:
-        RequestInvalid: it is larger than the settings allow.
+        RequestInvalid: the text is larger than the settings allow.
     """
     check_size(body, settings)
     return Response(content=body, media_type="application/json")
 
 
 def check_size(body: bytes, settings: HttpSettings) -> None:
-    """Refuse an answer that is larger than the settings allow.
+    """Check the size of a response against the limit in the settings.
 
     Raises:
-        RequestInvalid: it is.
+        RequestInvalid: it is too large.
     """
     if len(body) > settings.response_bytes:
         raise RequestInvalid(
@@ -253,24 +253,24 @@ def _read_snapshot_number(arguments: Arguments) -> int | None:
 
 _ACTIONS_VERSION = "x_actions_version"
 _TWINS = ("x_timeout", "x_no_address_book", "x_no_metadata")
-"""Parameters that headers stand for as well; a header counts more."""
+"""Parameters that are also headers; the header takes precedence."""
 
 _WISHES = {name.replace("_", "-").encode(): name for name in (*_TWINS, _ACTIONS_VERSION)}
-"""Headers that control the answer, in lower case, with their names here."""
+"""Headers that control the response, in lower case, with the names of their parameters."""
 
 
 def _read_wishes(request: ApiRequest, arguments: Arguments) -> dict[str, str]:
-    """Return options of the answer from headers, or parameters in their place."""
+    """Return the response options from headers, or from the parameters of the same names."""
     wishes = {name: text for name in _TWINS if (text := arguments.last(name)) is not None}
     headers = request.scope["headers"]
     found = [(_WISHES[name], value) for name, value in headers if name in _WISHES]
-    # The first of several headers of a name counts.
+    # Of repeated headers the first one counts.
     wishes.update((name, value.decode("latin-1")) for name, value in reversed(found))
     return wishes
 
 
 def _read_timeout_ms(wishes: dict[str, str], settings: HttpSettings) -> int:
-    """Return the smaller of the asked and the server's limit; a bad value is ignored."""
+    """Return the smaller of the requested and the server's timeout; a bad value is ignored."""
     limit_ms = settings.query_timeout_ms
     if "x_timeout" not in wishes:
         return limit_ms
@@ -284,7 +284,7 @@ def _read_timeout_ms(wishes: dict[str, str], settings: HttpSettings) -> int:
 
 
 def _read_flag(wishes: dict[str, str], name: str) -> bool:
-    """Return the boolean of a header or its query twin; a bad value is ignored."""
+    """Return the boolean of a header or of its parameter; a bad value is ignored."""
     if name not in wishes:
         return False
     try:

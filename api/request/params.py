@@ -1,8 +1,7 @@
-"""Query parameters, strictly converted: one struct per operation lists them.
+"""Strict conversion of query parameters, which one struct per operation declares.
 
-Each field's annotation carries a `Converter`. Keys match in any letter case, ``key[]`` means
-``key``, and the last of repeated scalars wins; what was unknown or repeated is reported, so that
-the answer can name it.
+Each field's annotation carries a `Converter`. Keys are case-insensitive, ``key[]`` means ``key``,
+and the last of repeated scalars wins; unknown keys and repeated scalars are reported as warnings.
 """
 
 from __future__ import annotations
@@ -38,26 +37,26 @@ _SORTS = {"asc": "asc", "a": "asc", "desc": "desc", "d": "desc"}
 
 
 class ConversionError(ValueError):
-    """Text that does not have the form its parameter needs."""
+    """The text does not have the format of its parameter."""
 
 
 class NoAddress(msgspec.Struct, frozen=True):
-    """The literal ``null`` in place of an address: messages without one."""
+    """The literal ``null`` instead of an address: messages without one."""
 
 
 class Converter(msgspec.Struct, frozen=True):
-    """How one parameter is read; ``many``: it may be repeated, ``commas``: and be a list."""
+    """Converts one parameter; ``many``: it may be repeated, ``commas``: or comma-separated."""
 
     parse: Callable[[str], Any]
     schema: dict[str, Any]
     many: bool = False
     commas: bool = False
     raw: bool = False
-    """Whether a JSON value is read as it is, instead of being written out as text."""
+    """Whether a JSON value is converted as is, not as text."""
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of every operation's parameters; the field ``x`` is the parameter ``x``."""
+    """Base of the parameters of an operation; the field ``x`` is the parameter ``x``."""
 
 
 Q = TypeVar("Q", bound=Query)
@@ -74,7 +73,7 @@ def parse_lt(text: str) -> int:
 
 
 def parse_utime(text: str) -> int:
-    """Unix seconds; a fraction is cut off, and a negative number wraps around, as in the peer."""
+    """Unix seconds; a fraction is cut off, and a negative number wraps around as in TON Center."""
     if _UNSIGNED.fullmatch(text) and int(text) < _UINT32:
         return int(text)
     if _FRACTION.fullmatch(text) is None:
@@ -86,7 +85,7 @@ def parse_utime(text: str) -> int:
 
 
 def parse_bool(text: str) -> bool:
-    """The words Go knows, and ``on``; empty is false."""
+    """The words that Go's ``strconv.ParseBool`` accepts, and ``on``; empty is false."""
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -182,10 +181,10 @@ Sort = Annotated[str | None, Converter(parse_sort, {"type": "string", "enum": so
 
 
 class Arguments:
-    """The keys and values of one request, and what was odd about them."""
+    """The keys and values of one request, and warnings about them."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Collect the pairs; letter case of keys and a ``[]`` after them do not matter."""
+        """Collect the pairs, ignoring the case of keys and a trailing ``[]``."""
         self.values: dict[str, list[str]] = {}
         for key, value in pairs:
             self.values.setdefault(key.lower().removesuffix("[]"), []).append(value)
@@ -208,7 +207,7 @@ class Arguments:
 
 @cache
 def converters_of(kind: type[Query]) -> Mapping[str, Converter]:
-    """Return the converter of every parameter of an operation, in order of declaration."""
+    """Return the converters of an operation's parameters, in order of declaration."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hints[name].__metadata__[0] for name in kind.__struct_fields__}
 
@@ -217,7 +216,7 @@ def read_query(kind: type[Q], arguments: Arguments) -> Q:
     """Convert the arguments that ``kind`` takes.
 
     Raises:
-        RequestInvalid: names the first value that cannot be converted, and counts the others.
+        RequestInvalid: a value cannot be converted; names the first one, and counts the others.
     """
     found: dict[str, Any] = {}
     errors: list[str] = []

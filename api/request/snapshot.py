@@ -1,4 +1,4 @@
-"""Holds the newest snapshot of a lake, and hands out readers of it or of an older one."""
+"""Keeps the newest snapshot of a lake open, and returns readers of it or of an older one."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("tonlake.api")
 LOOK_EVERY_S = 0.02
-"""How often the log is looked at for a newer commit; a look is one file status."""
+"""How often the log is checked for a newer commit; a check is one ``stat`` call."""
 
 KEPT_SNAPSHOTS = 4
 KEPT_PASTS = 8
-"""Past masterchain blocks whose views are kept."""
+"""How many past masterchain blocks have their views cached."""
 
 
 class _Opened:
-    """A snapshot, and what it is asked through."""
+    """A snapshot with its database and index."""
 
     def __init__(self, snapshot: Snapshot, views: SnapshotViews, settings: Settings) -> None:
         self.snapshot = snapshot
         self.views = views
         self.lasting: dict[str, Any] = {}
-        # Before others see it: until then they go on with the snapshot before, and do not wait.
+        # Before it is published: until then requests use the previous snapshot without waiting.
         self.index: Index | None = None
         if snapshot.bound is None:
             self.index = open_index(snapshot, settings.lake)
@@ -51,7 +51,7 @@ class _Opened:
 
 
 class SnapshotHolder:
-    """Opens snapshots once and shares them; every reader has a cursor of its own."""
+    """Opens each snapshot once and shares it; every reader has its own cursor."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class SnapshotHolder:
         settings: Settings,
         observe: Callable[[str, float, str], None] | None = None,
     ) -> None:
-        """Remember where the lake is; nothing is opened before the first question.
+        """Store the lake's folder; nothing is opened before the first query.
 
-        ``observe`` takes what the readers' ``observe`` takes.
+        ``observe`` is passed to every reader.
         """
         self._observe = observe
         self._lake_dir = lake_dir
@@ -85,15 +85,15 @@ class SnapshotHolder:
     ) -> Reader:
         """Return a reader of the newest snapshot, or of commit ``number``.
 
-        With ``mc_seqno``, it reads the lake as it was after that masterchain block, by SQL alone.
-        One that is there ``at_once`` reads no files: no SQL, no cells, and only decoded row groups.
+        With ``mc_seqno`` it reads the lake as of that masterchain block, by SQL only. With
+        ``at_once`` it reads no files: no SQL, no cells, only cached row groups.
 
         Raises:
-            QueryNeeded: the snapshot is to be opened first, and a reader is requested at once.
-            LakeNotFound: the lake has no commit yet.
-            SnapshotNotFound: there is no commit of that number.
+            QueryNeeded: ``at_once``, but the snapshot is not open yet.
+            LakeNotFound: the lake has no commits yet.
+            SnapshotNotFound: there is no commit with that number.
             NotCovered: the lake does not have the masterchain block.
-            LakeCorrupt: a file is not what was committed.
+            LakeCorrupt: a file differs from what was committed.
         """
         if at_once:
             opened = self._find_open(number)
@@ -121,7 +121,7 @@ class SnapshotHolder:
         )
 
     def _drop(self, opened: _Opened) -> None:
-        """Let go of a snapshot with a damaged file, so that it is opened again without it."""
+        """Drop a snapshot with a damaged file, so that it is reopened without that file."""
         with self._lock:
             if self._kept.get(opened.snapshot.number) is opened:
                 del self._kept[opened.snapshot.number]
@@ -129,7 +129,7 @@ class SnapshotHolder:
                 kept.snapshot.checked_until_s = float("-inf")
 
     def _open_past(self, opened: _Opened, mc_seqno: int) -> _Opened:
-        """Return what a snapshot was after a masterchain block."""
+        """Return the lake as of a masterchain block."""
         snapshot = opened.snapshot
         if not overlaps(snapshot.ranges, (mc_seqno, mc_seqno)):
             held = ", ".join(f"{first} to {last}" for first, last in snapshot.ranges)
@@ -155,13 +155,13 @@ class SnapshotHolder:
         return found
 
     def newest_number(self) -> int:
-        """Return the number of the newest commit, which may not be open yet; 0 without any."""
+        """Return the number of the newest commit, which may not be open yet; 0 if there is none."""
         return self._look()
 
     def newest_open(self) -> int | None:
-        """Return the number of the snapshot that new requests are answered from, without waiting.
+        """Return the number of the snapshot that serves new requests, without waiting.
 
-        None where the next request opens one.
+        None if the next request has to open one.
         """
         newest = self._look()
         if newest in self._kept:
@@ -169,19 +169,19 @@ class SnapshotHolder:
         return max(self._kept, default=None) if self._opening.locked() else None
 
     def latest(self) -> Snapshot | None:
-        """Return the newest snapshot that is open, None before the first."""
+        """Return the newest open snapshot; None before the first."""
         found = self._find_latest()
         return None if found is None else found.snapshot
 
     def close(self) -> None:
-        """Let go of every snapshot; readers that are still at work keep theirs."""
+        """Release every snapshot; readers still in use keep theirs."""
         with self._lock:
             self._kept = OrderedDict()
             self._pasts = OrderedDict()
         self._database.close()
 
     def _open_newest(self) -> _Opened:
-        """Open what is newest; while one thread does so, the others go on with the one before."""
+        """Open the newest snapshot; meanwhile other threads use the previous one."""
         newest = self._look()
         found = self._find_latest()
         if found is not None and (found.snapshot.number >= newest or self._opening.locked()):
@@ -204,7 +204,7 @@ class SnapshotHolder:
             return self._kept.get(number) or self._connect(number)
 
     def _connect(self, number: int | None) -> _Opened:
-        """Open a snapshot and keep it; the caller holds ``_opening``."""
+        """Open a snapshot and store it; the caller holds ``_opening``."""
         check = self._settings.lake.check_digests
         earlier = None if number is not None else self.latest()
         snapshot = open_snapshot(
@@ -217,7 +217,7 @@ class SnapshotHolder:
         return opened
 
     def _look(self) -> int:
-        """Return the number of the newest commit, looking no more often than need be."""
+        """Return the number of the newest commit, read at most every ``LOOK_EVERY_S`` seconds."""
         now_s = time.monotonic()
         if now_s - self._looked_s < LOOK_EVERY_S:
             return self._newest

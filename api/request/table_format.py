@@ -1,4 +1,4 @@
-"""Rows in the form that a client asks for: JSON, CSV, an Arrow stream or Parquet."""
+"""Writes rows in the format that a client requests: JSON, CSV, Arrow stream or Parquet."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MEDIA_TYPES = {
     ARROW: "application/vnd.apache.arrow.stream",
     PARQUET: "application/vnd.apache.parquet",
 }
-"""What an answer of each form is called on its way out."""
+"""Content-Type of each format."""
 
 HTML = "html"
 SAFE_CSV = "csv_safe"
-"""CSV whose text no spreadsheet takes for a formula; also the parameter that asks for it."""
+"""CSV without text that a spreadsheet would run as a formula; also the parameter for it."""
 
 _ACCEPTED = {
     "application/json": JSON,
@@ -45,27 +45,27 @@ _ACCEPTED = {
 
 
 def choose_format(accept: str) -> str | None:
-    """Return the form that an Accept header likes best among those known; None for anything else.
+    """Return the known format that an Accept header prefers; None if it accepts none.
 
-    The first of several that are liked equally wins; ``q=0`` is a refusal.
+    Among equal weights the first one wins; ``q=0`` excludes a format.
     """
     return None if accept in _ANYTHING else _weigh(accept)
 
 
 _ANYTHING = ("", "*/*")
-"""What almost every client of the API sends."""
+"""The Accept headers of almost every API client."""
 
 
 def name_media_type(form: str) -> str:
-    """Return what an answer of a form is called."""
+    """Return the Content-Type of a format."""
     return MEDIA_TYPES[CSV if form == SAFE_CSV else form]
 
 
 def refine_format(form: str, arguments: Arguments) -> str:
-    """Return the form with what the parameters add: CSV that is safe in spreadsheets.
+    """Return the format as refined by parameters: CSV that is safe in spreadsheets.
 
     Raises:
-        RequestInvalid: the parameter is no boolean.
+        RequestInvalid: the parameter is not a boolean.
     """
     text = arguments.last(SAFE_CSV)
     if form != CSV or text is None:
@@ -102,7 +102,7 @@ def write_csv_text(batches: pa.RecordBatchReader) -> bytes:
 
 
 def write_safe_csv_text(batches: pa.RecordBatchReader) -> bytes:
-    """Return CSV as above; text that a spreadsheet would take for a formula begins with ``'``."""
+    """Return CSV like ``write_csv_text``, with ``'`` before text that looks like a formula."""
     table = batches.read_all()
     columns = [
         pc.replace_substring_regex(column, _FORMULA, r"'\1") if _is_text(column.type) else column
@@ -113,7 +113,7 @@ def write_safe_csv_text(batches: pa.RecordBatchReader) -> bytes:
 
 
 def mark_formula(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula: such one begins with ``'``."""
+    """Return text with ``'`` in front if a spreadsheet would run it as a formula."""
     return _FORMULA_START.sub(r"'\1", text)
 
 
@@ -147,4 +147,4 @@ WRITERS: dict[str, Callable[[pa.RecordBatchReader], bytes]] = {
     ARROW: write_arrow_stream,
     PARQUET: write_parquet_file,
 }
-"""By form; JSON is written by those who know what stands around the rows."""
+"""Writers by format; JSON is written by the callers, which add the object around the rows."""

@@ -1,1 +1,1 @@
-"""Operations that TON Center does not have, under ``/api/x``, in the manner of version 3."""
+"""Operations that TON Center does not have, under ``/api/x``, in the style of version 3."""

@@ -1,4 +1,4 @@
-"""Prices of jettons, computed from the swaps in the lake: an operation of our own."""
+"""Prices of jettons, computed from the swaps in the lake."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 _INTERVALS = ("hour", "day")
 _UTIMES = (0, 253_402_300_799)
-"""Times that DuckDB and Python both have: up to the year 9999."""
+"""Times that DuckDB and Python both support: up to the year 9999."""
 
 
 def parse_interval(text: str) -> str:
-    """Read the word hour or day."""
+    """Parse ``hour`` or ``day``."""
     if text not in _INTERVALS:
         raise ConversionError(text)
     return text
 
 
 class PricesQuery(Page, frozen=True, kw_only=True):
-    """A jetton (default: all), the interval (default: hour), and the span of time."""
+    """A jetton (default: all), the interval (default: hour), and the time range."""
 
     jetton_address: OneAddress = None
     interval: Annotated[
@@ -46,8 +46,9 @@ class PricesQuery(Page, frozen=True, kw_only=True):
 class Price(msgspec.Struct, frozen=True):
     """Prices of one jetton, in TON for one whole jetton, in an interval that begins at ``utime``.
 
-    ``volume`` is in whole jettons. Of a day, ``pools`` is that of the hour with most. The prices in
-    US dollars are the last ones, null where no jetton of ``[lake] stablecoins`` was traded.
+    ``volume`` is in whole jettons. For a day, ``pools`` is the largest number of pools in an hour.
+    The prices in US dollars are the last ones; null if no jetton of ``[lake] stablecoins`` was
+    traded.
     """
 
     jetton: str
@@ -66,7 +67,7 @@ class Price(msgspec.Struct, frozen=True):
 
 
 class Prices(msgspec.Struct, frozen=True):
-    """Intervals with trades, the newest first."""
+    """Intervals with trades, newest first."""
 
     prices: list[Price]
     address_book: AddressBook
@@ -77,8 +78,8 @@ def get_prices(call: Call, query: PricesQuery) -> Prices:
     """List prices of jettons by hour or day.
 
     Raises:
-        NotDerived: the lake has no contract detection, or its traces are not classified.
-        NotCovered: the lake covers nothing of the span, or has gaps in it.
+        NotDerived: contracts of the lake were not detected, or its traces not classified.
+        NotCovered: the lake covers none of the range, or has gaps in it.
     """
     check_derived(call)
     check_utime(call.reader, query.start_utime, query.end_utime)

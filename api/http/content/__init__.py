@@ -1,1 +1,1 @@
-"""What of an answer is sent: cached or not, in which coding, or nothing but its tag."""
+"""Response content: caching, compression, and validators for conditional requests."""

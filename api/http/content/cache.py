@@ -1,9 +1,9 @@
-"""The layer that sends cached responses: they hold until the next commit.
+"""Middleware that caches responses until the next commit.
 
-A response whose route states that it follows from the snapshot and the request alone is cached
-with its headers, and sent again without any query. What was compressed for a client is kept beside
-it (`representation`). All cached responses are of one snapshot, the newest: a commit drops them
-together. Errors are never cached.
+A response is cached if its route states that it depends only on the snapshot and the request; it is
+then sent again, headers included, without a query. Compressed forms are cached beside it
+(`representation`). All cached responses belong to the newest snapshot; a commit drops them all.
+Errors are never cached.
 """
 
 from __future__ import annotations
@@ -27,47 +27,47 @@ if TYPE_CHECKING:
 
 SERVER_TIMING = b"server-timing"
 OVERHEAD_BYTES = 1024
-"""What an answer takes beside its text: Python's objects, and its place in the cache."""
+"""Overhead of a cached response: its Python objects and its cache entry."""
 
 SMALL_PART = 8
-"""No answer takes more than this fraction (1/8) of the cache."""
+"""Largest fraction (1/8) of the cache that one response may take."""
 
 _KEY_HEADERS = ANSWER_HEADERS | {b"accept", b"origin", b"cookie"}
 
 Key = tuple[str, bytes, tuple[tuple[bytes, bytes], ...]]
-"""Path, query as it was sent, and the headers that answers depend on."""
+"""Path, raw query string, and the request headers that the response depends on."""
 
 
 KEPT = "kept"
-"""Where the scope's state holds the cached answer that is sent."""
+"""Key in the scope's state of the cached response being sent."""
 
 
 class CachedResponse(msgspec.Struct, eq=False):
-    """One answer: its headers but those of the moment, and its body around what varies."""
+    """A response: its lasting headers, and its body around the part that varies."""
 
     headers: list[tuple[bytes, bytes]]
     before: bytes
     after: bytes | None
-    """What follows the part that differs for every request; None where nothing differs."""
+    """The body after the part that differs in every request; None if no part differs."""
 
     key: Key = ("", b"", ())
-    """Under which it is kept."""
+    """Its key in the cache."""
 
     packed: dict[str, Packed] = msgspec.field(default_factory=dict)
     """``before``, compressed, by coding."""
 
     @property
     def size(self) -> int:
-        """Bytes, about."""
+        """Approximate size in bytes."""
         texts = (self.before, self.after or b"", *(part for pair in self.headers for part in pair))
         return OVERHEAD_BYTES + sum(map(len, texts))
 
 
 class ResponseCache:
-    """Answers of one snapshot, those used last, within a bound of bytes."""
+    """An LRU cache of responses of one snapshot, limited by bytes."""
 
     def __init__(self, most_bytes: int) -> None:
-        """Keep no more than ``most_bytes``; 0 keeps nothing."""
+        """Create a cache of at most ``most_bytes``; 0 disables it."""
         self._most_bytes = most_bytes
         self._number = 0
         self._bytes = 0
@@ -76,7 +76,7 @@ class ResponseCache:
         self.hits = self.misses = 0
 
     def get(self, number: int | None, key: Key) -> CachedResponse | None:
-        """Return the answer that snapshot ``number`` gave, if it is kept."""
+        """Return the cached response of snapshot ``number``; None if there is none."""
         if number != self._number or key not in self._answers:
             self.misses += 1
             return None
@@ -86,11 +86,11 @@ class ResponseCache:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that all answers take, about."""
+        """Approximate size of all responses in bytes."""
         return self._bytes
 
     def put(self, number: int, key: Key, answer: CachedResponse) -> None:
-        """Keep an answer of snapshot ``number``, unless a newer one is known already."""
+        """Add a response of snapshot ``number``, unless the cache holds a newer snapshot."""
         answer.key = key
         size = answer.size + sum(map(len, key[:2]))
         if number < self._number or size > self._most_bytes // SMALL_PART:
@@ -103,7 +103,7 @@ class ResponseCache:
         self._shrink()
 
     def add_packed(self, answer: CachedResponse, packed: Packed) -> None:
-        """Keep the compressed form of an answer, unless the answer was dropped meanwhile."""
+        """Add the compressed form of a response, unless the response was dropped meanwhile."""
         found, size = self._answers.get(answer.key, (None, 0))
         if found is not answer or packed.coding in answer.packed:
             return
@@ -118,7 +118,7 @@ class ResponseCache:
 
 
 class Cache:
-    """Middleware that sends a cached response where there is one, and caches others."""
+    """Middleware that sends cached responses, and caches new ones."""
 
     def __init__(
         self,
@@ -131,16 +131,16 @@ class Cache:
         """Take the cache.
 
         Args:
-            app: Answers what is not cached.
-            cache: The responses.
-            newest: Returns the number of the snapshot that requests are answered from now.
+            app: The next layer, for requests that are not cached.
+            cache: The cache.
+            newest: Returns the number of the snapshot now being served.
             any_origin: Whether pages of every web origin get the same response.
         """
         self._app, self._cache, self._newest = app, cache, newest
         self._any_origin = any_origin
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer from the cache, or pass everything on."""
+        """Answer from the cache, or forward the request."""
         if scope["type"] != ScopeType.HTTP or not self._cache.keeps:
             await self._app(scope, receive, send)
             return
@@ -171,7 +171,7 @@ async def send_response(
 
 
 def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
-    """Return what a response depends on beside the snapshot; None where it is not cached."""
+    """Return the cache key of a request; None if its response is not cached."""
     if scope["method"] not in ("GET", "HEAD") or REFUSAL in scope.get("state", {}):
         return None
     inputs = []
@@ -187,12 +187,12 @@ def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
         elif name == b"origin":
             inputs.append((name, b"" if any_origin else value))
         else:
-            return None  # A browser that sends one is answered with its origin by name.
+            return None  # The response to a browser that sends Origin names that origin.
     return scope["path"], scope["query_string"], tuple(inputs)
 
 
 class _Recorder:
-    """Passes a response on, and caches it if its route has stated that it lasts."""
+    """Forwards a response, and caches it if its route marked it as lasting."""
 
     def __init__(self, cache: ResponseCache, key: Key, scope: HTTPScope, send: Send) -> None:
         self._cache, self._key, self._scope, self._send = cache, key, scope, send

@@ -1,7 +1,7 @@
-"""Content codings: which one a client wants (RFC 9110, 12.5.3), and bodies packed in it.
+"""Negotiates content codings (RFC 9110, 12.5.3) and compresses bodies.
 
-A packed body ends in a part that is stored as it is. So a cached response whose last bytes differ
-from request to request is compressed once, and its end is appended each time.
+A compressed body ends in a stored (uncompressed) block. So a cached response whose last bytes
+differ between requests is compressed once, and the end is appended to it each time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 GZIP, ZSTD, IDENTITY = "gzip", "zstd", "identity"
 PREFERRED = (ZSTD, GZIP)
-"""What is sent where a client likes several equally: zstd takes a tenth of the time for 3 MB."""
+"""Order among codings of equal weight: for 3 MB zstd takes a tenth of the time of gzip."""
 
 GZIP_LEVEL = 5
 
@@ -30,7 +30,7 @@ _ZSTD_BLOCK_BYTES = 1 << 17
 
 
 class Choice(NamedTuple):
-    """What a client accepts: the coding to send, and whether it refuses a body without one."""
+    """The coding to send, and whether the client refuses an uncompressed body."""
 
     coding: str | None
     refuses_identity: bool = False
@@ -38,10 +38,10 @@ class Choice(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def choose_coding(accepted: bytes) -> Choice:
-    """Return the coding that an Accept-Encoding header asks for.
+    """Return the coding to send for an Accept-Encoding header.
 
-    The weight of a coding is its own, or else that of ``*``; a weight that is none counts as 0.
-    ``identity`` that is not named is liked least of all.
+    A coding that is not listed has the weight of ``*``; an invalid weight counts as 0. ``identity``
+    has the lowest preference unless it is listed.
     """
     weights: dict[str, float] = {}
     for part in accepted.decode("latin-1").lower().split(","):
@@ -63,7 +63,7 @@ def _read_weight(options: list[str]) -> float:
 
 
 class Packed(NamedTuple):
-    """The compressed beginning of a body; ``checksum`` and ``size`` are of that beginning."""
+    """The compressed beginning of a body; ``checksum`` and ``size`` are those of that beginning."""
 
     coding: str
     head: bytes
@@ -71,7 +71,7 @@ class Packed(NamedTuple):
     size: int
 
     def seal(self, tail: bytes) -> bytes:
-        """Return the complete body in its coding; ``tail`` is stored as it is."""
+        """Return the complete compressed body; ``tail`` is stored uncompressed."""
         if self.coding == ZSTD:
             return self.head + _store_zstd(tail)
         checksum = zlib.crc32(tail, self.checksum)
@@ -81,13 +81,13 @@ class Packed(NamedTuple):
 
 
 def pack(coding: str, body: bytes) -> Packed:
-    """Compress the beginning of a body, or all of it."""
+    """Compress the beginning of a body, or the entire body."""
     if coding == ZSTD:
         sink = io.BytesIO()
         with pa.CompressedOutputStream(sink, ZSTD) as stream:
             stream.write(body)
             stream.flush()
-            # Without the last block, which closing the stream adds.
+            # Without the final block, which closing the stream would add.
             head = sink.getvalue() or _ZSTD_HEAD
         return Packed(coding, head, 0, len(body))
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -96,7 +96,7 @@ def pack(coding: str, body: bytes) -> Packed:
 
 
 def _store_deflate(tail: bytes) -> bytes:
-    """Return stored blocks of deflate (RFC 1951, 3.2.4), the last one final."""
+    """Return data as stored deflate blocks (RFC 1951, 3.2.4), the last one marked as final."""
     blocks = []
     for at in range(0, len(tail) or 1, _GZIP_BLOCK_BYTES):
         block = tail[at : at + _GZIP_BLOCK_BYTES]
@@ -107,7 +107,7 @@ def _store_deflate(tail: bytes) -> bytes:
 
 
 def _store_zstd(tail: bytes) -> bytes:
-    """Return raw blocks of a zstd frame (RFC 8878, 3.1.1.2), the last one final."""
+    """Return data as raw zstd blocks (RFC 8878, 3.1.1.2), the last one marked as last."""
     blocks = []
     for at in range(0, len(tail) or 1, _ZSTD_BLOCK_BYTES):
         block = tail[at : at + _ZSTD_BLOCK_BYTES]

@@ -1,7 +1,7 @@
-"""The layer that answers with 304 what a client has already, and compresses what it has not.
+"""Middleware that answers conditional requests with 304 and compresses responses.
 
-A request that has neither condition nor accepted codings passes at the cost of one look at its
-headers. Streams, and formats that are compressed in themselves, go on as they are.
+A request with neither a condition nor accepted codings costs one scan of its headers. Streams and
+formats that are already compressed pass unchanged.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tonlake.api.http.content.coding import Choice, Packed
 
 LEAST_BYTES = 1024
-"""Bodies up to this size are sent as they are: they fit in one packet with their head."""
+"""Smaller bodies are not compressed: they fit in one packet with their head."""
 
 THREAD_BYTES = 64 << 10
-"""What is larger than this takes the event loop more than 0.1 ms: a thread compresses it."""
+"""Larger bodies take more than 0.1 ms to compress and are compressed in a thread."""
 
 FILES_KEPT = 64
-"""Files that pages load, and the API's description: they never change."""
+"""Compressed static files that are kept: page assets and the OpenAPI document never change."""
 
 COMPRESSIBLE = frozenset(
     {
@@ -47,17 +47,17 @@ _NO_BODY = (204, _NOT_MODIFIED)
 
 
 class Representations:
-    """Middleware that chooses what of an answer is sent: nothing but its head, or a packed body."""
+    """Middleware that sends either a 304 without a body, or a compressed body."""
 
     def __init__(
         self, app: ASGIApp, cache: ResponseCache, *, most_bytes: int, streams: str | tuple[str, ...]
     ) -> None:
-        """Take the layer inside.
+        """Store the next layer.
 
         Args:
-            app: Answers the request.
-            cache: Keeps packed bodies beside the answers that it has.
-            most_bytes: Bytes that are compressed at a time; what comes beyond goes uncompressed.
+            app: The next layer.
+            cache: Keeps compressed bodies beside its responses.
+            most_bytes: Bytes being compressed at one time; bodies beyond that go uncompressed.
             streams: Path prefixes of streams.
         """
         self._app, self._cache, self._streams = app, cache, streams
@@ -65,7 +65,7 @@ class Representations:
         self._files: OrderedDict[tuple[str, str], tuple[bytes, Packed]] = OrderedDict()
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Pass everything on, and answers back in the form that was asked for."""
+        """Forward the request, and send the response in the requested form."""
         if scope["type"] == ScopeType.HTTP:
             accepted = condition = b""
             for name, value in scope["headers"]:
@@ -80,7 +80,7 @@ class Representations:
         return self._app(scope, receive, send)
 
     async def pack(self, scope: HTTPScope, coding: str, body: bytes) -> bytes | None:
-        """Return a body in a coding; None where too many are being compressed."""
+        """Return the compressed body; None if too many bodies are being compressed."""
         kept: CachedResponse | None = scope["state"].get(KEPT)
         if kept is not None:
             packed = kept.packed.get(coding)
@@ -120,7 +120,7 @@ class Representations:
 
 
 class _Sender:
-    """Sends one answer; its head waits for the beginning of its body."""
+    """Sends one response; its head is held back until its body begins."""
 
     __slots__ = ("_choice", "_condition", "_layer", "_scope", "_send", "_start")
 
@@ -156,13 +156,13 @@ class _Sender:
         await self._send(message)
 
     def _is_small(self, message: Any) -> bool:  # noqa: ANN401 - any message
-        """Return whether a body needs no look at its head: it goes out as it is."""
+        """Return whether a body is too small to compress, whatever its head says."""
         return (
             0 < len(message.get("body", b"")) <= LEAST_BYTES and not self._choice.refuses_identity
         )
 
     def _is_known(self, status: int, headers: dict[bytes, bytes]) -> bool:
-        """Return whether the client has the answer already."""
+        """Return whether the client already has this response."""
         tag = headers.get(b"etag")
         return bool(self._condition and tag and status == _OK and matches(self._condition, tag))
 
@@ -172,7 +172,7 @@ class _Sender:
             return False
         if message.get("more_body") or status in _NO_BODY:
             return False
-        # An answer to HEAD has only the length of its body.
+        # The response to HEAD states only the length of its body.
         size = len(message.get("body", b"")) or int(headers.get(b"content-length", b"0"))
         return size > LEAST_BYTES or (self._choice.refuses_identity and size > 0)
 
@@ -183,7 +183,7 @@ class _Sender:
         headers: dict[bytes, bytes],
         message: Any,  # noqa: ANN401 - any message
     ) -> tuple[Any, Any]:
-        """Return head and body in a coding; the head alone for HEAD, whose body has no length."""
+        """Return the compressed head and body; for HEAD only the head, without a length."""
         body = message.get("body", b"")
         packed = None if not body else await self._layer.pack(self._scope, coding, body)
         if packed is None and self._scope["method"] != "HEAD":
@@ -198,7 +198,7 @@ class _Sender:
 
 
 def _name_coding(headers: dict[bytes, bytes]) -> bytes:
-    """Return ``Vary`` with Accept-Encoding in it."""
+    """Return ``Vary`` with Accept-Encoding added."""
     vary = headers.get(b"vary", b"")
     if b"accept-encoding" in vary.lower():
         return vary

@@ -1,8 +1,8 @@
-"""Headers that let clients and shared caches keep an answer, and ask whether it still holds.
+"""Headers with which clients and shared caches store a response and revalidate it.
 
-A tag names the snapshot, by the digest of its last commit, and the request: an answer that lasts
-follows from both. It is a weak one: packed bodies have the same, and the time in an answer of
-version 2 is not part of it.
+An entity tag names the snapshot, by the digest of its last commit, and the request: a lasting
+response depends on nothing else. The tag is weak: compressed bodies share it, and it ignores the
+time in a response of version 2.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 Header = tuple[bytes, bytes]
 
 PINNED_CONTROL = "max-age=31536000, immutable"
-"""An answer of a snapshot that the request names never changes."""
+"""For requests that name a snapshot: the response never changes."""
 
 TIP_CONTROL = "no-cache"
-"""An answer of the newest snapshot may be kept, and is asked for again every time."""
+"""For responses of the newest snapshot: caches may store them, and revalidate every time."""
 
 UNKEPT = (b"cache-control", b"no-store")
-"""Errors, and what follows from more than the snapshot."""
+"""For errors, and responses that depend on more than the snapshot."""
 
 VARY = b", ".join(
     [b"Accept", b"Accept-Encoding", b"Origin", *sorted(name.title() for name in ANSWER_HEADERS)]
@@ -38,14 +38,14 @@ _OK = 200
 
 
 def list_validators(scope: Scope, status: int, settings: Settings, version: str) -> list[Header]:
-    """Return tag, lifetime and ``Vary`` of an answer of the API; pages set their own.
+    """Return ``ETag``, ``Cache-Control`` and ``Vary`` of an API response; pages set their own.
 
     Args:
-        scope: The request; its state says whether the answer lasts, and of which snapshot it is.
-        status: Status of the answer.
-        settings: Those that answers depend on, and whether a key is required: no shared cache
-            keeps an answer then.
-        version: That of the service, whose next one may answer otherwise.
+        scope: The request; its state holds whether the response is lasting, and its snapshot.
+        status: Status of the response.
+        settings: Settings that responses depend on, and whether a key is required: then no
+            shared cache may store a response.
+        version: Version of the service: another one may respond differently.
     """
     state: dict[str, Any] = scope.get("state") or {}
     if status != _OK or LASTING not in state:
@@ -62,7 +62,7 @@ def list_validators(scope: Scope, status: int, settings: Settings, version: str)
 
 
 def is_unkept(scope: Scope) -> bool:
-    """Return whether an answer that states no lifetime is one that no cache may keep."""
+    """Return whether a response without ``Cache-Control`` must not be stored by caches."""
     return scope["path"].startswith("/api/")
 
 
@@ -79,7 +79,7 @@ def _make_tag(scope: Any, tagged: str) -> bytes:  # noqa: ANN401 - any scope
 
 
 def tag_body(body: bytes) -> str:
-    """Return the tag of an answer that depends on more than snapshot and request."""
+    """Return the entity tag of a response that depends on more than snapshot and request."""
     return f'W/"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
 
 
