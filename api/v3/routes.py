@@ -28,6 +28,6 @@ _SUBJECTS = (
 )
 
 described = [route for subject in _SUBJECTS for route in subject.routes]
-"""Those that the OpenAPI document has: what is for people who write clients is left out."""
+"""The routes in the OpenAPI document; those for authors of clients are left out."""
 
 routes = [*described, *decode.hidden_routes]

@@ -1,4 +1,4 @@
-"""Blocks in version 3, and how others refer to them."""
+"""Blocks and block ids of version 3."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BlockId(msgspec.Struct, gc=False):
 class Block(msgspec.Struct, gc=False):
     """A block's header; lt and time are decimal text."""
 
-    # Its sources are the row, the id of its masterchain block, and those of the blocks before it.
+    # Its sources: the row, the id of its masterchain block, and the ids of the previous blocks.
 
     workchain: int
     shard: Shard

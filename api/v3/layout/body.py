@@ -1,4 +1,4 @@
-"""Bodies and payloads of messages, decoded by their schemes, and TEP-64 content."""
+"""Decoded bodies and payloads of messages, and TEP-64 content."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 CACHED_BODIES = 8192
-"""Bodies kept as they were written: a body comes twice, where it is sent and consumed."""
+"""How many written bodies are cached: each occurs twice, where it is sent and received."""
 
 
 class Body(NamedTuple):
-    """A body as it is written, and the name of its opcode."""
+    """A body as JSON, and the name of its opcode."""
 
     content: MessageContent
     opcode_name: str | None
@@ -32,7 +32,7 @@ class Body(NamedTuple):
 
 @cache
 def list_opcodes() -> frozenset[int]:
-    """Return the opcodes that have a name; a body with another one is not decoded."""
+    """Return the opcodes that have a name; bodies with other opcodes are not decoded."""
     return frozenset(filter(name_opcode, load_scheme().layouts))
 
 
@@ -49,7 +49,7 @@ def _write_body(body_hash: bytes, body: bytes | None, kind: str) -> tuple[bytes,
 
 @lru_cache(maxsize=CACHED_BODIES)
 def read_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
-    """Return a body; the same for all its messages."""
+    """Return the decoded body, one object shared by all its messages."""
     return _decode_body(body_hash, body, kind)
 
 
@@ -65,12 +65,12 @@ Payload: TypeAlias = dict[str, object]
 
 
 def decode_payload(boc: bytes) -> Payload | None:
-    """Return a payload decoded by its layout; None where none fits."""
+    """Return the decoded payload; None if no layout matches."""
     tree = parse_boc(boc)
     value = decode_message_body(tree, tree.roots[0], external_in=False).value
     return None if value is None else dict[str, object](value)
 
 
 def decode_content(text: str | None) -> dict[str, object] | None:
-    """Return the content of a token (TEP-64); None where it cannot be read."""
+    """Return the content of a token (TEP-64); None if it is unreadable."""
     return None if text is None else msgspec.json.decode(text, type=dict[str, object])

@@ -1,6 +1,6 @@
-"""Structs from rows, in Python: what the extension writes, as objects.
+"""Builds structs from rows in Python: the objects that the C extension writes as JSON.
 
-The layout of a struct is compiled once, into one expression that makes it and all its parts.
+The layout of a struct is compiled once into one expression that builds it with all its parts.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _ENCODERS: dict[Kind, Callable[[Any], Any]] = {
     Kind.BAG: lambda value: encode_bytes(add_checksum(value)),
     Kind.JSON: msgspec.json.Decoder(dict[str, str] | None).decode,
 }
-"""The text of a column that is not NULL; of other kinds the value itself."""
+"""Conversions of non-NULL values by kind; other kinds keep the value."""
 
 
 def make_builder(
     struct: Callable[..., T], opcodes: str = HEX, made: Inner = _NO_INNER
 ) -> Callable[..., T]:
-    """Return the function that makes a struct of the rows of a resource, the first its own.
+    """Return the function that builds a struct from the rows of a resource, its own row first.
 
-    It takes the values of fields that no column holds by name.
+    Values of fields without a column are passed as keyword arguments.
     """
     return _compile_builder(struct, opcodes, made)
 
@@ -69,7 +69,7 @@ def _compile_builder(struct: Any, opcodes: str, made: Inner) -> Callable[..., An
 class _Compiler:
     """Writes the expressions of structs and their fields.
 
-    In them ``sources`` are the rows of a resource; ``names`` are the objects that they refer to.
+    In an expression ``sources`` are the rows of a resource; ``names`` maps names to objects.
     """
 
     def __init__(self, opcodes: str, names: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class _Compiler:
         return f"{self._name(struct)}({', '.join([*parts, extra])})"
 
     def _name(self, value: object) -> str:
-        """Return the name by which an expression refers to an object."""
+        """Return the name of an object in expressions."""
         name = f"_{len(self._names)}"
         self._names[name] = value
         return name
@@ -108,7 +108,7 @@ class _Compiler:
         return f"{missing} if (value := {value}) is None else {encoded}"
 
     def _write_value(self, field: Field, row: str) -> str:
-        """Return the expression of what the columns hold, None where that is nothing."""
+        """Return the expression of a field's value, which is None if its columns hold nothing."""
         name, beside, equals = field.column
         body = f"read_body({row}['body_hash'], {row}['body'], {row}['kind'])"
         match field.kind:
@@ -123,7 +123,7 @@ class _Compiler:
                 return f"({decoded} if {row}[{beside!r}] == {equals!r} else None)"
             case Kind.BASE64_UNLESS:
                 return f"(None if {row}[{name!r}] == {row}[{beside!r}] else {row}[{name!r}])"
-        # A column that may be left out may lack.
+        # The column of an optional field may be missing.
         may_lack = field.is_optional and not field.is_nullable
         return f"{row}.get({name!r})" if may_lack else f"{row}[{name!r}]"
 

@@ -1,6 +1,6 @@
-"""Annotations of struct fields in version 3: form and columns.
+"""Annotations of struct fields in version 3: format and columns.
 
-Without an annotation the form follows from the type, and the column has the field's name.
+Without an annotation the format follows from the type, and the column has the field's name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """The form in which a column's value is written; the extension knows the same names."""
+    """The format of a field's value; the C extension has the same names."""
 
     NUMBER = "number"
     TEXT_NUMBER = "text_number"
@@ -23,36 +23,36 @@ class Kind(StrEnum):
     FLAG = "flag"
     TEXT = "text"
     ACCOUNT = "account"
-    """Workchain in the column, account id in the one beside it: the raw address."""
+    """A raw address: workchain in the column, account id in ``beside``."""
     NAMED_ACCOUNT = "named_account"
-    """The same; the account belongs to the address book of the answer."""
+    """The same; the account is added to the response's address book."""
     SHARD = "shard"
     OPCODE = "opcode"
     JSON = "json"
-    """Text that is JSON already; ``{}`` where it is NULL, unless the field may be left out."""
+    """Text that is already JSON; ``{}`` if it is NULL, unless the field is optional."""
     CURRENCIES = "currencies"
-    """The same, but null unless the column beside it equals a text."""
+    """The same, but null unless the column ``beside`` equals a text."""
     BAG = "bag"
     """A bag of cells as base64, with its checksum."""
     BASE64_UNLESS = "base64_unless"
-    """Base64, left out where it equals the column beside it."""
+    """Base64; left out if it equals the column ``beside``."""
     OPCODE_NAME = "opcode_name"
-    """The name of a body's opcode; the columns are the body, its hash, and its message's kind."""
+    """The name of a body's opcode; the columns are the body, its hash, and the kind of message."""
     BODY = "body"
-    """The struct of the body whose ``OPCODE_NAME`` was written before it."""
+    """The decoded body; an ``OPCODE_NAME`` of the same body precedes it."""
     OBJECT = "object"
     LIST = "list"
     """An object for each row of a source."""
     CONSTANT = "constant"
     """The field's default."""
     READ = "read"
-    """What a function makes of it, in Python alone."""
+    """The result of a function; only in Python."""
     EXTRA = "extra"
-    """Nothing that a column holds: who builds the struct sets it."""
+    """A field without a column; the caller that builds the struct sets it."""
 
 
 class Column(NamedTuple):
-    """Where a value stands: its column, another one, the text that it is compared with."""
+    """The columns of a value, and the text that ``beside`` is compared with."""
 
     name: str
     beside: str = ""
@@ -60,21 +60,21 @@ class Column(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The function that makes a field's value of what its column holds, if that is not NULL."""
+    """The function that converts a non-NULL column value to the field's value."""
 
     function: Callable[[Any], Any]
 
 
 class Inner(NamedTuple):
-    """Which row and columns an object is made of.
+    """The row and columns of a nested object.
 
     Attributes:
-        when: It is there if one of these columns is not NULL; without any, if its row is there.
-        source: The row it is made of, among those of the resource; -1 the row at hand.
-        prefix: What the names of its fields are preceded by in the names of their columns.
-        columns: Other columns of single fields, which belong to the resource's own row if
-            ``source`` is another.
-        named: The field of kind ``ACCOUNT`` that belongs to the address book.
+        when: The object exists if one of these columns is not NULL; if empty, if its row exists.
+        source: Index of its row among those of the resource; -1 for the current row.
+        prefix: Prefix of its fields' names in the names of their columns.
+        columns: Columns of single fields; they belong to the resource's own row if ``source`` is
+            another row.
+        named: The field of kind ``ACCOUNT`` that is added to the address book.
     """
 
     when: tuple[str, ...] = ()
@@ -85,12 +85,12 @@ class Inner(NamedTuple):
 
 
 def inner(*when: str, source: int = -1, prefix: str = "", named: str = "", **columns: str) -> Inner:
-    """Return an ``Inner``; ``columns`` are the columns of single fields."""
+    """Return an ``Inner``; ``columns`` are the columns of single fields by name."""
     return Inner(when, source, prefix, tuple(sorted(columns.items())), named)
 
 
 def account(name: str = "") -> Column:
-    """Return the columns of an account id and its workchain: the row's own, or by its name."""
+    """Return the columns of an account and its workchain: the row's own, or those of ``name``."""
     return Column(f"{name}_workchain", name) if name else Column("workchain", "account")
 
 

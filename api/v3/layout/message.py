@@ -21,12 +21,13 @@ from tonlake.api.v3.layout.field import (
 )
 
 INTERNAL, EXTERNAL = "int", "ext_in"
-"""Kinds of messages: of internal ones alone extra currencies are written, and bodies of external
-ones may be decoded though their opcode is not known."""
+"""Kinds of messages: only internal ones have extra currencies, and bodies of external ones may be
+decoded although their opcode is unknown.
+"""
 
 
 class MessageContent(msgspec.Struct, gc=False):
-    """A message's body, or its initial state, as a bag of cells."""
+    """The body or initial state of a message as a bag of cells."""
 
     hash: Base64 | None
     body: Bag | None
@@ -36,7 +37,7 @@ class MessageContent(msgspec.Struct, gc=False):
 class Message(msgspec.Struct, gc=False):
     """A message; amounts, lt and time are decimal text."""
 
-    # The row may lack in_tx_hash and out_tx_hash, of the transactions at its ends.
+    # in_tx_hash and out_tx_hash, the transactions at both ends, may be missing from the row.
 
     hash: Annotated[Base64, Column("msg_hash")]
     source: Annotated[RawAddress, account("source")] | None

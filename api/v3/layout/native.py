@@ -1,4 +1,4 @@
-"""Structs compiled for the extension, which writes rows as JSON without making any struct."""
+"""Compiles structs for the C extension, which writes rows as JSON without building structs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compile_struct(struct: Any, opcodes: str = HEX, made: Inner = _NO_INNER) -> 
     """Return the layout of a struct.
 
     Raises:
-        ValueError: no column holds one of its fields.
+        ValueError: a field has no column.
     """
     fields = list_fields(struct, made, opcodes)
     return NATIVE.compile_layout(tuple(_describe(each, opcodes) for each in fields))
@@ -62,15 +62,15 @@ def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
 
 
 def make_writer(layout: Any) -> Callable[[tuple[Mapping[str, Any] | Any, ...]], bytes]:  # noqa: ANN401
-    """Return the function that writes the first of a tuple of rows; the others are its sources."""
+    """Return the function that writes the first row of a tuple; the others are its sources."""
     return partial(NATIVE.write_row, layout)
 
 
 @cache
 def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...]], Any]:  # noqa: ANN401 - any struct
-    """Return the function that writes the first of a tuple of rows, to be sent only.
+    """Return the function that writes the first row of a tuple, for sending only.
 
-    It returns ``msgspec.Raw`` with the extension, else the struct.
+    It returns ``msgspec.Raw`` with the C extension, else the struct.
     """
     if NATIVE is None:
         return make_builder(struct, opcodes)
@@ -79,11 +79,11 @@ def make_row_writer(struct: Any, opcodes: str = HEX) -> Callable[[tuple[Any, ...
 
 
 def compile_record(nonexist: tuple[bytes, object], unknown: object) -> Any:  # noqa: ANN401 - the extension's
-    """Return what records of transactions are taken apart by.
+    """Return the layout by which records of transactions are written.
 
     Args:
-        nonexist: The hash of a state that does not exist, and the row that is written for it.
-        unknown: The row that is written for a state that is not known.
+        nonexist: The state hash of a nonexistent account, and the row written for it.
+        unknown: The row written for an unknown state.
     """
     parts = "row", "messages", "before", "after"
     hashes = "account_state_hash_before", "account_state_hash_after"
@@ -96,9 +96,9 @@ def make_record_writer(
     layout: Any,  # noqa: ANN401 - the extension's
     record: Any,  # noqa: ANN401 - the extension's
 ) -> Callable[[list[Any], set[tuple[int, bytes]]], list[bytes]]:
-    """Return the function that writes transactions, of a layout, from their records.
+    """Return the function that writes transactions from their records, in the given layout.
 
-    It adds workchain and id of the accounts for the address book to its second argument.
+    It adds workchain and id of the address book's accounts to its second argument.
     """
     return partial(NATIVE.write_records, layout, record)
 
@@ -109,7 +109,7 @@ def make_trace_writer(
 ) -> TraceWriter:
     """Return the function that writes the tree, the order and the transactions of a trace.
 
-    It takes the trace id, the records in order, the hashes of the transactions that sent their in
-    messages, and the set that the accounts for the address book are added to.
+    Its arguments are the trace id, the records in order, the hashes of the parent transactions, and
+    the set to which the address book's accounts are added.
     """
     return partial(NATIVE.write_trace, layout, record)

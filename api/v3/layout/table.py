@@ -1,4 +1,4 @@
-"""The fields of a struct with their columns, as both writers follow them."""
+"""Parses the fields of a struct and their columns, for both writers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEX, INTEGER = "hex", "integer"
-"""Forms of opcodes."""
+"""Formats of opcodes."""
 
 _PLAIN = {int: Kind.NUMBER, bool: Kind.FLAG, str: Kind.TEXT, Currencies: Kind.JSON}
 
@@ -27,15 +27,15 @@ class Field(NamedTuple):
 
     Attributes:
         name: Its name.
-        kind: Its form.
-        column: Its columns; of objects only ``beside`` and ``equals`` mean nothing.
-        source: The row with its columns, among those of the resource; -1 the row at hand.
-        is_nullable: Whether it is null where it has no value.
-        is_optional: Whether it is left out then, unless it is null.
-        default: Its value where its columns have none.
-        read: Converts the column's value where the form is ``READ``.
-        inner: How the object, or those of the list, are made.
-        struct: What they are.
+        kind: Its format.
+        column: Its columns; objects use neither ``beside`` nor ``equals``.
+        source: Index of its row among those of the resource; -1 for the current row.
+        is_nullable: Whether it is null if it has no value.
+        is_optional: Whether it is left out if it has no value, unless it is nullable.
+        default: Its value if its columns have none.
+        read: Converts the column's value if the kind is ``READ``.
+        inner: Row and columns of the object, or of the list's objects.
+        struct: Their struct.
     """
 
     name: str
@@ -54,9 +54,9 @@ def list_fields(struct: Any, made: Inner = Inner(), opcodes: str = HEX) -> list[
     """Return the fields of a struct.
 
     Args:
-        struct: A struct, any of whose fields may be annotated with what ``field`` defines.
-        made: How it is made where it is part of another.
-        opcodes: The form of its opcodes.
+        struct: A struct whose fields may have annotations of ``field``.
+        made: Its row and columns if it is part of another struct.
+        opcodes: The format of its opcodes.
     """
     return [_read_field(each, made, opcodes) for each in msgspec.structs.fields(struct)]
 
@@ -94,7 +94,7 @@ def _read_field(info: msgspec.structs.FieldInfo, made: Inner, opcodes: str) -> F
 
 
 def _take_apart(kind: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401 - any type
-    """Return the types that a value may have, and the annotations of all of them."""
+    """Return the types that a value may have, and all their annotations."""
     if get_origin(kind) is Annotated:
         types, notes = _take_apart(kind.__origin__)
         return types, [*notes, *kind.__metadata__]
@@ -106,12 +106,12 @@ def _take_apart(kind: Any) -> tuple[list[Any], list[Any]]:  # noqa: ANN401 - any
 
 
 def _find(notes: list[Any], kind: type[T]) -> T | None:
-    """Return the last annotation of a type."""
+    """Return the last annotation that is of this type."""
     return next((each for each in reversed(notes) if isinstance(each, kind)), None)
 
 
 def _guess_kind(types: list[Any], default: object) -> Kind:
-    """Return the form of a field without one."""
+    """Return the kind of a field without annotation."""
     if default not in {None, UNSET, NODEFAULT}:
         return Kind.CONSTANT
     if len(types) == 1 and isinstance(types[0], type) and issubclass(types[0], msgspec.Struct):

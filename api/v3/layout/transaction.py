@@ -1,4 +1,4 @@
-"""Transactions in version 3, their phases, and the states of accounts around them."""
+"""Transactions of version 3, their phases, and the account states before and after."""
 
 from __future__ import annotations
 
@@ -151,9 +151,9 @@ class AccountState(msgspec.Struct, gc=False):
 
 
 class Transaction(msgspec.Struct, gc=False):
-    """A transaction with its messages and the account's states around it."""
+    """A transaction with its messages and the account's states before and after it."""
 
-    # Its sources are the row, the in message, the out messages, the states before and after.
+    # Its sources: the row, the in message, the out messages, the states before and after.
 
     account: Annotated[str, Kind.NAMED_ACCOUNT, account()]
     hash: Base64

@@ -1,1 +1,1 @@
-"""What the lists of version 3 share: rows of a page and what belongs to them."""
+"""Code shared by the lists of version 3: the rows of a page and their related data."""

@@ -1,4 +1,4 @@
-"""The address book of an answer: friendly form, domain and interfaces of each address."""
+"""The address book of a response: friendly form, domain and interfaces of each address."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tonlake.queries.reader import Reader
 
 Domains = dict[tuple[int, bytes], str]
-"""The shortest domain of each workchain and account id that has one."""
+"""The shortest domain by workchain and account id."""
 
 KEPT = 2
 
@@ -30,7 +30,7 @@ KEPT = 2
 def find_domains(reader: Reader) -> Domains:
     """Return the domains of a snapshot.
 
-    They are few beside the accounts, and change seldom: they are read when a commit changed them.
+    They are few and change rarely, so they are reread only when a commit changed them.
     """
     files = reader.snapshot.files["dns_records"]
     if not files:
@@ -58,9 +58,9 @@ Row = dict[str, Any]
 def read_accounts(
     call: Call, addresses: Iterable[Address], mc_seqno: int | None = None
 ) -> dict[Address, Row]:
-    """Return the state of each account that the lake knows, by workchain and account.
+    """Return the states of the accounts that the lake knows, by workchain and account.
 
-    It is the newest, or that after a masterchain block.
+    The state is the newest one, or that after a masterchain block.
     """
     requested = sorted(set(addresses))
     if requested and mc_seqno is not None:
@@ -72,7 +72,7 @@ def read_accounts(
 
 
 def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:
-    """Return the two list parameters that queries take for a list of accounts."""
+    """Return the two list parameters by which queries take accounts."""
     listed = list(addresses)
     return {
         "workchains": [address.workchain for address in listed],
@@ -81,7 +81,7 @@ def pair_addresses(addresses: Iterable[Address]) -> dict[str, list[Any]]:
 
 
 def read_address_book(call: Call, addresses: Iterable[Address]) -> AddressBook:
-    """Return the book of these addresses under their raw forms; {} if the request wants none."""
+    """Return the address book, keyed by raw address; {} if the request opts out of it."""
     if call.no_address_book:
         return {}
     rows = describe_addresses(call, addresses)
@@ -89,9 +89,9 @@ def read_address_book(call: Call, addresses: Iterable[Address]) -> AddressBook:
 
 
 def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any:  # noqa: ANN401
-    """Return the same, to be sent and not to be looked into, of workchains and account ids.
+    """Return the address book of workchains and account ids, for sending only.
 
-    With the extension it is ``msgspec.Raw``: written already, without a struct for each address.
+    With the C extension it is ``msgspec.Raw``: JSON written without a struct for each address.
     """
     if NATIVE is None or call.no_address_book:
         return read_address_book(call, starmap(Address, accounts))
@@ -114,12 +114,12 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
 
 
 def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row | None]:
-    """Return the newest state of each of some sorted accounts, None where the lake knows none."""
+    """Return the newest states of the sorted accounts; None for accounts unknown to the lake."""
     states, missing = call.states, [account for account in accounts if account not in call.states]
     if missing:
         workchains, ids = zip(*missing, strict=True)
         rows = call.reader.rows("v3/accounts", workchains=list(workchains), accounts=list(ids))
-        if len(rows) == len(missing):  # both are in order
+        if len(rows) == len(missing):  # both are sorted
             states.update(zip(missing, rows, strict=True))
         else:
             states.update(dict.fromkeys(missing))
@@ -128,12 +128,12 @@ def _list_states(call: Call, accounts: Sequence[tuple[int, bytes]]) -> list[Row 
 
 
 def _is_bounceable(code_hash: bytes | None) -> bool:
-    """Return whether the friendly form is bounceable: not of wallets and accounts without code."""
+    """Return whether the friendly form is bounceable: not for wallets and accounts without code."""
     return code_hash is not None and code_hash not in WALLETS
 
 
 def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address, AddressBookRow]:
-    """Return the row of each address, in their order."""
+    """Return the rows of the addresses, in their order."""
     requested = sorted(set(addresses))
     states = _list_states(call, [(item.workchain, item.account) for item in requested])
     code_hashes = [None if state is None else state["code_hash"] for state in states]
@@ -154,7 +154,7 @@ def describe_addresses(call: Call, addresses: Iterable[Address]) -> dict[Address
 
 
 def _write_friendly(address: Address, *, bounceable: bool, test_only: bool) -> str | None:
-    """Return the friendly form; a workchain beyond 8 bits has only the raw one."""
+    """Return the friendly form, or the raw one if the workchain exceeds 8 bits."""
     try:
         return render_friendly(address, bounceable=bounceable, test_only=test_only)
     except AddressInvalid:

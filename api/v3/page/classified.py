@@ -1,4 +1,4 @@
-"""Which actions a client knows, whether the lake has them, and those of a page of traces."""
+"""Action types a client knows, a check that the lake has actions, and the actions of traces."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _NO_LIMIT = (1 << 31) - 1
 
 
 def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
-    """Return the types a client knows: by the header X-Actions-Version, else by the parameter.
+    """Return the action types a client knows: by the header X-Actions-Version, else the parameter.
 
-    Who knows transfers knows those of extra currencies.
+    A client that knows transfers also knows those of extra currencies.
     """
     chosen = [call.actions_version] if call.actions_version else names or [LATEST]
     return expand_names((*chosen, CURRENCY_TRANSFER))
 
 
 def check_classified(call: Call, *, is_empty: bool) -> None:
-    """Warn of blocks whose traces are not classified.
+    """Add a warning about blocks whose traces are not classified.
 
     Raises:
-        NotDerived: nothing was found, and that may be why.
+        NotDerived: the result is empty, possibly for that reason.
     """
     held = call.reader.snapshot.ranges
     done = [
@@ -54,7 +54,7 @@ def check_classified(call: Call, *, is_empty: bool) -> None:
 def read_trace_actions(
     call: Call, traces: Sequence[Row], names: Sequence[str]
 ) -> tuple[dict[bytes, list[Action]], list[Row]]:
-    """Return the actions of rows of ``traces`` by trace id, and their rows.
+    """Return the actions of the traces in ``rows`` by trace id, and the rows of the actions.
 
     Raises:
         NotDerived: the traces of this lake are not classified.

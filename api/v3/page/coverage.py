@@ -1,4 +1,4 @@
-"""Not indexed is not empty: what a lake covers, and errors for questions outside of it."""
+"""Checks what a lake covers: requests outside of it get an error, not an empty result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Bounds = tuple[int | None, int | None]
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """How far one unbroken range of masterchain blocks reaches; both ends are included."""
+    """The extent of one contiguous range of masterchain blocks; both ends are included."""
 
     mc_seqno: Range
     utime: Range
@@ -28,7 +28,7 @@ class Extent(msgspec.Struct, frozen=True):
 
 
 def read_extents(reader: Reader) -> list[Extent]:
-    """Return the extent of every unbroken range of the snapshot."""
+    """Return the extent of every contiguous range of the snapshot."""
     ranges = reader.snapshot.ranges
     rows = reader.lasting_rows("v3/coverage", mc_seqnos=[end for pair in ranges for end in pair])
     ends = {row["mc_seqno"]: row for row in rows}
@@ -47,7 +47,7 @@ def check_mc_seqno(reader: Reader, mc_seqno: int) -> None:
     """Refuse a masterchain seqno that the lake does not cover.
 
     Raises:
-        NotCovered: in the peer's words, and naming what is covered.
+        NotCovered: with TON Center's text, and the covered ranges.
     """
     ranges = reader.snapshot.ranges
     if not any(first <= mc_seqno <= last for first, last in ranges):
@@ -57,10 +57,10 @@ def check_mc_seqno(reader: Reader, mc_seqno: int) -> None:
 
 
 def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno: int) -> None:
-    """Refuse a seqno that lies outside those held of every shard asked for.
+    """Refuse a seqno that is outside the covered range of every requested shard.
 
     Raises:
-        NotCovered: names the seqnos held of each shard.
+        NotCovered: with the covered seqnos of each shard.
     """
     rows = reader.rows("v3/seqno_ranges", workchain=workchain, shard=shard)
     held = [(row["first_seqno"], row["last_seqno"]) for row in rows]
@@ -73,12 +73,13 @@ def check_seqno(reader: Reader, workchain: int | None, shard: int | None, seqno:
 def check_accounts_known(
     reader: Reader, unknown: Sequence[Address], mc_seqno: int | None = None
 ) -> None:
-    """Refuse accounts that are unknown though they may exist after a block, the newest by default.
+    """Refuse unknown accounts that may exist as of a block, the newest by default.
 
-    What the lake lacks does not exist if it has everything from the zero state or the baseline on.
+    An account missing from the lake does not exist if the lake is complete since the zero state or
+    the baseline.
 
     Raises:
-        NotCovered: names the first account and what is covered.
+        NotCovered: with the first such account and the covered ranges.
     """
     ranges = reader.snapshot.known_ranges
     if reader.snapshot.has_every_account(ranges[-1][1] if mc_seqno is None else mc_seqno):
@@ -94,9 +95,9 @@ def check_accounts_known(
 
 
 def is_current(reader: Reader, state: Mapping[str, Any], mc_seqno: int | None = None) -> bool:
-    """Return whether an account's last known state is its state at a block: no hole came after it.
+    """Return whether an account's last known state is its state at a block: no gap lies in between.
 
-    ``mc_seqno`` is a masterchain block that the lake covers; the newest without it.
+    ``mc_seqno`` is a masterchain block that the lake covers; by default the newest.
     """
     ranges = reader.snapshot.known_ranges
     at_block = ranges[-1][1] if mc_seqno is None else mc_seqno
@@ -105,7 +106,7 @@ def is_current(reader: Reader, state: Mapping[str, Any], mc_seqno: int | None = 
 
 
 def describe_gaps(ranges: Sequence[Range]) -> str | None:
-    """Return a warning about masterchain blocks missing at the start or in the middle, or None."""
+    """Return a warning about masterchain blocks missing at the start or in between, or None."""
     if len(ranges) > 1:
         return f"this lake has holes, it covers masterchain {name_ranges(ranges)}"
     if ranges and ranges[0][0] > 1:
@@ -116,10 +117,10 @@ def describe_gaps(ranges: Sequence[Range]) -> str | None:
 def check_no_gap(
     reader: Reader, *, utime: Bounds = (None, None), lt: Bounds = (None, None)
 ) -> None:
-    """Refuse an empty result that may be due to a gap of the lake.
+    """Refuse an empty result that a gap of the lake may have caused.
 
     Raises:
-        NotCovered: neither span lies within one unbroken range; names what is covered.
+        NotCovered: neither span lies within one contiguous range.
     """
     ranges = reader.snapshot.ranges
     if describe_gaps(ranges) is None:
@@ -134,13 +135,13 @@ def check_no_gap(
 
 
 def check_no_contract_missing(reader: Reader, mc_seqno: int | None = None) -> None:
-    """Refuse an empty list of contracts as of a block, the newest by default, if it may be a gap.
+    """Refuse an empty list of contracts as of a block (default: newest) if a gap may be the cause.
 
-    Where the baseline was read from a later state than its own, contracts touched until then may
-    not have been recognised.
+    If the baseline was read from a later state than its own, contracts touched in between may not
+    have been detected.
 
     Raises:
-        NotCovered: changes of states are missing; names what is covered.
+        NotCovered: changes of states are missing.
     """
     snapshot = reader.snapshot
     at_block = snapshot.last_mc_seqno if mc_seqno is None else mc_seqno
@@ -154,19 +155,19 @@ def check_no_contract_missing(reader: Reader, mc_seqno: int | None = None) -> No
 
 
 def check_utime(reader: Reader, first: int | None, last: int | None) -> None:
-    """Refuse a span of time of which the lake covers nothing.
+    """Refuse a span of time that the lake does not cover at all.
 
     Raises:
-        NotCovered: names the times covered.
+        NotCovered: with the covered times.
     """
     _check_span("time", [extent.utime for extent in read_extents(reader)], first, last)
 
 
 def check_lt(reader: Reader, first: int | None, last: int | None) -> None:
-    """Refuse a span of logical time of which the lake covers nothing.
+    """Refuse a span of logical time that the lake does not cover at all.
 
     Raises:
-        NotCovered: names the logical times covered.
+        NotCovered: with the covered logical times.
     """
     _check_span("logical time", [extent.lt for extent in read_extents(reader)], first, last)
 

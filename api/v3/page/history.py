@@ -1,4 +1,4 @@
-"""Contracts as they are now or were after a masterchain block, and moves of what they hold."""
+"""Contracts as of now or of a masterchain block, and transfers of their assets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 REMEDY = "run 'tonlake rebuild contracts'"
-"""What to do about a lake that was not searched for contracts."""
+"""What a user can do if contracts were not detected."""
 
 
 def name_addresses(prefix: str, addresses: Sequence[Address]) -> dict[str, list[Any]]:
@@ -43,12 +43,12 @@ def read_contracts(
     mc_seqno: int | None = None,
     **filters: object,
 ) -> list[Row]:
-    """Ask the query ``name`` for contracts of these addresses (any if none) at a block.
+    """Return contracts at these addresses (empty: any) as of a block, from the query ``name``.
 
     Raises:
-        NotDerived: the lake has no contract detection.
-        NotCovered: the lake does not cover the block, or nothing was found and it may be that
-            only the lake does not know.
+        NotDerived: contracts of this lake were not detected.
+        NotCovered: the lake does not cover the block, or the result is empty and a gap may be
+            the cause.
     """
     check_derived(call)
     if mc_seqno is not None:
@@ -61,7 +61,7 @@ def read_contracts(
 
 
 def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> list[Row]:
-    """Ask the query ``name`` for a page of moves within the spans of a request.
+    """Return a page of transfers within the spans of a request, from the query ``name``.
 
     Args:
         call: The request.
@@ -70,7 +70,7 @@ def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> lis
         filters: Further parameters.
 
     Raises:
-        NotDerived, NotCovered: as for contracts.
+        NotDerived, NotCovered: as in `read_contracts`.
     """
     check_derived(call)
     rows = call.reader.rows(f"v3/{name}", by_time=query.by_time, **query.filters(), **filters)
@@ -83,13 +83,13 @@ def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> lis
 
 
 def check_derived(call: Call) -> None:
-    """Refuse to speak of contracts in a lake that has states, but was not searched for them.
+    """Check that contracts of the lake were detected.
 
-    A lake searched in part adds a warning.
+    A lake with contracts detected in part adds a warning.
 
     Raises:
-        NotDerived: names the command to run.
-        TableLacking: the lake is a copy without what the search found.
+        NotDerived: they were not; names the command to run.
+        TableLacking: the lake is a copy without the tables of contracts.
     """
     snapshot = call.reader.snapshot
     if INTERFACES.name in snapshot.lacking:
@@ -101,17 +101,17 @@ def check_derived(call: Call) -> None:
 
 
 def is_derived(call: Call) -> bool:
-    """Return whether the accounts of this lake were searched for contracts, at least in part."""
+    """Return whether contracts of this lake were detected, at least in part."""
     files = call.reader.snapshot.files
     return bool(files["interfaces"]) or not files["account_states"]
 
 
 _unsearched: WeakKeyDictionary[Snapshot, tuple[tuple[int, int], ...]] = WeakKeyDictionary()
-"""By snapshot, while a reader uses it."""
+"""Results by snapshot, while the snapshot is in use."""
 
 
 def find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of masterchain blocks whose account states have no codes beside them."""
+    """Return the ranges of masterchain blocks in which no contracts were detected."""
     found = _unsearched.get(snapshot)
     if found is None:
         found = _unsearched[snapshot] = _find_unsearched(snapshot)
@@ -131,7 +131,7 @@ def _find_unsearched(snapshot: Snapshot) -> tuple[tuple[int, int], ...]:
 
 
 def _check_all_searched(call: Call) -> None:
-    """Refuse an empty result while a range was not searched."""
+    """Refuse an empty result if contracts of some range were not detected."""
     if ranges := find_unsearched(call.reader.snapshot):
         raise NotDerived(
             f"nothing found, and masterchain {name_ranges(ranges)} was not searched for "
@@ -140,7 +140,7 @@ def _check_all_searched(call: Call) -> None:
 
 
 def _are_known(call: Call, addresses: Sequence[Address]) -> bool:
-    """Return whether the lake has the newest states of all these accounts."""
+    """Return whether the lake knows the newest states of all these accounts."""
     if not addresses:
         return False
     newest = call.reader.snapshot.known_ranges[-1][0]
@@ -150,7 +150,7 @@ def _are_known(call: Call, addresses: Sequence[Address]) -> bool:
 
 
 def read_trace_ids(call: Call, moves: Sequence[Row]) -> dict[bytes, bytes]:
-    """Return the trace of each transfer's transaction, by hash; without those of no known trace."""
+    """Return the trace ids of transfers by transaction hash, for those with a known trace."""
     if not moves:
         return {}
     rows = call.reader.rows(

@@ -1,4 +1,4 @@
-"""What codes can do: the ids of their get-methods, and names of what that makes of a contract."""
+"""Facts about contract codes: ids of their get-methods, and names of their interfaces."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from tonlake.queries.reader import Reader
 
 KEPT_CODES = 8192
-"""Codes whose facts are kept; the same few codes are behind almost all accounts."""
+"""How many codes are cached; almost all accounts share the same few codes."""
 
 
 class CodeFacts(NamedTuple):
-    """What a code can do.
+    """Facts about one code.
 
-    ``methods`` are the ids of its get-methods, None where it has no table of them that can be
-    read; ``names`` are interfaces, None where none fits; ``listed`` are those in address books,
-    [] for code without methods; ``written`` are these as JSON.
+    ``methods`` are the ids of its get-methods, None if it has no readable method table; ``names``
+    are its interfaces, None if none matches; ``listed`` are those in address books, [] for code
+    without methods; ``written`` is ``listed`` as JSON.
     """
 
     methods: list[int] | None
@@ -39,16 +39,16 @@ def _make_facts(methods: list[int] | None, names: list[str] | None) -> CodeFacts
 
 
 NO_CODE = CodeFacts(None, [], None, b"null")
-"""Of accounts without code: no interfaces, but null in address books, as with TON Center."""
+"""For accounts without code: null in address books, as in TON Center."""
 
 _KEPT: dict[Path, dict[bytes, CodeFacts]] = {}
-"""Facts by lake and code hash. They follow from the code alone, so they hold in all snapshots."""
+"""Facts by lake and code hash; they depend only on the code, so all snapshots share them."""
 
 
 def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[bytes, CodeFacts]:
     """Return the facts about codes by hash.
 
-    A code outside the contract detection has the interface of its hash, or none: [].
+    A code unknown to contract detection has the interface that its hash is known for, or none: [].
     """
     requested = {code_hash for code_hash in code_hashes if code_hash is not None}
     if not reader.snapshot.files["interfaces"]:

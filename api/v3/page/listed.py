@@ -1,4 +1,4 @@
-"""Pages of contracts and of moves: structs of rows, and the addresses in them."""
+"""Pages of contracts and of transfers: structs of rows, and the addresses in them."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ Row = dict[str, Any]
 
 
 class Described(NamedTuple):
-    """The last two fields of most answers."""
+    """The last two fields of most responses."""
 
     address_book: AddressBook
     metadata: Metadata
 
 
 def describe(call: Call, addresses: Iterable[Address]) -> Described:
-    """Return the address book and the token metadata of some addresses."""
+    """Return the address book and the token metadata of addresses."""
     named = set(addresses)
     return Described(read_address_book(call, named), read_metadata(call, named))
 
 
 def write_description(call: Call, accounts: Collection[tuple[int, bytes]]) -> Described:
-    """Return the same of workchains and account ids, to be sent and not to be looked into."""
+    """Return both for workchains and account ids, for sending only."""
     book = write_address_book(call, accounts)
     return Described(book, read_metadata(call, starmap(Address, accounts)))
 
 
 def list_addresses(struct: Callable[..., Any], rows: Iterable[Row]) -> set[Address]:
-    """Return the accounts that a struct has as raw addresses, of its rows."""
+    """Return the accounts in the rows that the struct shows as raw addresses."""
     columns = _list_columns(struct)
     return {
         Address(row[workchain], row[account])
@@ -59,7 +59,7 @@ def list_addresses(struct: Callable[..., Any], rows: Iterable[Row]) -> set[Addre
 
 
 def find_addresses(shown: object) -> set[Address]:
-    """Return every raw address in what is going to be answered."""
+    """Return every raw address in a response."""
     text = msgspec.json.encode(shown).decode()
     return {parse_address(each) for each in _RAW_ADDRESS.findall(text)}
 
@@ -80,7 +80,7 @@ def render_rows(struct: Callable[..., S], rows: Iterable[Row]) -> list[S]:
 
 
 def render_moves(call: Call, struct: Callable[..., S], rows: Sequence[Row]) -> list[S]:
-    """Return the struct of each row of a table of moves, with the id of its trace if known."""
+    """Return the struct of each transfer, with its trace id if known."""
     trace_ids = read_trace_ids(call, rows)
     build = make_builder(struct)
     return [build((row,), trace_id=encode_optional(trace_ids.get(row["tx_hash"]))) for row in rows]

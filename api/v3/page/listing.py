@@ -1,8 +1,8 @@
-"""The rows of an answer's list as a flat table, for those who ask for CSV, Arrow or Parquet.
+"""Flattens the list of a response into a table, for CSV, Arrow and Parquet.
 
-Columns follow from the type of the list's items, so an empty page has them as well. A field of a
-nested object is ``outer.inner``; lists and objects without fixed fields are JSON text; numbers
-that JSON has as text, such as amounts and logical times, stay text.
+Columns follow from the type of the list's items, so an empty page has them too. A field of a nested
+object is ``outer.inner``; lists and objects without fixed fields are JSON text; numbers that are
+text in JSON, such as amounts and logical times, stay text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCALARS: dict[type[inspect.Type], pa.DataType] = {
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """A column: the fields that lead to it, and its type; None for JSON text."""
+    """A column: the path of fields that leads to it, and its type; None for JSON text."""
 
     path: tuple[str, ...]
     type: pa.DataType | None
@@ -38,9 +38,9 @@ class Leaf(msgspec.Struct, frozen=True):
 
 
 def list_rows(answer: object) -> list[Any] | None:
-    """Return the list that an answer is about: itself, or its first field that is one of structs.
+    """Return the list in a response: itself, or its first field that is a list of structs.
 
-    None where it has no such list.
+    None if there is no such list.
     """
     if isinstance(answer, list):
         return answer
@@ -49,12 +49,12 @@ def list_rows(answer: object) -> list[Any] | None:
 
 
 def has_list(kind: type) -> bool:
-    """Return whether answers of a type have a list that ``tabulate`` makes a table of."""
+    """Return whether responses of a type have a list that ``tabulate`` can flatten."""
     return issubclass(kind, msgspec.Struct) and _find_list(kind) is not None
 
 
 def tabulate(answer: object) -> pa.Table | None:
-    """Return the rows of an answer's list as a table; None where there is none to make one of."""
+    """Return the list of a response as a table; None if it has no list."""
     rows = list_rows(answer)
     if rows is None:
         return None
@@ -66,7 +66,7 @@ def tabulate(answer: object) -> pa.Table | None:
     if item is None:
         return None
     leaves = list_leaves(item)
-    # Some items are written already, so that all are read from what would be sent.
+    # Some items are already JSON, so all items are parsed from the JSON that would be sent.
     plain = msgspec.json.decode(msgspec.json.encode(rows))
     columns = [pa.array(_pick(plain, leaf), leaf.type or pa.string()) for leaf in leaves]
     return pa.table(columns, names=[leaf.name for leaf in leaves])
@@ -74,7 +74,7 @@ def tabulate(answer: object) -> pa.Table | None:
 
 @cache
 def list_leaves(item: type[msgspec.Struct]) -> tuple[Leaf, ...]:
-    """Return the columns that the fields of a struct make."""
+    """Return the columns of a struct's fields."""
     return tuple(_walk(inspect.type_info(item), (), ()))
 
 
@@ -88,7 +88,7 @@ def _walk(kind: inspect.Type, path: tuple[str, ...], above: tuple[type, ...]) ->
 
 
 def _strip(kind: inspect.Type) -> inspect.Type | None:
-    """Return the one type that a value has if it is there; None where there are several."""
+    """Return the type of an optional value; None if it has several types."""
     if isinstance(kind, inspect.Metadata):
         return _strip(kind.type)
     if not isinstance(kind, inspect.UnionType):
@@ -110,7 +110,7 @@ def _pick(rows: Sequence[Any], leaf: Leaf) -> Iterable[Any]:
 
 @cache
 def _find_list(kind: type[msgspec.Struct]) -> tuple[str, type[msgspec.Struct]] | None:
-    """Return the name of the first field that is a list of structs, and the struct."""
+    """Return the name and the struct of the first field that is a list of structs."""
     info = inspect.type_info(kind)
     for field in info.fields if isinstance(info, inspect.StructType) else ():
         item = _item_of(field.type)
@@ -120,7 +120,7 @@ def _find_list(kind: type[msgspec.Struct]) -> tuple[str, type[msgspec.Struct]] |
 
 
 def _item_of(kind: inspect.Type) -> type[msgspec.Struct] | None:
-    """Return the struct that a list holds, or None."""
+    """Return the struct of a list's items, or None."""
     known = _strip(kind)
     item = _strip(known.item_type) if isinstance(known, inspect.ListType) else None
     return item.cls if isinstance(item, inspect.StructType) else None

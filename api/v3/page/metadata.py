@@ -1,4 +1,4 @@
-"""Token metadata: content of contracts, and what was fetched from its URIs."""
+"""Token metadata: content of contracts, and content fetched from its URIs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Fetched(NamedTuple):
 
 NOT_FETCHED = Fetched({}, is_valid=False, is_final=False)
 NOTHING_MORE = Fetched({}, is_valid=True, is_final=True)
-"""Of content that is on the chain alone."""
+"""For content that is entirely on-chain."""
 
 
 def read_fetched(call: Call, contents: Iterable[Mapping[str, object] | None]) -> dict[str, Fetched]:
-    """Return what was fetched from the ``uri`` of each content, those alone that were asked."""
-    # Most lakes have no fetched content.
+    """Return the fetched content by ``uri``; URIs that were never fetched are left out."""
+    # Most lakes have no fetched metadata.
     if not call.reader.snapshot.files[_TABLE]:
         return {}
     uris = {str(content["uri"]) for content in contents if content and "uri" in content}
@@ -68,7 +68,7 @@ Row = dict[str, Any]
 
 
 class TokenKind(NamedTuple):
-    """One kind of token contract: its name in answers, its get-method and its query."""
+    """One kind of token contract: its name in responses, its get-method and its query."""
 
     name: str
     method: int
@@ -83,13 +83,13 @@ KINDS = (
     TokenKind("nft_collections", 102491, "v3/token_collections"),
     TokenKind("nft_items", 102351, "v3/token_items"),
 )
-"""With the ids of get_wallet_data, get_jetton_data, get_collection_data and get_nft_data."""
+"""Method ids: get_wallet_data, get_jetton_data, get_collection_data and get_nft_data."""
 
 _NAMED = ("name", "symbol", "description", "image")
 
 
 class MetadataQuery(Query, frozen=True, kw_only=True):
-    """Texts that should be addresses."""
+    """Texts expected to be addresses."""
 
     address: Texts = ()
 
@@ -99,7 +99,7 @@ def get_metadata(call: Call, query: MetadataQuery) -> Metadata:
 
     Raises:
         RequestInvalid: no address was sent.
-        NotDerived: the lake has no contract detection.
+        NotDerived: contracts of this lake were not detected.
     """
     if not query.address:
         raise RequestInvalid("at least 1 address required")
@@ -108,12 +108,12 @@ def get_metadata(call: Call, query: MetadataQuery) -> Metadata:
 
 
 def read_metadata(call: Call, addresses: Iterable[Address]) -> Metadata:
-    """Return what is known of these addresses; {} if the request wants none."""
+    """Return the metadata of these addresses; {} if the request opts out of it."""
     return {} if call.no_metadata else describe_tokens(call, addresses)
 
 
 def describe_tokens(call: Call, addresses: Iterable[Address]) -> Metadata:
-    """Return what is known of these addresses, and of the masters of the jetton wallets in them."""
+    """Return the metadata of these addresses and of the masters of jetton wallets among them."""
     if not is_derived(call):
         call.warn("metadata is left out: this lake has no contract detection")
         return {}
@@ -150,7 +150,7 @@ def _parse(text: str) -> list[Address]:
 
 
 def _select_tokens(call: Call, addresses: Iterable[Address]) -> dict[TokenKind, set[Address]]:
-    """Return which accounts may be of which kind: those whose code has the method of the kind."""
+    """Return the candidate accounts of each kind: those whose code has the kind's get-method."""
     accounts = read_accounts(call, addresses)
     codes = read_codes(call.reader, (row["code_hash"] for row in accounts.values()))
     selected: dict[TokenKind, set[Address]] = {kind: set() for kind in KINDS}
@@ -177,7 +177,7 @@ def _describe_token(
     if content is None:
         return TokenInfo(type=kind.name, valid=False, nft_index=index), True
     there = fetched.get(str(content["uri"]), NOT_FETCHED) if "uri" in content else NOTHING_MORE
-    # On-chain values win (TEP-64, semi-chain content).
+    # On-chain values take precedence (TEP-64, semi-chain content).
     joined = {**there.content, **content}
     named = {key: joined[key] for key in _NAMED if isinstance(joined.get(key), str)}
     extra = {key: value for key, value in joined.items() if key not in named}

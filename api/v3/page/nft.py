@@ -1,4 +1,4 @@
-"""NFTs as version 3 writes them: collections, items with all that belongs to them, and sales."""
+"""NFT collections, items with their collection and sale, and sales, in the form of version 3."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class NFTItem(msgspec.Struct, gc=False):
 
 
 def _read_details(text: str) -> dict[str, object]:
-    """Return the details of a sale; what its contract has not set is left out."""
+    """Return the details of a sale; fields that its contract has not set are left out."""
     details = msgspec.json.decode(text, type=dict[str, object])
     return {name: value for name, value in details.items() if value is not None}
 
@@ -113,7 +113,7 @@ class NFTTransfer(msgspec.Struct, gc=False, kw_only=True):
 
 
 def complete_items(call: Call, rows: Sequence[Row], mc_seqno: int | None) -> dict[Account, NFTItem]:
-    """Return items by account, in their order, each with its collection and its sale."""
+    """Return items by account, in the order of the rows, each with its collection and sale."""
     collections = _read_collections(call, rows, mc_seqno)
     owners = [Address(row["owner_workchain"], row["owner"]) for row in rows if row["owner"]]
     sales = {
@@ -127,7 +127,7 @@ def complete_items(call: Call, rows: Sequence[Row], mc_seqno: int | None) -> dic
 
 
 def read_items(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
-    """Return the rows of the items among some accounts, now or after a masterchain block."""
+    """Return the rows of the items among the accounts, as of now or of a masterchain block."""
     if not addresses:
         return []
     return call.reader.rows(
@@ -179,9 +179,9 @@ def _render_item(
 
     Args:
         row: The row.
-        collections: Collections by workchain and account id, that of the item among them.
-        sales: Rows of ``nft_sales`` by the account of the contract; one counts if it owns the item
-            and names it.
+        collections: Collections by workchain and account id, including that of the item.
+        sales: Rows of ``nft_sales`` by the account of the contract; a sale is valid if it owns
+            the item and names it.
     """
     collection = collections.get((row["collection_workchain"], row["collection"]))
     item = make_builder(NFTItem)((row,), collection=collection, on_sale=False)
@@ -200,6 +200,6 @@ def _render_item(
 
 
 def render_sale(row: Row, items: Mapping[Account, NFTItem]) -> NFTSale:
-    """Return the sale of a row of ``nft_sales``; ``items`` by workchain and account id."""
+    """Return the sale of a row of ``nft_sales``; ``items`` are by workchain and account id."""
     item = items.get((row["nft_workchain"], row["nft"]), UNSET)
     return make_builder(NFTSale)((row,), nft_item=item)

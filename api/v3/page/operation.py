@@ -1,4 +1,4 @@
-"""The frame of every operation of version 3: read arguments, ask, render, answer."""
+"""The frame of every operation of version 3: parse arguments, query, render, respond."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ if TYPE_CHECKING:
     from tonlake.queries.reader import Reader
 
 DEFAULT_LIMIT = 10
-"""Rows of a list when the request names no limit."""
+"""Default limit of a list."""
 
 
 CURSOR = "X-Tonlake-Cursor"
-"""Header of a full page: what the parameter ``cursor`` is to be for the next one."""
+"""Header of a full page: the value of the parameter ``cursor`` for the next page."""
 
 _CURSOR = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
 CURSOR_FORM = "^[0-9]{1,9}-[0-9]{1,9}$"
 
 
 class PageCursor(msgspec.Struct, frozen=True):
-    """Where a page begins, in the snapshot that the first page was answered from."""
+    """Where a page begins, and the snapshot that served the first page."""
 
     snapshot: int
     offset: int
@@ -74,7 +74,7 @@ class PageCursor(msgspec.Struct, frozen=True):
 
 
 def parse_page_cursor(text: str) -> PageCursor:
-    """Read what an earlier page gave in the header ``X-Tonlake-Cursor``."""
+    """Parse a value of the header ``X-Tonlake-Cursor``."""
     match = _CURSOR.fullmatch(text)
     if match is None or max(int(match[1]), int(match[2])) > INT32_MAX:
         raise ConversionError(text)
@@ -85,9 +85,9 @@ INT32_MAX = (1 << 31) - 1
 
 
 class Page(Query, frozen=True, kw_only=True):
-    """Rows of a list to give: at most ``limit`` after the first ``offset``, or from ``cursor``.
+    """A page of a list: at most ``limit`` rows after the first ``offset``, or from ``cursor``.
 
-    Lists with another cursor redeclare it.
+    Lists with another kind of cursor redeclare it.
     """
 
     limit: Int32 = None
@@ -98,7 +98,7 @@ class Page(Query, frozen=True, kw_only=True):
 
 
 class SortedPage(Page, frozen=True, kw_only=True):
-    """A page of a list in one of two directions."""
+    """A page of a list sorted in either direction."""
 
     sort: Sort = None
 
@@ -109,7 +109,7 @@ class SortedPage(Page, frozen=True, kw_only=True):
 
 
 class SpanPage(SortedPage, frozen=True, kw_only=True):
-    """A page of what lies in spans of time and of logical time."""
+    """A page of rows within a span of time and of logical time."""
 
     start_utime: Utime = None
     end_utime: Utime = None
@@ -122,16 +122,16 @@ class SpanPage(SortedPage, frozen=True, kw_only=True):
         return (self.start_utime, self.end_utime) != (None, None)
 
     def filters(self) -> dict[str, Any]:
-        """Return the parameters of queries that find pages."""
+        """Return the query parameters for the page and its spans."""
         names = ("start_utime", "end_utime", "start_lt", "end_lt", "descending")
         listed = {name: getattr(self, name) for name in names}
         return listed | {"limit": self.limit or 0, "offset": self.offset or 0}
 
     def check_spans(self, reader: Reader) -> None:
-        """Refuse spans of time or logical time of which the lake covers nothing.
+        """Refuse spans of time or logical time that the lake does not cover at all.
 
         Raises:
-            NotCovered: names what is covered.
+            NotCovered: with the covered range.
         """
         utime, lt = (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
         if {*utime, *lt} != {None}:
@@ -139,11 +139,11 @@ class SpanPage(SortedPage, frozen=True, kw_only=True):
             check_lt(reader, *lt)
 
     def check_covered(self, reader: Reader, *, may_lie_in_gap: bool = True) -> None:
-        """Refuse an empty result that the lake may owe to missing blocks.
+        """Refuse an empty result that missing blocks may have caused.
 
         Raises:
-            NotCovered: the lake covers nothing of the spans, or what was asked for
-                ``may_lie_in_gap`` of it.
+            NotCovered: the lake does not cover the spans at all, or the requested rows
+                ``may_lie_in_gap``.
         """
         utime, lt = (self.start_utime, self.end_utime), (self.start_lt, self.end_lt)
         self.check_spans(reader)
@@ -165,14 +165,14 @@ def operation(
 
     Args:
         path: Path below the version's prefix.
-        kind: Struct of the parameters it takes.
-        answer: Asks the lake and returns what is written as JSON.
-        lasting: Whether the answer follows from the snapshot and the request alone, so that it may
-            be sent again until the next commit. Then it waits for nothing but its reader, and needs
-            no thread while it is small.
+        kind: Struct of its parameters.
+        answer: Queries the lake and returns the object to write as JSON.
+        lasting: Whether the response depends only on the snapshot and the request, so that it is
+            cached until the next commit. Such an operation waits only for its reader, and a small
+            one needs no thread.
     """
     known = converters_of(kind)
-    # Lists with another cursor set the header themselves.
+    # Lists with another kind of cursor set the header themselves.
     pages = "cursor" in known and known["cursor"].parse is parse_page_cursor
 
     def handle(request: ApiRequest) -> Response[bytes]:
@@ -185,7 +185,7 @@ def operation(
         if gaps := describe_gaps(call.reader.snapshot.ranges):
             call.warn(gaps)
         if call.reader.snapshot.state.last_pruned and isinstance(query, SpanPage):
-            query.check_spans(call.reader)  # a few transactions from before are there
+            query.check_spans(call.reader)  # a few older transactions are kept
         answered = answer(call, query)
         if pages:
             _name_next_page(call, query, answered)
@@ -206,10 +206,10 @@ def operation(
 
 
 def write_answer(answered: object, form: str | None, settings: HttpSettings) -> Response[bytes]:
-    """Return an answer in a form; what is no list is JSON.
+    """Return a response in the requested format; objects without a list are JSON.
 
     Raises:
-        RequestInvalid: it is larger than the settings allow.
+        RequestInvalid: the response is larger than the settings allow.
     """
     table = tabulate(answered) if form in WRITERS else None
     if form is None or table is None:
@@ -223,7 +223,7 @@ def write_answer(answered: object, form: str | None, settings: HttpSettings) -> 
 
 
 def _keep_snapshot(query: Query, arguments: Arguments) -> None:
-    """Let every page of a list be answered from the snapshot of its first one."""
+    """Serve every page of a list from the snapshot of its first page."""
     cursor = query.cursor if isinstance(query, Page) else None
     if isinstance(cursor, PageCursor) and arguments.last("snapshot") is None:
         arguments.values["snapshot"] = [str(cursor.snapshot)]
@@ -238,10 +238,10 @@ def _name_next_page(call: Call, query: Query, answered: object) -> None:
 
 
 def check_page(query: P, settings: HttpSettings) -> P:
-    """Complete and check limit, offset and sort, where the operation has them.
+    """Set defaults of limit, offset and sort, and check them, if the operation has them.
 
     Raises:
-        RequestInvalid: limit above the most allowed, or an unknown sort.
+        RequestInvalid: the limit is too large, or the sort order unknown.
     """
     if isinstance(query, SortedPage) and query.sort == "":
         raise RequestInvalid("wrong value for sort parameter")

@@ -1,4 +1,4 @@
-"""The frame of operations that take a JSON body, read as TON Center reads it."""
+"""The frame of operations with a JSON body, which is parsed as TON Center parses it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 
 def read_body(body: bytes, kind: type[R], required: Sequence[str] = ()) -> R:
-    """Return the object of a body; a field that is null is as good as absent.
+    """Return the object of a body; a field that is null counts as absent.
 
-    Clients write null for what they leave out, and the peer reads it so.
+    Clients write null for omitted fields, and TON Center accepts that.
 
     Raises:
-        RequestInvalid: the body is no such object.
-        CredentialMissing: a field that is required is absent or empty.
+        RequestInvalid: the body is not such an object.
+        CredentialMissing: a required field is absent or empty.
     """
     try:
         fields = msgspec.json.decode(body)
@@ -52,7 +52,7 @@ def read_body(body: bytes, kind: type[R], required: Sequence[str] = ()) -> R:
 
 
 class Posted(NamedTuple):
-    """One request with a body: the settings, and the call once a lake is needed."""
+    """A request with a body: the settings, and the call, which is opened when needed."""
 
     settings: HttpSettings
     open: Callable[[], Call]
@@ -70,8 +70,8 @@ def posted(
     Args:
         path: Path below the version's prefix.
         kind: Struct of the body.
-        answer: Returns what is written as JSON.
-        required: Fields without which the request is refused.
+        answer: Returns the object to write as JSON.
+        required: Required fields.
         described: Keys of the route for the OpenAPI document.
     """
 

@@ -1,4 +1,4 @@
-"""A page of traces with all that belongs to them: transactions and addresses."""
+"""Pages of traces with their transactions and addresses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 class TracePage(NamedTuple):
-    """Traces, and the accounts for their address book: workchain and id."""
+    """Traces, and the accounts of their address book: workchain and id."""
 
     traces: list[Trace]
     named: set[tuple[int, bytes]]
@@ -31,7 +31,7 @@ def answer_page(
 ) -> TracePage:
     """Return the traces of rows of ``traces``, in their order.
 
-    ``members`` are their transactions by trace id, of those that are not too large.
+    ``members`` are their transactions by trace id, except for traces that are too large.
     """
     page = answer_transactions(call, list(_list_members(rows, members)))
     known = {transaction.hash: transaction for transaction in page.transactions}
@@ -43,9 +43,9 @@ def answer_page(
 def write_page(
     call: Call, rows: Sequence[Row], members: Mapping[bytes, Sequence[Row]]
 ) -> TracePage:
-    """Return the same as ``answer_page``, to be sent and not to be looked into.
+    """Return the same as ``answer_page``, for sending only.
 
-    With the extension their transactions are ``msgspec.Raw``: written already, without any struct.
+    With the C extension the transactions are ``msgspec.Raw``: JSON written without structs.
     """
     write = find_trace_writer(call.settings.http.opcode_format)
     if write is None:

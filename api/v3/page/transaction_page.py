@@ -1,4 +1,4 @@
-"""A page of transactions with all that belongs to them: messages, account states, addresses."""
+"""Pages of transactions with their messages, account states and addresses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ StateKey = tuple[int, bytes, bytes]
 """Workchain, account id and state hash."""
 
 MOST_AT_ONCE = 200
-"""To write more transactions takes some milliseconds, for which no event loop is held up."""
+"""Writing more transactions takes milliseconds, which would block the event loop."""
 
 
 def answer_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
@@ -38,9 +38,9 @@ def answer_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
 
 
 def write_transactions(call: Call, keys: Sequence[Row]) -> Transactions:
-    """Return the same as ``answer_transactions``, to be sent and not to be looked into.
+    """Return the same as ``answer_transactions``, for sending only.
 
-    With the extension it is made of ``msgspec.Raw``: written already, without any struct.
+    With the C extension it consists of ``msgspec.Raw``: JSON written without structs.
     """
     write = find_record_writer(call.settings.http.opcode_format)
     if write is None:
@@ -60,7 +60,7 @@ def read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
     """Return the transactions of keys in their order, each as ``queries.composed.Record``.
 
     Raises:
-        QueryNeeded: they are many, and the request holds up the event loop.
+        QueryNeeded: they are too many for the event loop.
     """
     if len(keys) > MOST_AT_ONCE and not call.reader.may_query:
         raise QueryNeeded("v3/transactions")
@@ -85,7 +85,7 @@ def split_records(
 
 
 def list_addresses(transactions: Sequence[Transaction]) -> set[Address]:
-    """Return the addresses of the book of these transactions."""
+    """Return the addresses in the address book of these transactions."""
     texts = {transaction.account for transaction in transactions}
     for transaction in transactions:
         if transaction.in_msg is not None:
@@ -95,7 +95,7 @@ def list_addresses(transactions: Sequence[Transaction]) -> set[Address]:
 
 
 def _read_book(call: Call, transactions: Iterable[tuple[Row, Sequence[Row]]]) -> AddressBook:
-    """Return the book of accounts, sources of in messages, and destinations of out messages."""
+    """Return the address book of accounts, sources of in messages, destinations of out messages."""
     if call.no_address_book:
         return {}
     named: set[tuple[int, bytes]] = set()
@@ -112,4 +112,4 @@ _NAMED = {
     "in": ("source", "source_workchain"),
     "out": ("destination", "destination_workchain"),
 }
-"""The end of a message that its transaction's account is not at, by direction."""
+"""By direction: the end of a message that is not the transaction's account."""

@@ -1,4 +1,4 @@
-"""Finding transactions: which of the named queries answers which filters."""
+"""Chooses the named query for the filters of a transaction search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPAN = ("start_utime", "end_utime", "start_lt", "end_lt")
 
 
 class TransactionsQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of transactions; all must hold."""
+    """Filters of transactions, combined by AND."""
 
     workchain: Int32 = None
     shard: Shard = None
@@ -41,21 +41,21 @@ class TransactionsQuery(SpanPage, frozen=True, kw_only=True):
 
 
 def find_keys(call: Call, query: TransactionsQuery) -> list[Row]:
-    """Return ``hash`` and ``lt`` of the page that was asked for, in its order.
+    """Return ``hash`` and ``lt`` of the requested page, in its order.
 
     Raises:
-        NotCovered: the lake does not cover the block that was asked for.
+        NotCovered: the lake does not cover the requested block.
     """
     if query.mc_seqno is not None:
         check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None and call.reader.snapshot.state.last_pruned:
-        # Of pruned blocks a few transactions are there.
+        # A few transactions of pruned blocks are kept.
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)
     return _find_keys_by_hash(call, query) if query.hash else _find_keys(call, query)
 
 
 def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> list[Row]:
-    """Order by hash: there are no more transactions than hashes, so the page is cut here."""
+    """Return a page of transactions by hash; at most one for each hash, so it is cut here."""
     if _asks_only(query, "hash"):
         found = call.reader.rows("v3/transaction_keys_by_hash", hashes=query.hash)
     else:
@@ -120,7 +120,7 @@ def _query_keys(call: Call, query: TransactionsQuery) -> list[dict[str, Any]]:
 
 
 def _asks_only(query: TransactionsQuery, *filters: str) -> bool:
-    """Return whether no filters are given but these."""
+    """Return whether the request has only these filters."""
     blank = {name: getattr(_NO_FILTERS, name) for name in (*filters, "limit", "offset", "sort")}
     return msgspec.structs.replace(query, **blank) == _NO_FILTERS
 
@@ -129,10 +129,10 @@ _NO_FILTERS = TransactionsQuery()
 
 
 def check_covered(call: Call, query: TransactionsQuery) -> None:
-    """Refuse an empty result that the lake may owe to missing blocks.
+    """Refuse an empty result that missing blocks may have caused.
 
     Raises:
-        NotCovered: the lake covers nothing of what was asked for.
+        NotCovered: the lake does not cover the requested range at all.
     """
     if query.seqno is not None:
         check_seqno(call.reader, query.workchain, query.shard, query.seqno)

@@ -1,1 +1,1 @@
-"""Resources of version 3: rows to the structs that answers are made of."""
+"""Resources of version 3: the structs of responses, built from rows."""

@@ -1,4 +1,4 @@
-"""An action as version 3 writes it: what is common to all, and the details of its type."""
+"""Actions in the form of version 3: common fields, and the details of their type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONAL = "?"
 _REQUEST = "parent_gasless_action"
 FINALIZED = "finalized"
 CURRENCY_TRANSFER = "extra_currency_transfer"
-"""Type of transfers and calls that carry extra currencies, which keep their details."""
+"""Type of transfers and calls with extra currencies, which keep the details of their own type."""
 
 
 class Action(msgspec.Struct, kw_only=True):
@@ -59,7 +59,7 @@ class Action(msgspec.Struct, kw_only=True):
 
 
 class Field(NamedTuple):
-    """One field of the details: its name, its kind, where its value stands, and when it shows."""
+    """One field of the details: its name, its kind, the source of its value, when it is shown."""
 
     name: str
     kind: str
@@ -69,7 +69,7 @@ class Field(NamedTuple):
 
 @cache
 def load_fields() -> Mapping[str, tuple[Field, ...]]:
-    """Return the fields of the details by type of action, from the packaged table."""
+    """Return the fields of the details by action type, from the packaged table."""
     text = files("tonlake.api.v3.resource").joinpath(_FIELDS_FILE).read_text(encoding="utf-8")
     fields: dict[str, tuple[Field, ...]] = {}
     types: list[str] = []
@@ -98,7 +98,7 @@ def render_action(row: Row) -> Action:
 
 
 def render_details(row: Row) -> Row:
-    """Return the details of the type of an action."""
+    """Return the details of an action, whose fields depend on its type."""
     kind = row["type"]
     if kind == "tick_tock":
         return {}
@@ -121,7 +121,7 @@ def render_details(row: Row) -> Row:
 
 
 def _find_request(row: Row) -> str | None:
-    """Return the id, in base64, of the gasless request that an action follows from."""
+    """Return the base64 id of the gasless request that caused an action."""
     details = row["details"]
     if not details or _REQUEST not in details:
         return None
@@ -130,7 +130,7 @@ def _find_request(row: Row) -> str | None:
 
 
 def _find(row: Row, parts: Row, place: str) -> object:
-    """Return what stands in a column, or in a field of one of the objects of ``details``."""
+    """Return the value of a column, or of a field of an object in ``details``."""
     if place == _NEVER:
         return None
     group, _, name = place.rpartition(".")
@@ -140,7 +140,7 @@ def _find(row: Row, parts: Row, place: str) -> object:
 
 
 def _show(kind: str, value: Any) -> object:  # noqa: ANN401 - details hold any JSON
-    """Return a value in the form of its kind."""
+    """Return a value formatted by its kind."""
     if kind == "map":
         return json.loads(value) if value else {}
     if value is None:

@@ -1,4 +1,4 @@
-"""Fields of the details of actions that do not stand in one column as they are written."""
+"""Fields of action details that are computed from several columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DNS_FIELD_OF = {
     "DNSAdnlAddress": "dns_adnl_address",
     "DNSNextResolver": "dns_next_resolver_address",
 }
-"""All other records stand in ``dns_storage_address``, text too, as with TON Center."""
+"""All other records, also text, go to ``dns_storage_address``, as in TON Center."""
 
 _TRANSFER_FIELDS = ("asset", "source", "destination", "source_jetton_wallet")
 _TON_ASSET_ID = "0x1a4219fe5e60d63af2a3cc7dce6fec69b45c6b5718497a6148e7c232ac87bd8a"
@@ -81,7 +81,7 @@ def _min_out_amount(_row: Row, parts: Row) -> Row:
 
 
 def _read_nft_comment(parts: Row) -> tuple[str | None, bool | None]:
-    """Return the comment in the forward payload; two Nones where there is no payload."""
+    """Return the comment in the forward payload; two Nones if there is no payload."""
     payload = (parts.get("nft_transfer_data") or {}).get("forward_payload")
     if payload is None:
         return None, None
@@ -105,7 +105,7 @@ def _tokens_minted(_row: Row, parts: Row) -> Row:
 
 
 def _liquidated_asset(_row: Row, _parts: Row) -> Row:
-    # TON Center maps asset ids to jettons by a table of its own, which it does not publish.
+    # TON Center maps asset ids to jettons by a table that it does not publish.
     return {"asset": None}
 
 
@@ -151,4 +151,4 @@ SPECIAL: dict[str, Callable[[Row, Row], Row]] = {
     "layerzero_send_data": _whole("layerzero_send_data"),
     "layerzero_packet_data": _whole("layerzero_packet_data"),
 }
-"""What a field adds to the details, by its name: from the row and its decoded details."""
+"""Functions by field name that return additions to the details, from a row and its details."""

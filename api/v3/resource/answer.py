@@ -1,6 +1,6 @@
-"""The answers of version 3, and its resources about accounts, field by field.
+"""Responses of version 3, and its resources about accounts.
 
-A field whose default is ``UNSET`` is left out of the JSON; one that may be None is written null.
+A field whose default is ``UNSET`` is left out of the JSON; a None is written as null.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AddressBook = dict[str, AddressBookRow]
 class TokenInfo(msgspec.Struct):
     """Type and metadata of a token contract; ``extra`` has all other keys.
 
-    ``valid`` is left out where nothing but the place of the content (``uri``) is known.
+    ``valid`` is left out if only the location of the content (``uri``) is known.
     """
 
     type: str
@@ -55,7 +55,7 @@ class AddressMetadata(msgspec.Struct):
 
 
 Metadata = dict[str, AddressMetadata]
-"""By raw address; accounts that are no token contracts are left out."""
+"""By raw address; accounts that are not token contracts are left out."""
 
 
 class MasterchainInfo(msgspec.Struct):
@@ -122,12 +122,12 @@ class AccountStates(msgspec.Struct):
 
 
 def _read_currencies(text: str) -> dict[str, str] | Omitted:
-    """Return extra currencies; they are left out where there are none."""
+    """Return extra currencies; UNSET if there are none."""
     return decode_currencies(text) or UNSET
 
 
 class WalletState(msgspec.Struct):
-    """A wallet decoded from its data; for other contracts only the account."""
+    """A wallet decoded from its data; other contracts have only the fields of an account."""
 
     address: Annotated[str, Kind.EXTRA]
     is_wallet: Annotated[bool, Kind.EXTRA]

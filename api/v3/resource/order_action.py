@@ -1,4 +1,4 @@
-"""What a multisig order does, one action after the other. TL-B of multisig v2: Order, Action."""
+"""Actions of a multisig order. TL-B of multisig v2: Order, Action."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SEND_MESSAGE, UPDATE_PARAMS = 0xF1381E5B, 0x1D0CFBD3
 UNKNOWN = "unknown"
 _ACTION_BITS = 8
-"""Bits of an action's number in the order, and of a signer's in the new parameters."""
+"""Bits of the keys: of an action in the order, of a signer in new parameters."""
 
 
 class OrderAction(msgspec.Struct, kw_only=True):

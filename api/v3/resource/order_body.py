@@ -1,6 +1,6 @@
-"""Bodies of the messages that a multisig order sends, in the words of ``parsed_body``.
+"""Decodes the bodies of messages in a multisig order into the fields of ``parsed_body``.
 
-Each reader begins behind the opcode and returns the fields of one type.
+Each reader starts after the opcode and returns the fields of one type.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ STONFI_SWAP = 0x25938561
 
 
 class ParsedBody(NamedTuple):
-    """What kind of body it is, and its fields."""
+    """The type of a body, and its fields."""
 
     kind: str
     fields: Fields
 
 
 def read_body(source: CellSlice) -> ParsedBody:
-    """Read a body; one of no known kind is ``unknown`` with its opcode and data.
+    """Read a body; one of unknown type is ``unknown`` with its opcode and data.
 
     Raises:
-        BocError, BodyError: the opcode is known, but the body is not of its layout.
+        BocError, BodyError: the opcode is known, but the body does not match its layout.
     """
     start = source.copy()
     if not (source.bits_left or source.refs_left):
@@ -61,7 +61,7 @@ def read_body(source: CellSlice) -> ParsedBody:
 
 
 def _find_comment(body: CellSlice) -> str:
-    """Return the text of a body that is a comment, else ""."""
+    """Return the text of a comment body; "" for other bodies."""
     source = body.copy()
     if source.bits_left < OPCODE_BITS or source.load_uint(OPCODE_BITS) != TEXT:
         return ""
@@ -73,7 +73,7 @@ def _read_text(source: CellSlice) -> Fields:
 
 
 def _read_in_order(**fields: Callable[[CellSlice], Any]) -> Reader:
-    """Return the reader of a body that is a query id and these fields."""
+    """Return the reader of a body with a query id and these fields."""
     return lambda source: read_query(source) | {name: load(source) for name, load in fields.items()}
 
 
@@ -109,7 +109,7 @@ def _read_transfer(source: CellSlice) -> Fields:
 
 
 def _read_forward_payload(payload: CellSlice) -> Fields:
-    """Name what travels with jettons; what is of no known layout is just a cell."""
+    """Read the forward payload of a jetton transfer; an unknown layout is returned as a cell."""
     opcode = payload.load_uint(OPCODE_BITS) if payload.bits_left >= OPCODE_BITS else None
     if opcode == TEXT:
         return {"payload_sum_type": "TextComment", "comment": load_text(payload)}
@@ -135,7 +135,7 @@ def _read_swap(source: CellSlice) -> Fields:
 
 
 def _read_minter_mint(source: CellSlice) -> Fields:
-    """Read the mint of classic minters, with the message to the new owner's wallet."""
+    """Read the mint body of classic minters, which contains the message to the owner's wallet."""
     fields = {"opcode": MINTER_MINT, **_MINT(source)}
     message = source.tree.slice(source.load_ref())
     message.skip(OPCODE_BITS)
@@ -146,7 +146,7 @@ def _read_minter_mint(source: CellSlice) -> Fields:
 
 
 def _read_direct_mint(source: CellSlice) -> Fields:
-    """Read the amount of jettons from the message to their wallet, or from where it stands."""
+    """Read the jetton amount from the message to the wallet, or from the body itself."""
     fields = _MINT(source)
     if source.refs_left:
         source = source.tree.slice(source.load_ref())
@@ -210,4 +210,4 @@ _KINDS: dict[int, tuple[str, Reader]] = {
     ),
     0xA7733ACD: ("vesting_internal_transfer", _read_vesting_send),
 }
-"""Kinds of bodies by opcode, with the reader of what follows it."""
+"""Types of bodies by opcode, with the readers of the fields that follow it."""

@@ -1,4 +1,4 @@
-"""Fields of the bodies in multisig orders.
+"""Fields of message bodies in multisig orders.
 
 Unlike elsewhere, ``query_id`` is a number; amounts are decimal text, addresses raw text, cells
 base64.
@@ -29,7 +29,7 @@ _ADDRESS = Address()
 
 
 class SentMessage(NamedTuple):
-    """A message to be sent; destination and value are None in a log."""
+    """A message to send; destination and value are None for a log message."""
 
     destination: str | None
     value: str | None
@@ -37,10 +37,10 @@ class SentMessage(NamedTuple):
 
 
 def read_message(source: CellSlice) -> SentMessage:
-    """Read a message that is to be sent. TL-B: message$_, CommonMsgInfoRelaxed.
+    """Read a message to send. TL-B: message$_, CommonMsgInfoRelaxed.
 
     Raises:
-        BocError, BodyError: it is none.
+        BocError, BodyError: the cell is not such a message.
     """
     value: Any = load_scheme().union("Message").decode(source, Work(source.tree))
     info, body = value["info"], value["body"]["value"]
@@ -56,18 +56,18 @@ def read_message(source: CellSlice) -> SentMessage:
 
 
 def encode_rest(source: CellSlice) -> str:
-    """Return what is left of a slice as the bag of one cell, in base64."""
+    """Return the rest of a slice as a base64 bag with one cell."""
     cell = CellBuilder(source.tree).store_slice(source.copy()).end()
     return encode_cell(source, cell)
 
 
 def encode_cell(source: CellSlice, cell: int) -> str:
-    """Return a cell of the slice's tree as a bag of cells with CRC, in base64."""
+    """Return a cell as a base64 bag of cells with CRC."""
     return encode_bytes(serialize_depth_first(source.tree, cell, crc32c=True))
 
 
 def load_address(source: CellSlice) -> str | None:
-    """Read an address as raw text; None for every one that is not standard."""
+    """Read an address as raw text; None if it is not ``addr_std``."""
     return _write_address(_ADDRESS.decode(source, Work(source.tree)))
 
 
@@ -81,7 +81,7 @@ def load_coins(source: CellSlice) -> str:
 
 
 def load_text(source: CellSlice) -> str:
-    """Read UTF-8 text to the end of the cell and of the chain of its children."""
+    """Read UTF-8 text to the end of the cell and its chain of children."""
     return read_utf8(load_snake(source, Work(source.tree)))
 
 
@@ -92,7 +92,7 @@ def load_maybe_cell(source: CellSlice) -> str | None:
 
 
 def load_payload(source: CellSlice) -> CellSlice:
-    """Read ``Either Cell ^Cell``; a body that ends before it has the empty one."""
+    """Read ``Either Cell ^Cell``; the empty cell if the body ends before it."""
     if source.bits_left and source.load_bit():
         return source.tree.slice(source.load_ref())
     return source
@@ -105,5 +105,5 @@ def read_encrypted(source: CellSlice) -> Fields:
 
 
 def read_query(source: CellSlice) -> Fields:
-    """Read the query id that most bodies begin with."""
+    """Read the query id with which most bodies begin."""
     return {"query_id": source.load_uint(64)}

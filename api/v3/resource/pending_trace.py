@@ -1,4 +1,4 @@
-"""An emulated trace in the forms in which version 3 shows traces, transactions and actions."""
+"""An emulated trace as the traces, transactions and actions of version 3."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _FROM_CHAIN = (schema.TRANSACTIONS.name, schema.MESSAGES.name, schema.TRANSACTIO
 
 
 class PendingTrace:
-    """The transactions and actions that a message would set off."""
+    """The transactions and actions that a message would cause."""
 
     def __init__(self, call: Call, made: EmulatedTrace) -> None:
-        """Take what the emulator made, and ask the lake what the accounts of it are."""
+        """Store the emulated transactions, and look up their accounts in the lake."""
         steps = made.steps
         root = steps[0].row["hash"]
         self.row = _describe(made)
@@ -58,7 +58,7 @@ class PendingTrace:
 
     @property
     def norm(self) -> bytes:
-        """Normal hash of the message that begins it."""
+        """Normalized hash of the message that starts the trace."""
         norm: bytes = self.row["external_hash_norm"]
         return norm
 
@@ -74,7 +74,7 @@ class PendingTrace:
         return trace
 
     def render_actions(self, types: frozenset[str]) -> list[Action]:
-        """Return the actions of known types, as those of traces of the chain."""
+        """Return the actions of known types, like those of traces on the chain."""
         actions = []
         for row in self.action_rows:
             if row["type"] in types and types.isdisjoint(row["ancestor_type"] or ()):
@@ -106,7 +106,7 @@ def _describe(made: EmulatedTrace) -> Row:
 
 
 def _classify(call: Call, made: EmulatedTrace, trace: Row) -> list[Row]:
-    """Return the rows of ``actions`` of a trace, as ingest would make them."""
+    """Return the rows of ``actions`` of the trace, as ingest would derive them."""
     after = {"mc_seqno": call.reader.snapshot.last_mc_seqno + 1}
     transactions = [step.row | after for step in made.steps]
     tables: dict[str, list[Row]] = {
@@ -120,7 +120,7 @@ def _classify(call: Call, made: EmulatedTrace, trace: Row) -> list[Row]:
     for name in SOURCES.keys() - set(_FROM_CHAIN):
         known = call.reader.rows(f"pending/{name}", accounts=accounts)
         known.sort(key=lambda row: row["mc_seqno"])
-        # What was known before counts for a trace if it stands at the trace's first block.
+        # Known contracts apply to the trace if they are dated at its first block.
         tables[name] = [row | {"mc_seqno": trace["mc_seqno_start"]} for row in known]
     rows = Rows(
         {

@@ -1,4 +1,4 @@
-"""A trace as version 3 writes it: what is known of it, its tree, and its transactions."""
+"""Traces in the form of version 3: their state, tree and transactions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TRACE_TRANSACTIONS = 4000
-"""A trace with more transactions is shown without them."""
+"""The transactions of a larger trace are left out."""
 PAGE_TRANSACTIONS = 50_000
-"""Most transactions of the traces in one answer."""
+"""Limit of transactions in one response with traces."""
 
 Row = dict[str, Any]
 
@@ -74,7 +74,7 @@ class Events(msgspec.Struct):
 
 
 class Head(NamedTuple):
-    """A node of the tree: its incoming message, and whether it sent any."""
+    """A node of the tree: its in message, and whether it sent messages."""
 
     in_msg_hash: str | None
     has_sent: bool
@@ -87,9 +87,9 @@ def head_of(transaction: Transaction) -> Head:
 
 
 def start_trace(row: Row, *, is_shown: bool) -> Trace:
-    """Return what a row of ``traces`` says of a trace, its transactions left out.
+    """Return a trace from its row of ``traces``, without transactions.
 
-    ``is_shown``: they are not too many to be shown.
+    ``is_shown``: whether the trace is small enough to show its transactions.
     """
     trace = make_builder(Trace)((row,), is_incomplete=row["state"] != "complete")
     if not is_shown:
@@ -102,8 +102,8 @@ def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, An
 
     Args:
         row: A row of ``traces``.
-        members: Hash and parent_hash of its transactions by logical time; None: too many to show.
-        known: Transactions by hash, all its own among them.
+        members: Hash and parent_hash of its transactions by logical time; None: too many.
+        known: Transactions by hash, including all of the trace.
     """
     trace = start_trace(row, is_shown=members is not None)
     if members is None:
@@ -123,9 +123,9 @@ def render_trace(row: Row, members: Sequence[Row] | None, known: Mapping[str, An
 def encode_tree(
     root: str, children: Mapping[str, Sequence[str]], heads: Mapping[str, Head]
 ) -> bytes:
-    """Return the JSON of the tree under ``root``, however deep it is.
+    """Return the JSON of the tree under ``root``, of any depth.
 
-    ``children`` is [] where nothing was sent, and null where nothing that was sent has arrived.
+    ``children`` is [] if no messages were sent, and null if none of those sent has arrived.
     """
     parts: list[str] = []
     todo: list[tuple[str, bool]] = [(root, True)]

@@ -1,4 +1,4 @@
-"""Transactions as version 3 writes them, from rows or from a bag of cells."""
+"""Transactions in the form of version 3, from rows or from a bag of cells."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def render_transaction(
     """Return a transaction.
 
     Args:
-        row: A row of ``transactions``, and trace_id where known; block columns may be None.
-        messages: Its rows of ``messages``, by direction and place.
+        row: A row of ``transactions``, with trace_id if known; block columns may be None.
+        messages: Its rows of ``messages``, by direction and index.
         states: Rows of ``account_states`` by workchain, account and state hash.
         opcode_format: ``hex`` or ``integer``.
     """
@@ -59,9 +59,9 @@ def render_transaction(
 
 
 def render_state(row: Row, column: str, states: States) -> AccountState:
-    """Return the state whose hash stands in a column of a row with workchain and account.
+    """Return the account state whose hash is in a column of the row.
 
-    It is filled in if it is known; one that does not exist needs no row to be known.
+    A known state has all its fields; the state of a nonexistent account needs no row.
     """
     build = make_builder(AccountState, made=inner(source=1, hash=column))
     state: AccountState = build((row, _find_state(row, column, states)))
@@ -71,9 +71,9 @@ def render_state(row: Row, column: str, states: States) -> AccountState:
 def find_writer(
     opcode_format: str,
 ) -> Callable[[Row, Iterable[Row], States], bytes] | None:
-    """Return what writes a transaction as ``render_transaction`` does; None without the extension.
+    """Return the native writer equivalent to ``render_transaction``; None without the C extension.
 
-    It takes a row, its messages, and all known states.
+    Its arguments are a row, its messages, and all known states.
     """
     if NATIVE is None:
         return None
@@ -84,9 +84,9 @@ def find_writer(
 def find_record_writer(
     opcode_format: str,
 ) -> Callable[[Iterable[Any]], tuple[list[bytes], set[tuple[int, bytes]]]] | None:
-    """Return what writes transactions from their records, as ``find_writer`` does from their parts.
+    """Return the native writer of transactions from records; None without the C extension.
 
-    It returns them with the accounts, by workchain and id, that belong into their address book.
+    It returns them with the accounts of their address book, by workchain and id.
     """
     if NATIVE is None:
         return None
@@ -100,7 +100,7 @@ def find_record_writer(
 
 
 def find_trace_writer(opcode_format: str) -> TraceWriter | None:
-    """Return what writes a trace as ``render_trace`` does; None without the extension."""
+    """Return the native writer equivalent to ``render_trace``; None without the C extension."""
     return None if NATIVE is None else make_trace_writer(_compile(opcode_format), _compile_record())
 
 
@@ -120,7 +120,7 @@ def _compile(opcode_format: str) -> Any:  # noqa: ANN401 - the extension's
 
 
 def _list_sources(row: Row, messages: Iterable[Row], states: States) -> tuple[Any, ...]:
-    """Return what a transaction is made of, in the order of the sources of its layout."""
+    """Return the rows of a transaction in the order of its layout's sources."""
     listed = sorted(messages, key=itemgetter("msg_index"))
     return (
         row,
@@ -143,7 +143,7 @@ def render_decoded(
     """Return the transaction in a bag of cells; fields of block and state are null.
 
     Raises:
-        BocError, DecodeError: ``data`` is no transaction.
+        BocError, DecodeError: ``data`` is not a transaction.
     """
     row, messages = decode_transaction(data, global_version=global_version)
     row["workchain"] = find_workchain(messages)
@@ -151,9 +151,9 @@ def render_decoded(
 
 
 def find_workchain(messages: Iterable[Row]) -> int:
-    """Return the workchain of a transaction's account, which is named by its messages alone.
+    """Return the workchain of a transaction's account, which only its messages state.
 
-    One without messages can only be a tick or tock, which exists in the masterchain alone.
+    A transaction without messages is a tick or tock, which only the masterchain has.
     """
     for message in messages:
         end = "destination" if message["direction"] == "in" else "source"
