@@ -1,4 +1,4 @@
-"""What each method of version 2 takes, and the rules between its parameters."""
+"""Parameters of the methods of version 2, and the rules between them."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from tonlake.api.chain.param import (
 )
 
 MAX_COUNT = 10_000
-"""Most transactions of a block."""
+"""Limit of transactions in a page of a block."""
 
 
 class NoParams(Params, frozen=True, kw_only=True):
-    """A method that takes nothing."""
+    """No parameters."""
 
 
 class TextParams(Params, frozen=True, kw_only=True):
-    """An address to be written in another form."""
+    """An address to convert to other forms."""
 
     address: AccountAddress
 
 
 class HashParams(Params, frozen=True, kw_only=True):
-    """A hash to be written in other forms."""
+    """A hash to convert to other forms."""
 
     hash: Hash
 
@@ -55,13 +55,13 @@ class ProofParams(Params, frozen=True, kw_only=True):
     from_seqno: OptionalInt32 = None
 
     def check(self, max_limit: int, /) -> None:
-        """Neither seqno is negative."""
+        """Require non-negative seqnos."""
         super().check(max_limit)
         check_natural(self.from_seqno, "from_seqno")
 
 
 class HistoryParams(Params, frozen=True, kw_only=True):
-    """Transactions of an account, from one on backwards, down to ``to_lt`` exclusive."""
+    """Transactions of an account, backwards from one of them, down to ``to_lt`` exclusive."""
 
     address: AccountAddress
     limit: OptionalPositive = None
@@ -76,13 +76,13 @@ class HistoryParams(Params, frozen=True, kw_only=True):
         return self.lt
 
     def check(self, max_limit: int, /) -> None:
-        """Limit is in bounds, and lt and hash come together."""
+        """Require a limit within bounds, and lt and hash together."""
         _check_bounds(self.limit, max_limit, "limit")
         _check_pair(self.start_lt, self.hash, "lt and hash", "lt")
 
 
 class HistoryParamsZero(HistoryParams, frozen=True, kw_only=True):
-    """The same where ``lt`` 0 is as good as none."""
+    """The same, but ``lt`` 0 means no ``lt``."""
 
     @property
     def start_lt(self) -> int | None:
@@ -107,14 +107,14 @@ class BlockParams(Params, frozen=True, kw_only=True):
 
 
 class BlockPageParams(BlockParams, frozen=True, kw_only=True):
-    """Transactions of a block, those after one."""
+    """Transactions of a block, optionally after one of them."""
 
     after_lt: OptionalInt64 = None
     after_hash: OptionalAccountHash = None
     count: OptionalPositive = None
 
     def check(self, max_limit: int, /) -> None:
-        """Count is in bounds, and after_lt and after_hash come together."""
+        """Require a count within bounds, and after_lt and after_hash together."""
         super().check(max_limit)
         _check_bounds(self.count, MAX_COUNT, "count")
         _check_pair(self.after_lt, self.after_hash, "after_lt and after_hash", "after_lt")
@@ -139,7 +139,7 @@ class LookupParams(Params, frozen=True, kw_only=True):
 
 
 class ConfigParams(Params, frozen=True, kw_only=True):
-    """All of the configuration after a masterchain block."""
+    """The entire configuration as of a masterchain block."""
 
     seqno: OptionalPositive = None
 
@@ -156,7 +156,7 @@ class ConfigParamParams(ConfigParams, frozen=True, kw_only=True):
         return (self.config_id if self.param is None else self.param) or 0
 
     def check(self, max_limit: int, /) -> None:
-        """Exactly one name is used."""
+        """Require exactly one of the names."""
         super().check(max_limit)
         refuse_unless(
             (self.param is None) != (self.config_id is None),
@@ -179,7 +179,7 @@ class LocateParams(Params, frozen=True, kw_only=True):
     created_lt: Int64
 
     def check(self, _max_limit: int, /) -> None:
-        """The logical time is not negative."""
+        """Require a non-negative logical time."""
         check_natural(self.created_lt, "created_lt")
 
 
@@ -195,29 +195,29 @@ def _check_pair(lt: int | None, hash_: bytes | None, names: str, lt_name: str) -
 
 
 class BagParams(Params, frozen=True, kw_only=True):
-    """A message to be sent, as bag of cells."""
+    """A message to send, as a bag of cells."""
 
     boc: Bag
 
     def check(self, _max_limit: int, /) -> None:
-        """The bag is not empty."""
+        """Require a bag that is not empty."""
         refuse_unless(bool(self.boc), "empty boc")
 
 
 class CellParams(Params, frozen=True, kw_only=True):
-    """A message to be sent, as an object of its data and its references."""
+    """A message to send, as a JSON object with data and references."""
 
     cell: CellObject
 
 
 class ResolveParams(AccountParams, frozen=True, kw_only=True):
-    """A name to be asked of a resolver, and how many resolvers may be asked after it."""
+    """A name, the resolver to start from, and how many further resolvers may be called."""
 
     name: Text = ""
     category: OptionalHash = None
     ttl: Int32 = 0
 
     def check(self, max_limit: int, /) -> None:
-        """Neither number is negative."""
+        """Require non-negative numbers."""
         super().check(max_limit)
         check_natural(self.ttl, "ttl")

@@ -1,4 +1,4 @@
-"""Messages as version 2 shows them: comments as text, everything else as bags of cells."""
+"""Messages in the form of version 2: comments as text, all other bodies as bags of cells."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _TEXT_TAGS = {TEXT_OPCODE: "msg.dataText", ENCRYPTED_OPCODE: "msg.dataEncryptedT
 
 
 class Text(NamedTuple):
-    """A body that is text, and how version 2 calls it."""
+    """A text body, and its type name in version 2."""
 
     tag: str
     text: bytes
 
 
 def render_message(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an ``ext.message``: plain addresses, and the body in words as ``message``."""
+    """Return an ``ext.message``: plain addresses, and the body as text in ``message``."""
     tree = parse_boc(row["body"])
     text = read_text(tree)
     return {
@@ -68,7 +68,7 @@ def _render_fields(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _render_data(tree: CellTree, text: Text | None, init_state: bytes | None) -> dict[str, str]:
-    """Return the ``msg_data`` that fits a body: text, encrypted text, or raw cells."""
+    """Return the ``msg_data`` of a body: text, encrypted text, or raw cells."""
     if text is not None:
         return {"@type": text.tag, "text": render_base64(text.text)}
     return {
@@ -79,10 +79,10 @@ def _render_data(tree: CellTree, text: Text | None, init_state: bytes | None) ->
 
 
 def read_text(tree: CellTree) -> Text | None:
-    """Return the bytes after an opcode of text, which go on in the first child of each cell.
+    """Return the text after an opcode, which continues in the first child of each cell.
 
     Returns:
-        None where the opcode is another, the bits are not a multiple of 8, or a cell is exotic.
+        None if the opcode differs, the bits are not a multiple of 8, or a cell is exotic.
     """
     cell = tree.roots[0]
     if tree.kind(cell) != ORDINARY or tree.bit_length(cell) < _OPCODE_BITS:
@@ -103,9 +103,9 @@ def read_text(tree: CellTree) -> Text | None:
 
 
 def _render_words(tree: CellTree, text: Text | None) -> dict[str, str]:
-    """Return ``message``: the comment, or the bits of the body's root in base64 and a newline.
+    """Return ``message``: the comment, or the bits of the body's root in base64 with a newline.
 
-    An encrypted comment has none: its bytes are no text.
+    It is empty for an encrypted comment.
     """
     if text is None:
         bits = read_bits(tree, tree.roots[0])

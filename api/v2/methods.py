@@ -1,4 +1,4 @@
-"""The table of methods: what each takes, and what answers it."""
+"""The table of methods: their parameters and handlers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tonlake.api.v2.method import (
 
 
 class Method(msgspec.Struct, frozen=True):
-    """One method: the struct of its parameters, and the function that answers.
+    """One method: the struct of its parameters, and its handler.
 
-    A pure one is answered from its parameters alone, the others from a `Call` and them. One that
-    is ``post_only`` takes what a query string cannot hold. The answer of one that is ``lasting``
-    follows from the snapshot and the parameters: it does not change before the next commit. One
-    that is ``unwaiting``, as all pure ones are, waits for nothing but its reader.
+    A ``pure`` method needs only its parameters, the others also a `Call`. A ``post_only`` method
+    has parameters that a query string cannot hold. The response of a ``lasting`` method depends
+    only on the snapshot and the parameters, so it is valid until the next commit. An ``unwaiting``
+    method, as all pure ones are, waits only for its reader.
     """
 
     params: type[shared.Params]
@@ -91,4 +91,4 @@ METHODS: dict[str, Method] = {
         for name in ("sendBoc", "sendBocReturnHash", "sendBocReturnHashNoError", "sendBocUnsafe")
     },
 }
-"""Methods by name; each is a path of its own and a method of jsonRPC."""
+"""Methods by name; each has its own path and is a method of jsonRPC."""

@@ -1,7 +1,7 @@
 """The routes of version 2: every method by GET and POST under its own path, and by jsonRPC.
 
-An error leaves the handler as an exception, and ``answer_error`` writes it. What a jsonRPC
-request wants echoed waits in the scope's state, so that both ends of the way find it.
+A handler raises errors as exceptions, and ``answer_error`` writes them. The fields that a jsonRPC
+response echoes are kept in the scope's state, for both results and errors.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NO_EXTRA = "_"
 
 
 def answer_get(request: ApiRequest) -> Response[bytes]:
-    """Answer a method whose parameters stand in the query; the last of repeated ones counts."""
+    """Answer a method with parameters in the query string; the last of repeated ones counts."""
     method = _method_of(request)
     known = converters_of(method.params)
     arguments = read_arguments(request)
@@ -61,12 +61,12 @@ def answer_get(request: ApiRequest) -> Response[bytes]:
 
 
 def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """Answer a method whose parameters stand in a JSON object; what it does not take is ignored."""
+    """Answer a method with parameters in a JSON object; unknown ones are ignored."""
     return _answer(request, _method_of(request), _read_object(body or b"{}"), "post")
 
 
 def answer_rpc(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """Answer the method that a jsonRPC request names, as its own path would by POST."""
+    """Answer the method named in a jsonRPC request, like a POST to its own path."""
     request.scope["state"][_ECHO] = {"jsonrpc": "2.0"}
     envelope = _read_object(body)
     if "id" in envelope:
@@ -81,13 +81,13 @@ def answer_rpc(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
 
 def answer_unknown(request: ApiRequest) -> NoReturn:
-    """Refuse a path that is no method."""
+    """Refuse the path of an unknown method."""
     request.scope["state"]["v2_unknown"] = True
     raise AnswerNotFound("Not Found")
 
 
 def answer_error(request: ApiRequest, status: int, text: str) -> Response[bytes]:
-    """Write an error as version 2 does."""
+    """Write an error in the form of version 2."""
     state = request.scope["state"]
     if status == _METHOD_NOT_ALLOWED:
         is_rpc = request.url.path == _PREFIX + JSON_RPC
@@ -124,7 +124,7 @@ def _read_object(body: bytes) -> dict[str, Any]:
 def _answer(
     request: ApiRequest, method: Method, values: dict[str, Any], verb: str
 ) -> Response[bytes]:
-    """Check the parameters, answer, and put the result in its envelope."""
+    """Check the parameters, call the handler, and wrap the result in the envelope."""
     settings: HttpSettings = request.app.state.settings.http
     try:
         params = read_params(method.params, values)
@@ -149,7 +149,7 @@ def _answer(
 
 
 def _write_extra(request: ApiRequest) -> str:
-    """Return Unix seconds, the worker (none), and milliseconds since the request came."""
+    """Return Unix seconds, the worker (none), and milliseconds since the request arrived."""
     return write_moment(request.scope["state"].get(STARTED_S, time.perf_counter()))
 
 

@@ -1,7 +1,7 @@
-"""How version 2 writes values and the small objects that its answers share.
+"""Values and small objects in the form of version 2.
 
-Hashes and bags of cells are standard base64, numbers of 64 bits are decimal text, addresses are
-friendly, bounceable and url-safe, and what is absent is an empty text.
+Hashes and bags of cells are standard base64, 64-bit numbers are decimal text, addresses are
+friendly, bounceable and url-safe, and absent values are empty strings.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def render_base64(data: bytes | None) -> str:
 
 
 def render_boc(boc: bytes | None) -> str:
-    """Write a bag of cells, with a checksum, as base64; "" for None."""
+    """Write a bag of cells with a checksum as base64; "" for None."""
     return "" if boc is None else encode_bytes(add_checksum(boc))
 
 
 def render_address(workchain: int | None, account: bytes | None) -> str:
-    """Write a friendly address; "" where there is none."""
+    """Write a friendly address; "" for None."""
     if workchain is None or account is None:
         return ""
     return render_friendly(Address(workchain, account), bounceable=True, test_only=False)

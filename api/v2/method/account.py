@@ -1,8 +1,8 @@
-"""Accounts: their state after any masterchain block that the lake covers, and get-methods on it.
+"""Accounts: their state as of any covered masterchain block, and get-methods on it.
 
-``getExtendedAddressInformation`` knows some contracts by their code. The data of each begins with
-32-bit numbers, as tonlib's get-methods give them; contracts whose answer needs more than the
-beginning of the data are shown as raw states.
+``getExtendedAddressInformation`` recognises some contracts by their code. Their data begins with
+32-bit numbers, which tonlib's get-methods return; contracts that need more than the beginning of
+the data are returned as raw states.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WORD_BITS = 32
 
 
 class ContractKind(msgspec.Struct, frozen=True):
-    """A tag of tonlib, the revision of the code, and the numbers that its data begins with."""
+    """The type tag of tonlib, the code's revision, and names of the leading numbers in the data."""
 
     tag: str
     revision: int
@@ -95,7 +95,7 @@ def describe_contract(
 
 
 def _read_numbers(kind: ContractKind, data: bytes) -> dict[str, int] | None:
-    """Read the first numbers of the data; None where it is too short or an exotic cell."""
+    """Read the leading numbers of the data; None if it is too short or an exotic cell."""
     try:
         tree = parse_boc(data)
         start = tree.slice(tree.roots[0])
@@ -108,7 +108,7 @@ def _read_numbers(kind: ContractKind, data: bytes) -> dict[str, int] | None:
 
 
 def name_state(state: AccountState) -> str:
-    """Return the state in the words of version 2, which has none for accounts never used."""
+    """Return the state name of version 2, which has no name for nonexistent accounts."""
     if state.code_hash is not None:
         return "active"
     return "uninitialized" if state.frozen_hash is None else "frozen"
@@ -202,9 +202,9 @@ def is_suspended(call: Call, master: Mapping[str, Any], address: Address, utime:
     """Return whether an account may not be activated at a time.
 
     TL-B: suspended_address_list#00 addresses:(HashmapE 288 Unit) suspended_until:uint32.
-    Where the lake lacks the key block whose configuration holds, no list is known.
+    Without the key block of the current configuration, the list counts as empty.
     """
-    # Most ask about the newest block: what holds there is read once for all of them.
+    # Most requests are about the newest block, whose list is read only once.
     newest = master["seqno"] == call.reader.snapshot.last_mc_seqno
     find = call.reader.lasting_rows if newest else call.reader.rows
     rows = find(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Row = Mapping[str, Any]
 
 DEFAULT_COUNT = 40
-"""Transactions of a block when the request names no count."""
+"""Default count of transactions of a block."""
 
 SHORT_ID_MODE = 135
 """Request mode bits that the public service always sets: account, lt, hash, and its own 128."""
@@ -50,7 +50,7 @@ def answer_masterchain_info(call: Call, params: NoParams) -> dict[str, Any]:
         "@type": "blocks.masterchainInfo",
         "last": render_block_of(last),
         "state_root_hash": render_base64(last["state_root_hash"]),
-        # A lake that has neither the zero state nor block 1 cannot know these two hashes.
+        # A lake without the zero state and block 1 cannot know these two hashes.
         "init": render_block_id(
             MASTERCHAIN,
             0,
@@ -144,7 +144,7 @@ def answer_block_transactions_ext(call: Call, params: BlockPageParams) -> dict[s
 def _read_block_page(
     call: Call, params: BlockPageParams
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what both answers about a block begin with, and the rows of the page."""
+    """Return the fields common to both responses, and the rows of the page."""
     block = _find_identified(call, params)
     count = DEFAULT_COUNT if params.count is None else params.count
     rows = call.reader.rows(
@@ -163,7 +163,7 @@ def _read_block_page(
 
 
 def _find_identified(call: Call, params: BlockParams) -> Row:
-    """Return the block; hashes count only together."""
+    """Return the block; hashes are compared only if both are set."""
     row = find_block(call, params.workchain, params.shard, params.seqno)
     if params.root_hash is None or params.file_hash is None:
         return row

@@ -58,14 +58,14 @@ def answer_libraries(call: Call, params: LibraryParams) -> dict[str, Any]:
 
 
 EXT_MSG_QUEUE_SIZE_LIMIT = 8000
-"""Messages from outside that wait in a shard at most (``ValidatorManagerImpl``)."""
+"""Limit of queued external messages in a shard (``ValidatorManagerImpl``)."""
 
 
 def answer_queue_sizes(call: Call, params: NoParams) -> dict[str, Any]:
     """getOutMsgQueueSizes: current outbound queue size of the masterchain and every shard.
 
     Raises:
-        LiteServerError: a size is not known, which is not the same as an empty queue.
+        LiteServerError: a size is unknown, which differs from an empty queue.
     """
     del params
     master = find_master(call)

@@ -1,4 +1,4 @@
-"""dnsResolve: names, asked of the contracts that resolve them (TEP-81)."""
+"""dnsResolve: resolves names by calling resolver contracts (TEP-81)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 RESOLVE = method_id("dnsresolve")
 MAX_NAME_BYTES = 126
-"""TEP-81: the longest name, in its inner form."""
+"""TEP-81: maximum length of an encoded name."""
 NEXT_RESOLVER = bytes.fromhex("19f02441ee588fdb26ee24b2568dd035c3c9206e11ab979be62e55558a1d17ff")
 """Category of the next resolver: SHA-256 of ``dns_next_resolver``."""
 TEXT_TAG, RESOLVER_TAG, ADNL_TAG = 0x1EDA, 0xBA93, 0xAD01
@@ -40,7 +40,7 @@ _ADNL_MARK = b"\x2d"
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The result of one resolver: resolved bytes of the name, and a cell."""
+    """The result of one resolver: number of resolved bytes of the name, and a cell."""
 
     known_bytes: int
     boc: bytes | None
@@ -50,7 +50,7 @@ def answer_resolve(call: Call, params: ResolveParams) -> dict[str, Any]:
     """dnsResolve: all records of a domain, or the next resolver once ``ttl`` is exhausted.
 
     Raises:
-        LiteServerError: the name is none, or a resolver answers against TEP-81.
+        LiteServerError: the name is invalid, or a resolver violates TEP-81.
     """
     name = encode_name(params.name)
     target, left = params.address, params.ttl
@@ -74,7 +74,7 @@ def answer_resolve(call: Call, params: ResolveParams) -> dict[str, Any]:
 
 
 def _ask(call: Call, target: WrittenAddress, seqno: int | None, name: bytes) -> Found:
-    """Run dnsresolve with an inner name and category 0, which stands for all records."""
+    """Run dnsresolve with an encoded name and category 0, which requests all records."""
     state = find_state(call, AccountParams(address=target, seqno=seqno))
     builder = CellBuilder().store_bytes(name)
     start = TvmSlice(serialize_boc(builder.tree, [builder.end()]))
@@ -83,7 +83,7 @@ def _ask(call: Call, target: WrittenAddress, seqno: int | None, name: bytes) -> 
         raise LiteServerError(f"{target.address} does not resolve: exit code {outcome.exit_code}")
     if len(outcome.stack) != 2:  # noqa: PLR2004 - see below
         raise LiteServerError(f"{target.address} does not resolve: it is no DNS contract")
-    bits, cell = outcome.stack  # (int bits known, cell)
+    bits, cell = outcome.stack  # (int resolved bits, cell)
     if not isinstance(bits, int) or bits % 8 or not 0 <= bits <= len(name) * 8:
         raise LiteServerError(f"{target.address} knows {bits} bits of a name: those are no bytes")
     if cell is not None and not isinstance(cell, TvmCell):
@@ -92,7 +92,7 @@ def _ask(call: Call, target: WrittenAddress, seqno: int | None, name: bytes) -> 
 
 
 def encode_name(name: str) -> bytes:
-    """Return the inner form of a name: labels from the last to the first, a zero after each.
+    """Return the encoded name: labels from last to first, each followed by a zero byte.
 
     Raises:
         LiteServerError: an empty label, or a name that is too long.
@@ -107,7 +107,7 @@ def encode_name(name: str) -> bytes:
 
 
 def decode_name(inner: bytes) -> str:
-    """Return the name of an inner form."""
+    """Return the name of its encoded form."""
     if inner == b"\0":
         return "."
     return b".".join(reversed(inner.strip(b"\0").split(b"\0"))).decode("utf-8", "replace")
@@ -139,7 +139,7 @@ def _render_entry(name: str, category: bytes, entry: dict[str, Any]) -> dict[str
 
 
 def render_record(boc: bytes) -> dict[str, Any]:
-    """Return ``dns.EntryData`` of a record; ``dns.entryDataUnknown`` for other forms.
+    """Return ``dns.EntryData`` of a record; ``dns.entryDataUnknown`` for other constructors.
 
     TL-B: dns_text#1eda, dns_next_resolver#ba93, dns_adnl_address#ad01, dns_smc_address#9fd3,
     dns_storage_address#7473.
@@ -171,7 +171,7 @@ def _render_known(tag: int, start: CellSlice) -> dict[str, Any] | None:
 
 
 def _read_resolver(boc: bytes) -> Address | None:
-    """Return the next resolver that a record names; None if it is another record."""
+    """Return the next resolver in a record; None if it is another kind of record."""
     try:
         tree = parse_boc(boc)
         start = tree.slice(tree.roots[0])
@@ -184,7 +184,7 @@ def _read_resolver(boc: bytes) -> Address | None:
 
 
 def load_account(start: CellSlice) -> tuple[int | None, bytes | None]:
-    """Take an address off a slice; None twice where it is none of a standard account.
+    """Read an address from a slice; None twice if it is not ``addr_std``.
 
     Raises:
         DecodeError, BocError: there is no address.
@@ -199,7 +199,7 @@ def load_account(start: CellSlice) -> tuple[int | None, bytes | None]:
 
 
 def _load_text(start: CellSlice) -> str:
-    """Take Text off a slice: chunks in cells one behind the other, the length before each."""
+    """Read TL-B Text from a slice: length-prefixed chunks in a chain of cells."""
     parts = []
     for _ in range(start.load_uint(8)):
         parts.append(start.load_bytes(start.load_uint(8)))
@@ -209,7 +209,7 @@ def _load_text(start: CellSlice) -> str:
 
 
 def encode_adnl(address: bytes) -> str:
-    """Return an ADNL address as people write it: base32 with a checksum."""
+    """Return an ADNL address as text: base32 with a checksum."""
     data = _ADNL_MARK + address
     data += binascii.crc_hqx(data, 0).to_bytes(2, "big")
     return base64.b32encode(data).decode().lower()[1:]

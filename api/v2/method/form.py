@@ -1,4 +1,4 @@
-"""Addresses and hashes in their other forms: nothing is read from the lake."""
+"""Converts addresses and hashes between their forms, without a lake."""
 
 from __future__ import annotations
 

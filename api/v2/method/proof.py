@@ -1,4 +1,4 @@
-"""Who signed a masterchain block, and what ties a shard block to one."""
+"""Signatures of a masterchain block, and proofs that it commits a shard block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PROOF_UNKNOWN = "LITE_SERVER_NOTREADY: block proof not in db"
 MOST_LINKS = 64
-"""Blocks of one shard that one masterchain block commits, at the very most."""
+"""Upper bound of blocks of one shard that a masterchain block commits."""
 
 
 def answer_signatures(call: Call, params: MasterParams) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def answer_shard_proof(call: Call, params: ProofParams) -> dict[str, Any]:
 
     Raises:
         LiteServerError: the lake lacks the block or a proof, or the reader trusts another
-            masterchain block: proofs from one to another are not kept.
+            masterchain block: proofs between masterchain blocks are not stored.
     """
     block = find_block(call, params.workchain, params.shard, params.seqno)
     master = find_master(call, block["mc_seqno"])
@@ -75,7 +75,7 @@ def answer_shard_proof(call: Call, params: ProofParams) -> dict[str, Any]:
 
 
 def _link(call: Call, master: Row, block: Row) -> list[dict[str, Any]]:
-    """Return the way from a masterchain block to one that it commits, a proof for each step."""
+    """Return the proof links from a masterchain block to a block that it commits."""
     if block["workchain"] == MASTERCHAIN:
         return []
     current = _find_top(call, master, block)
@@ -93,7 +93,7 @@ def _link(call: Call, master: Row, block: Row) -> list[dict[str, Any]]:
 
 
 def _find_top(call: Call, master: Row, block: Row) -> Row:
-    """Return the shard top of a masterchain block whose line of blocks leads to a block."""
+    """Return the shard top of a masterchain block that descends from a block."""
     for top in call.reader.rows("v2/shards", mc_seqno=master["seqno"]):
         if top["workchain"] == block["workchain"] and _overlap(top["shard"], block["shard"]):
             return _read_block(call, top["workchain"], top["shard"], top["seqno"])
@@ -101,7 +101,7 @@ def _find_top(call: Call, master: Row, block: Row) -> Row:
 
 
 def _find_previous(call: Call, row: Row, shard: int) -> Row:
-    """Return the block before one, of the two after a merge the one that ``shard`` is in."""
+    """Return the previous block; after a merge, the one that overlaps ``shard``."""
     second = row["prev2_shard"] is not None and not _overlap(row["prev_shard"], shard)
     name = "prev2" if second else "prev"
     return _read_block(call, row["workchain"], row[f"{name}_shard"], row[f"{name}_seqno"])
@@ -115,7 +115,7 @@ def _read_block(call: Call, workchain: int, shard: int, seqno: int) -> Row:
 
 
 def _read_proof(call: Call, block: Row) -> Row:
-    """Return what the lake has of the proof of a block."""
+    """Return the proof of a block as stored in the lake."""
     columns = ("workchain", "shard", "seqno", "mc_seqno")
     row = call.reader.one("v2/block_proof", **{name: block[name] for name in columns})
     if row is None:
@@ -128,7 +128,7 @@ def _name(row: Row) -> tuple[int, int, int]:
 
 
 def _overlap(left: int, right: int) -> bool:
-    """Return whether one shard contains the other."""
+    """Return whether either shard contains the other."""
     return left in list_ancestors(right) or right in list_ancestors(left)
 
 

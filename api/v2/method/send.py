@@ -1,4 +1,4 @@
-"""Methods that take a message: send it to the network, or estimate its fees."""
+"""Methods with a message: send it to the network, or estimate its fees."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def answer_with(method: str) -> Callable[[Call, BagParams], Any]:
-    """Return what answers sendBoc or one of its kin, which differ in their answers alone."""
+    """Return the handler of sendBoc or a variant of it; they differ only in the response."""
 
     def answer(call: Call, params: BagParams) -> Any:  # noqa: ANN401 - as it came
         return send_bag(call, params.boc, method)
@@ -49,7 +49,7 @@ def answer_send_query(call: Call, params: EstimateParams | EstimateCellParams) -
     target = params.address.address
     init = (params.init_code or None, params.init_data or None)
     message = None
-    with suppress(BocError):  # a workchain that no message of the network can go to
+    with suppress(BocError):  # no message can be sent to this workchain
         message = build_external_message(target.workchain, target.account, params.body, init)
     if message is not None and sends_by_liteserver(call.settings.upstream):
         return send_bag(call, message)

@@ -1,7 +1,7 @@
 """getTokenData: data of a jetton, jetton wallet, NFT or collection.
 
-Claims are verified: a jetton wallet counts only if its master gives its
-address for its owner, an item only if its collection gives its address for its index.
+Claims are verified: a jetton wallet is accepted only if its master computes its address from its
+owner, an item only if its collection computes its address from its index.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
 
 
 _ITSELF = TvmSlice(serialize_single(bytes((0, 2, 0))))
-"""One zero byte: the inner form of the name of the resolver itself."""
+"""One zero byte: the encoded name of the resolver itself."""
 Found = dict[str, Any]
 
 
 class NoSuchToken(Exception):
-    """The contract does not answer as a token of this kind does."""
+    """The contract does not respond like a token of this kind."""
 
 
 class Asker(msgspec.Struct, frozen=True):
-    """Asks contracts, all after the same masterchain block."""
+    """Runs get-methods, all as of the same masterchain block."""
 
     call: Call
     address: WrittenAddress
     seqno: int | None
 
     def ask(self, name: str, *arguments: StackValue, of: Address | None = None) -> list[Any]:
-        """Return the stack that a get-method leaves, the deepest value first.
+        """Return the result stack of a get-method, bottom first.
 
         Raises:
-            NoSuchToken: it ends with an error.
+            NoSuchToken: the method failed.
             LiteServerError, TvmError: it could not be run.
         """
         target = self.address if of is None else WrittenAddress(of, friendly=False)
@@ -66,7 +66,7 @@ def answer_token(call: Call, params: AccountParams) -> Found:
 
     Raises:
         AnswerConflict: it is none of the four.
-        LiteServerError, TvmError: it could not be asked.
+        LiteServerError, TvmError: a get-method could not be run.
     """
     asker = Asker(call, params.address, params.seqno)
     for kind, read in _READERS.items():
@@ -109,7 +109,7 @@ def _read_wallet(asker: Asker) -> Found:
 
 
 def _read_claim(asker: Asker) -> Found:
-    """Return whether a wallet of a mintless jetton took its share; nothing for other wallets."""
+    """Return whether a wallet of a mintless jetton claimed its share; {} for other wallets."""
     try:
         (claimed,) = _expect(asker.ask("is_claimed"), "i")
     except NoSuchToken:
@@ -147,7 +147,7 @@ def _read_item(asker: Asker) -> Found:
 def _read_item_content(
     asker: Asker, index: int, collection: Address | None, content: bytes
 ) -> Found:
-    """Return what an item shows: its name and records, or its content put together."""
+    """Return the content of an item: its domain and records, or its complete TEP-64 content."""
     try:
         (label,) = asker.ask("get_domain")
         _known, records = asker.ask("dnsresolve", _ITSELF, 0)
@@ -168,16 +168,16 @@ _READERS: dict[str, Callable[[Asker], Found]] = {
     "nftCollection": _read_collection,
     "nftItem": _read_item,
 }
-"""In the order in which they are tried."""
+"""Readers in the order in which they are tried."""
 
 
 def _expect(stack: list[Any], kinds: str) -> list[Any]:
-    """Return the first values of a stack, if they are of these kinds.
+    """Return the first values of a stack, checked against their types.
 
     ``i`` is an integer, ``c`` the bag of a cell, ``a`` an address in a slice; None for addr_none.
 
     Raises:
-        NoSuchToken: they are not.
+        NoSuchToken: a type does not match.
     """
     if len(stack) < len(kinds):
         raise NoSuchToken
@@ -210,7 +210,7 @@ def _render(address: Address) -> str:
 
 
 def _echo(written: WrittenAddress) -> str:
-    """Return the address as it was asked for: raw in upper case, or friendly with its flags."""
+    """Return the address in its requested form: raw in upper case, or friendly with its flags."""
     if not written.friendly:
         return f"{written.address.workchain}:{written.address.account.hex().upper()}"
     return render_friendly(

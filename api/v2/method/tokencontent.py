@@ -1,4 +1,4 @@
-"""Contents of tokens, and names that are tokens, in the words of getTokenData."""
+"""Content of tokens and of domain items, in the form of getTokenData."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CATEGORIES = {
 
 
 def render_content(boc: bytes) -> dict[str, Any]:
-    """Return token content (TEP-64): an address off the chain, or what is kept on it."""
+    """Return token content (TEP-64): an off-chain URI, or the on-chain values."""
     tree = parse_boc(boc)
     content = read_content(tree, tree.roots[0])
     if content is None:
@@ -41,10 +41,10 @@ def render_content(boc: bytes) -> dict[str, Any]:
 
 
 def render_domain(label: TvmSlice, records: bytes | None) -> dict[str, Any]:
-    """Return what a name that is an item shows: itself, and its records by category.
+    """Return the content of a domain item: its name, and its records by category.
 
     Raises:
-        BocError, UnicodeDecodeError: the label is no text, or the records are no dictionary.
+        BocError, UnicodeDecodeError: the label is not text, or the records not a dictionary.
     """
     tree = parse_boc(label.boc)
     name = load_snake(tree.slice(tree.roots[0])).decode()
@@ -63,7 +63,7 @@ def _render_records(boc: bytes) -> dict[str, Any]:
 
 
 def _render_record(start: CellSlice) -> dict[str, Any] | None:
-    """Return a DNSRecord by its TL-B names; None for one of another form."""
+    """Return a DNSRecord with its TL-B names; None for another constructor."""
     try:
         tag = start.load_uint(16)
         if tag == RESOLVER_TAG:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     RenderMessage = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 DEFAULT_LIMIT = 10
-"""Rows of a list when the request names no limit."""
+"""Default limit of a list."""
 
 Row = Mapping[str, Any]
 NOT_LOCATED = "LITE_SERVER_UNKNOWN: cannot locate transaction in block with specified logical time"
@@ -35,7 +35,7 @@ HASH_MISMATCH = "LITE_SERVER_UNKNOWN: transaction hash mismatch"
 
 
 class Page(NamedTuple):
-    """Transactions, newest first, and the one that would come next; lt 0 is the end."""
+    """Transactions, newest first, and the id of the next one; lt 0 at the end."""
 
     records: Sequence[Record]
     next_lt: int
@@ -61,10 +61,10 @@ def answer_transactions_std(call: Call, params: HistoryParams) -> dict[str, Any]
 
 
 def _read_page(call: Call, params: HistoryParams) -> Page:
-    """Return a page without holes, and nothing at all only where there is nothing.
+    """Return a page without gaps; it is empty only if there are no transactions.
 
     Raises:
-        LiteServerError: no such transaction, or the lake does not have what comes next.
+        LiteServerError: no such transaction, or the lake lacks the next one.
     """
     lt = params.start_lt
     if lt == 0:
@@ -99,10 +99,10 @@ def _read_page(call: Call, params: HistoryParams) -> Page:
 
 
 def cut_page(records: Sequence[Record], limit: int) -> Page:
-    """Return at most ``limit`` records, up to the first that does not follow from the one before.
+    """Return at most ``limit`` records, up to the first gap in the chain of previous transactions.
 
-    An account that was destroyed and came back names no transaction before its new first one;
-    its history goes on with the last one of its former life.
+    The first transaction of an account that was deleted and created again has no previous one; its
+    history continues with the last transaction before the deletion.
     """
     taken: list[Record] = []
     next_lt, next_hash = 0, ZERO_HASH
@@ -119,7 +119,7 @@ def cut_page(records: Sequence[Record], limit: int) -> Page:
 
 
 def _check_start(records: Sequence[Record], params: HistoryParams, lt: int) -> None:
-    """Refuse an lt at which the account has no transaction, or one of another hash."""
+    """Refuse an lt at which the account has no transaction, or one with another hash."""
     if not records or records[0].row["lt"] != lt:
         raise LiteServerError(NOT_LOCATED)
     if records[0].row["hash"] != params.hash:
@@ -182,7 +182,7 @@ def _name_account(row: Row) -> str:
 def _render_all(
     call: Call, records: Sequence[Record], render: RenderMessage
 ) -> Iterator[dict[str, Any]]:
-    """Yield what all kinds of transactions share."""
+    """Yield the fields that all kinds of transactions share."""
     bags = read_bags(call.reader, records)
     for record in records:
         yield render_transaction(record.row, record.messages, bags[record.row["hash"]], render)
@@ -191,7 +191,7 @@ def _render_all(
 def render_transaction(
     row: Row, messages: Sequence[Row], bag: bytes | None, render: RenderMessage
 ) -> dict[str, Any]:
-    """Return what all kinds of transactions share; in_msg is left out where there is none."""
+    """Return the fields that all kinds of transactions share; without in_msg if there is none."""
     sent = [message for message in messages if message["direction"] == "out"]
     received = [render(message) for message in messages if message["direction"] == "in"]
     fee = row["total_fees"] + sum(message["fwd_fee"] or 0 for message in sent)
@@ -210,10 +210,10 @@ def render_transaction(
 
 
 def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes | None]:
-    """Return the bag of each transaction by its hash; None where the lake does not have it.
+    """Return the bags of transactions by hash; None for those missing from the lake.
 
     Raises:
-        LakeCorrupt: rows are damaged, and do not give the transaction that they are of.
+        LakeCorrupt: rows are damaged and do not reproduce their transaction.
     """
     bags: dict[bytes, bytes | None] = {}
     stored = []
@@ -245,7 +245,7 @@ def _rebuild(
 
 
 def _name_file(reader: Reader, mc_seqno: int) -> str:
-    """Return the path of the file that has the transactions of a masterchain block."""
+    """Return the path of the file with the transactions of a masterchain block."""
     for file in reader.snapshot.files[TRANSACTIONS.name]:
         place = read_place(file.path)
         if place.first <= mc_seqno <= place.last:

@@ -1,4 +1,4 @@
-"""Operations about accounts: their states, their addresses, their balances."""
+"""Operations about accounts: states, addresses, balances."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 MOST_ACCOUNTS = 1000
-"""Accounts in one answer, as in the peer."""
+"""Limit of accounts in one response, as in TON Center."""
 
 MOST_FETCHED = 16
-"""Accounts that one answer fetches from lite servers."""
+"""Limit of accounts fetched from lite servers for one response."""
 
 
 class AccountStatesQuery(Query, frozen=True, kw_only=True):
-    """Accounts, and code hashes of which theirs must be one."""
+    """Accounts, and code hashes, one of which must match."""
 
     address: Addresses = ()
     code_hash: Hashes = ()
@@ -62,7 +62,7 @@ class AccountStatesQuery(Query, frozen=True, kw_only=True):
 
 
 class AddressBookQuery(Query, frozen=True, kw_only=True):
-    """Texts that should be addresses."""
+    """Texts expected to be addresses."""
 
     address: Texts = ()
 
@@ -100,9 +100,9 @@ def find_accounts(
     *,
     mc_seqno: int | None = None,
 ) -> dict[Address, Row]:
-    """Return the states of accounts that are known, in order of address.
+    """Return the states of known accounts, ordered by address.
 
-    A state from before a hole of the lake may be out of date, and counts as unknown.
+    A state from before a gap of the lake may be out of date and counts as unknown.
 
     Raises:
         RequestInvalid: no address.
@@ -138,7 +138,7 @@ def find_accounts(
 def fetch_accounts(
     call: Call, addresses: Sequence[Address], mc_seqno: int | None
 ) -> dict[Address, Row | None]:
-    """Return accounts that the lake does not know but lite servers do; None: does not exist."""
+    """Return accounts missing from the lake, fetched from lite servers; None if nonexistent."""
     try:
         check_accounts_known(call.reader, addresses, mc_seqno)
     except NotCovered:
@@ -150,7 +150,7 @@ def fetch_accounts(
 
 
 def _warn_of_unknown(call: Call, unknown: Sequence[Address], mc_seqno: int | None) -> None:
-    """Warn of accounts that may exist outside of the lake."""
+    """Add a warning about accounts that may exist although the lake lacks them."""
     try:
         check_accounts_known(call.reader, unknown, mc_seqno)
     except NotCovered as error:
@@ -164,7 +164,7 @@ def read_bodies(
     columns: Sequence[str] = ("code_hash", "data_hash"),
     mc_seqno: int | None = None,
 ) -> dict[bytes, bytes]:
-    """Return code and data of accounts by cell hash; warn of those that are incomplete."""
+    """Return code and data of accounts by cell hash; add a warning about incomplete ones."""
     requested = {row[column] for row in rows for column in columns} - {None}
     cells = {name: bag for row in rows if "bags" in row for name, bag in row["bags"].items()}
     cells |= read_cell_trees(call.reader, requested - cells.keys())
@@ -179,7 +179,7 @@ def read_bodies(
 
 
 def write_cell(cells: Mapping[bytes, bytes], cell_hash: bytes | None) -> str | None:
-    """Return the bag of a cell that was read, depth first; None for another one."""
+    """Return the bag of a cell among ``bags``, in depth-first order; None if it is not there."""
     boc = None if cell_hash is None else cells.get(cell_hash)
     return None if boc is None else write_depth_first(boc)
 
@@ -188,7 +188,7 @@ def get_address_book(call: Call, query: AddressBookQuery) -> AddressBook:
     """List address book entries, keyed by the address as sent.
 
     Raises:
-        RequestInvalid: none was sent.
+        RequestInvalid: no address.
     """
     if not query.address:
         raise RequestInvalid("at least 1 address required")
@@ -206,7 +206,7 @@ def get_top_accounts(call: Call, query: TopAccountsQuery) -> list[AccountBalance
     """List accounts by balance, largest first.
 
     Raises:
-        NotCovered: none is found, and the lake does not know of all.
+        NotCovered: the result is empty, and the lake does not know all accounts.
     """
     limit, offset = query.limit or 0, query.offset or 0
     rows = call.reader.rows("v3/accounts_by_balance", limit=limit, offset=offset)

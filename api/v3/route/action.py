@@ -1,4 +1,4 @@
-"""Operations about actions: what traces did, in words."""
+"""Operations about actions, such as transfers and swaps, derived from traces."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _ADDRESS_COLUMNS = (
 
 
 TypeNames = Annotated[tuple[str, ...], Converter(str, {"type": "string"}, many=True)]
-"""Types of actions: repeated, and never a list with commas."""
+"""Action types; the parameter may be repeated, but is not split at commas."""
 
 
 class ActionCursor(msgspec.Struct, frozen=True):
-    """The action after which a page begins: ends by what the page is ordered, and ids."""
+    """The action after which a page begins: the sort key (time or lt of its end), and ids."""
 
     trace_end: int
     trace_id: bytes
@@ -67,7 +67,7 @@ class ActionCursor(msgspec.Struct, frozen=True):
 
 
 def parse_cursor(text: str) -> ActionCursor:
-    """Read what an earlier page gave in the header ``X-Tonlake-Cursor``."""
+    """Parse a value of the header ``X-Tonlake-Cursor``."""
     match = _CURSOR.fullmatch(text)
     if match is None or max(int(match[1]), int(match[3])) > INT64_MAX:
         raise ConversionError(text)
@@ -76,7 +76,7 @@ def parse_cursor(text: str) -> ActionCursor:
 
 
 class ActionsQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of actions; all must hold, but ``action_id`` excludes the others."""
+    """Filters of actions, combined by AND; ``action_id`` excludes the others."""
 
     account: OneAddress = None
     tx_hash: Hashes = ()
@@ -106,9 +106,9 @@ def get_actions(call: Call, query: ActionsQuery) -> Actions:
     """List actions of complete traces, latest trace first.
 
     Raises:
-        RequestInvalid: a type that no name can be.
+        RequestInvalid: a type with characters that no type has.
         NotDerived: the traces of this lake are not classified.
-        NotCovered: nothing found, and the lake does not cover what was asked for.
+        NotCovered: the result is empty, and the lake does not cover the requested range.
     """
     actions, named = _list_actions(call, query)
     pairs = {(address.workchain, address.account) for address in named}
@@ -116,10 +116,10 @@ def get_actions(call: Call, query: ActionsQuery) -> Actions:
 
 
 def answer_actions(call: Call, query: ActionsQuery) -> Actions:
-    """Return the same as ``get_actions``, with an address book that can be looked into.
+    """Return the same as ``get_actions``, with the address book as objects.
 
     Raises:
-        RequestInvalid, NotDerived, NotCovered: as for actions.
+        RequestInvalid, NotDerived, NotCovered: as in ``get_actions``.
     """
     actions, named = _list_actions(call, query)
     return Actions(actions, *describe(call, named))
@@ -139,7 +139,7 @@ def _list_actions(call: Call, query: ActionsQuery) -> tuple[list[Action], set[Ad
 
 
 def list_addresses(rows: Iterable[Row]) -> set[Address]:
-    """Return the addresses that actions speak of."""
+    """Return the addresses in actions."""
     texts: set[str | None] = set()
     for row in rows:
         texts.update(row["accounts"], _IN_DETAILS.findall(row["details"] or ""))
@@ -147,7 +147,7 @@ def list_addresses(rows: Iterable[Row]) -> set[Address]:
     found = set()
     for text in texts:
         if text is None or ":" not in text:
-            continue  # a public key or a hash of another chain
+            continue  # a public key, or a hash of another chain
         with suppress(AddressInvalid):
             found.add(parse_address(text))
     return found
@@ -162,7 +162,7 @@ def _add_transactions(call: Call, actions: list[Action], rows: list[Row]) -> Non
     """Add ``transactions_full`` to actions.
 
     Raises:
-        RequestInvalid: there are more of them than one answer may hold.
+        RequestInvalid: there are too many transactions for one response.
     """
     hashes = sorted({tx_hash for row in rows for tx_hash in row["tx_hashes"]})
     most = PAGE_TRANSACTIONS
@@ -192,7 +192,7 @@ def _find(call: Call, query: ActionsQuery) -> list[Row]:
 
 
 def _are_complete(reader: Reader, trace_ids: Sequence[bytes]) -> bool:
-    """Return whether the lake has all of some traces, at least one: they have no other actions."""
+    """Return whether the lake has these traces completely, so that they have no other actions."""
     unique = list(dict.fromkeys(trace_ids))
     found = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique)) if unique else []
     return bool(found) and [row["state"] for row in found] == ["complete"] * len(unique)
@@ -238,7 +238,7 @@ def _ask(call: Call, query: ActionsQuery) -> list[Row]:
 
 
 def _find_account_actions(reader: Reader, address: Address, filters: Row) -> list[Row]:
-    """Return a page of an account's actions: its keys, then only those parts of ``actions``."""
+    """Return a page of an account's actions: first the keys, then their rows of ``actions``."""
     keys = reader.rows(
         "v3/action_keys_of_account",
         workchain=address.workchain,
@@ -261,7 +261,7 @@ _key_of = itemgetter("trace_end_lt", "trace_id", "action_id")
 
 
 def _narrow_ends(reader: Reader, query: ActionsQuery, trace_ids: Sequence[bytes]) -> Row:
-    """Return bounds of ends that leave only the traces' own files to read."""
+    """Return bounds of trace ends, so that only the files of these traces are read."""
     unique = list(dict.fromkeys(trace_ids))
     traces = reader.rows("v3/traces_by_id", trace_ids=unique, limit=len(unique))
     if len(traces) < len(unique):
@@ -275,7 +275,7 @@ def _narrow_ends(reader: Reader, query: ActionsQuery, trace_ids: Sequence[bytes]
 
 
 def _list_ends(reader: Reader, msg_hashes: Sequence[bytes]) -> list[bytes]:
-    """Return the transactions that sent or consumed some messages."""
+    """Return the transactions that sent or received the messages."""
     if not msg_hashes:
         return []
     found = reader.rows("v3/transactions_of_messages", msg_hashes=list(msg_hashes))

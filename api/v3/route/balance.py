@@ -1,4 +1,4 @@
-"""The operation about changes of balances: of TON by messages and fees, of jettons by bodies."""
+"""The operation about balance changes: of TON by messages and fees, of jettons by bodies."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _BOUNCED = 0xFFFFFFFF
 _OPCODE_BITS, _QUERY_BITS = 32, 64
 _SIGNS = {INTERNAL_TRANSFER: 1, TRANSFER: -1, BURN: -1}
 _RETURNED = {INTERNAL_TRANSFER, BURN_NOTIFICATION}
-"""Messages that a wallet sends when jettons leave it; when one comes back they do, too."""
+"""Messages sent by a wallet when jettons leave it; if one bounces, the jettons return."""
 
 
 class JettonWalletOwner(NamedTuple):
-    """Whose jettons of what kind a wallet holds, as raw addresses."""
+    """Owner and master of a jetton wallet, as raw addresses."""
 
     owner: str
     jetton: str
 
 
 class Balances(NamedTuple):
-    """Changes in nanoton, fees among them, and changes of jettons by owner and master."""
+    """Changes in nanoton, including fees, and changes of jettons by owner and master."""
 
     changes: dict[str, int]
     fees: dict[str, int]
@@ -56,15 +56,15 @@ def sum_balances(
     messages: Mapping[bytes, Sequence[Row]],
     wallets: Mapping[Address, JettonWalletOwner],
 ) -> Balances:
-    """Return what transactions did to the balances of their accounts.
+    """Return the balance changes that transactions caused on their accounts.
 
-    ``changes`` is the balance after minus that before, so fees are in it. ``fees`` is what went to
-    validators: the fees of the transaction, and those in front of the messages it sent.
+    ``changes`` is the balance after minus the balance before, so it includes fees. ``fees`` is what
+    validators received: the fees of the transaction, and the forward fees of its out messages.
 
     Args:
         transactions: Rows of ``transactions``.
         messages: Their rows of ``messages`` by transaction hash.
-        wallets: The jetton wallets among their accounts.
+        wallets: Jetton wallets among their accounts.
     """
     changes: dict[str, int] = defaultdict(int)
     fees: dict[str, int] = defaultdict(int)
@@ -88,7 +88,7 @@ def sum_balances(
 
 
 def read_jettons(message: Row) -> int:
-    """Return by how much a message that a jetton wallet consumed changes what it holds (TEP-74)."""
+    """Return the change of a jetton wallet's balance by a message it received (TEP-74)."""
     if message["direction"] != "in" or message["body"] is None or message["kind"] != "int":
         return 0
     try:
@@ -115,7 +115,7 @@ def _sum(messages: Sequence[Row], direction: str, column: str) -> int:
 
 
 class BalanceChangesQuery(Query, frozen=True, kw_only=True):
-    """A trace, or one action of a trace; the action wins."""
+    """A trace, or an action, which takes precedence."""
 
     trace_id: Hash = None
     action_id: Hash = None
@@ -139,7 +139,7 @@ def get_balance_changes(call: Call, query: BalanceChangesQuery) -> BalanceChange
         ParameterMissing: neither trace nor action.
         AnswerNotFound: the lake has no such trace, or no such action.
         RequestInvalid: the trace has too many transactions.
-        NotDerived: the lake has no contract detection.
+        NotDerived: contracts of this lake were not detected.
     """
     check_derived(call)
     rows, messages = read_transactions(call, _find_keys(call, query))

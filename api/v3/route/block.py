@@ -34,7 +34,7 @@ def render_block(row: Mapping[str, Any]) -> Block:
 
 
 def list_sources(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what a block is made of: one block before it, or the two that merged."""
+    """Return the sources of a block's layout: two previous blocks after a merge, else one."""
     workchain, names = row["workchain"], ("prev", "prev2")
     previous = [
         {"workchain": workchain, "shard": row[f"{name}_shard"], "seqno": row[f"{name}_seqno"]}
@@ -44,11 +44,11 @@ def list_sources(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 class NoQuery(Query, frozen=True, kw_only=True):
-    """Nothing to choose."""
+    """No parameters."""
 
 
 class BlocksQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of blocks; all must hold."""
+    """Filters of blocks, combined by AND."""
 
     workchain: Int32 = None
     shard: Shard = None
@@ -86,7 +86,7 @@ def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
     """List blocks.
 
     Raises:
-        NotCovered: nothing found, and the lake does not cover what was asked for.
+        NotCovered: the result is empty, and the lake does not cover the requested range.
     """
     rows = _find_blocks(call, query)
     if not rows:
@@ -97,7 +97,7 @@ def get_blocks(call: Call, query: BlocksQuery) -> Blocks:
 def get_shard_blocks(call: Call, query: ShardBlocksQuery) -> Blocks:
     """List the blocks committed by a masterchain block, including itself.
 
-    They are ordered by workchain and signed shard unless ``sort`` is there.
+    They are ordered by workchain and signed shard id unless ``sort`` is set.
     """
     requested = query.seqno or 0
     first, limit = query.offset or 0, query.limit or 0
@@ -147,7 +147,7 @@ _FILTERS = ("workchain", "shard", "seqno", "root_hash", "file_hash", "mc_seqno")
 
 
 def _check_mc_block(call: Call, mc_seqno: int) -> None:
-    """Refuse as the peer does, and name what is covered."""
+    """Refuse a block that is not covered, with TON Center's text and the covered range."""
     try:
         check_mc_seqno(call.reader, mc_seqno)
     except NotCovered as error:
@@ -155,7 +155,7 @@ def _check_mc_block(call: Call, mc_seqno: int) -> None:
 
 
 def _check_covered(call: Call, query: BlocksQuery) -> None:
-    """Refuse an empty result that the lake may owe to missing blocks."""
+    """Refuse an empty result that missing blocks may have caused."""
     if query.mc_seqno is not None:
         check_mc_seqno(call.reader, query.mc_seqno)
     if query.seqno is not None:

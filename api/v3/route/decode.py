@@ -1,4 +1,4 @@
-"""Operations that read no lake: decode bodies, name opcodes, echo values, redirect to documents."""
+"""Operations without a lake: decode bodies, name opcodes, echo values, redirect to documents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from tonlake.api.settings import HttpSettings
 
 DECODE_LIMIT = 1000
-"""Most opcodes, and most bodies, of one request."""
+"""Limit of opcodes, and of bodies, in one request."""
 
 PATH = "/decode"
 UNKNOWN = "unknown"
@@ -57,7 +57,7 @@ _HEX = re.compile(r"(0x)?(?:[0-9a-fA-F]{2})+")
 
 
 class DecodeQuery(Query, frozen=True, kw_only=True):
-    """Opcodes (hex or decimal) and bodies (bags of cells in base64 or hex), in any number."""
+    """Opcodes (hex or decimal) and bodies (bags of cells in base64 or hex), repeatable."""
 
     opcodes: Texts = ()
     bodies: Texts = ()
@@ -91,11 +91,11 @@ def answer_post(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """Decode opcodes and message bodies (JSON).
 
     Raises:
-        RequestInvalid: the body of the request is no such object, or a text in it no opcode.
+        RequestInvalid: the request body is not such an object, or has an invalid opcode.
     """
     asked = read_body(body, DecodeRequest)
     opcodes = [
-        # Text may be hex without a mark; a number is what it is.
+        # Text may be hex without 0x; a number is taken as is.
         hex(opcode) if isinstance(opcode, int) and opcode >= 0 else str(opcode)
         for opcode in asked.opcodes or ()
     ]
@@ -106,7 +106,7 @@ def name_opcode_text(text: str) -> str:
     """Return the name of an opcode, or "unknown".
 
     Raises:
-        RequestInvalid: the text is no number of 32 bits.
+        RequestInvalid: the text is not a 32-bit number.
     """
     try:
         opcode = parse_opcode(text)
@@ -132,7 +132,7 @@ def decode_text(text: str) -> dict[str, Any]:
 def read_cells(text: str) -> bytes:
     """Return the bytes of base64 (either alphabet) or hex; raises ValueError for other text.
 
-    A space stands for ``+``: that is what an unescaped ``+`` becomes in a URL.
+    A space counts as ``+``, since an unescaped ``+`` in a URL decodes to a space.
     """
     if _HEX.fullmatch(text):
         return bytes.fromhex(text.removeprefix("0x"))
@@ -143,7 +143,7 @@ def read_cells(text: str) -> bytes:
 def _answer(
     opcodes: Sequence[str], bodies: Sequence[str], settings: HttpSettings
 ) -> Response[bytes]:
-    """Check the lengths, and answer one by one."""
+    """Check the lengths, and decode the items one by one."""
     most = DECODE_LIMIT
     for name, items in (("opcodes", opcodes), ("bodies", bodies)):
         if len(items) > most:
@@ -175,11 +175,11 @@ Shards = Annotated[
 
 
 MOVED: Final = 301
-"""Moved for good."""
+"""Moved permanently."""
 
 
 class EchoQuery(Query, frozen=True, kw_only=True):
-    """Hashes, addresses and shards in any of their forms."""
+    """Hashes, addresses and shards in any format."""
 
     my_hash: Hashes = ()
     my_addr: Addresses = ()
@@ -217,4 +217,4 @@ def answer_document() -> Redirect:
 
 
 hidden_routes = [operation("/__testMethod", EchoQuery, get_echo), answer_index, answer_document]
-"""For people who write clients: not in the OpenAPI document."""
+"""For authors of clients; not in the OpenAPI document."""

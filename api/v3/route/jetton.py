@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class MastersQuery(Page, frozen=True, kw_only=True):
-    """Masters by address or administrator; all must hold."""
+    """Masters by address and administrator, combined by AND."""
 
     address: Addresses = ()
     admin_address: Addresses = ()
@@ -48,7 +48,7 @@ class WalletsQuery(SortedPage, frozen=True, kw_only=True):
 
 
 class MovesQuery(SpanPage, frozen=True, kw_only=True):
-    """What transfers and burns are chosen by; ``address`` is another name of owner_address."""
+    """Filters of transfers and burns; ``address`` is an alias of owner_address."""
 
     owner_address: Addresses = ()
     address: Addresses = ()
@@ -57,13 +57,13 @@ class MovesQuery(SpanPage, frozen=True, kw_only=True):
 
 
 class TransfersQuery(MovesQuery, frozen=True, kw_only=True):
-    """Transfers; ``direction`` is seen from the owners: in, or else out."""
+    """Filters of transfers; ``direction`` is relative to the owners: in, or else out."""
 
     direction: Text = None
 
 
 class BurnsQuery(MovesQuery, frozen=True, kw_only=True):
-    """Burns."""
+    """Filters of burns."""
 
 
 class JettonMaster(msgspec.Struct, gc=False):
@@ -174,7 +174,7 @@ def get_masters(call: Call, query: MastersQuery) -> JettonMasters:
     """List jetton masters, in order of first appearance.
 
     Raises:
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     rows = read_contracts(
         call,
@@ -194,7 +194,7 @@ def get_wallets(call: Call, query: WalletsQuery) -> JettonWallets:
 
     Raises:
         RequestInvalid: several jettons, but not exactly one owner.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     if len(query.jetton_address) > 1 and len(query.owner_address) != 1:
         raise RequestInvalid("exact one owner_address required for multiple jetton_address")
@@ -221,7 +221,7 @@ def get_transfers(call: Call, query: TransfersQuery) -> JettonTransfers:
     """List jetton transfers, newest first, without aborted ones.
 
     Raises:
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     rows = read_moves(
         call,
@@ -239,7 +239,7 @@ def get_burns(call: Call, query: BurnsQuery) -> JettonBurns:
     """List jetton burns, newest first, including aborted ones.
 
     Raises:
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     rows = read_moves(call, "jetton_burns", query, **_filter_moves(query))
     moves = render_moves(call, JettonBurn, rows)

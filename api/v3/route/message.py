@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 
 class MessagesQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of messages; all must hold. ``hash`` is another name of msg_hash."""
+    """Filters of messages, combined by AND. ``hash`` is an alias of msg_hash."""
 
     msg_hash: Hashes = ()
     hash: Hashes = ()
@@ -45,11 +45,11 @@ class MessagesQuery(SpanPage, frozen=True, kw_only=True):
 
 
 def get_messages(call: Call, query: MessagesQuery) -> Messages:
-    """List messages, both ends joined.
+    """List messages with the transactions at both ends.
 
     Raises:
         RequestInvalid: an unknown direction.
-        NotCovered: nothing found, and the lake does not cover the time asked for.
+        NotCovered: the result is empty, and the lake does not cover the requested time.
     """
     rows = find_rows(call, query)
     if not rows:
@@ -81,7 +81,7 @@ def find_rows(call: Call, query: MessagesQuery) -> list[Any]:
 
 
 def _end_of(name: str, end: Address | NoAddress | None) -> dict[str, Any]:
-    """Return the parameters of one end: an account, none, or any."""
+    """Return the query parameters of one end: an account, none, or any."""
     account = end if isinstance(end, Address) else None
     return {
         f"{name}_workchain": account and account.workchain,

@@ -1,4 +1,4 @@
-"""Operations that run contracts, in the words of version 2 as the peer passes them on."""
+"""Operations that run contracts, with the errors of version 2, as in TON Center."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonlake.api.v3.page.request_body import Posted, posted
 
 
 class RunRequest(msgspec.Struct, frozen=True):
-    """A get-method by name, its arguments, and the masterchain block to run after."""
+    """A get-method by name, its arguments, and the masterchain block as of which it runs."""
 
     address: str = ""
     method: str = ""
@@ -53,7 +53,7 @@ class Fees(msgspec.Struct, frozen=True):
 
 
 class EstimateAnswer(msgspec.Struct, frozen=True):
-    """Fees of the account; those of accounts that it writes to are not foreseen."""
+    """Fees of the account; fees of the receivers of its messages are not estimated."""
 
     source_fees: Fees
     destination_fees: list[Fees]
@@ -65,7 +65,7 @@ def answer_run(request: Posted, asked: RunRequest) -> RunAnswer:
     Raises:
         CredentialMissing: no address, or no method.
         RequestInvalid: the body cannot be read.
-        GetMethodFailed: an argument of an unknown type, or a result nested too deep.
+        GetMethodFailed: an argument has an unknown type, or the result is nested too deeply.
     """
     params = read_params(GetMethodParams, msgspec.structs.asdict(asked))
     params.check(request.settings.max_limit)
@@ -88,7 +88,7 @@ def answer_estimate(request: Posted, asked: EstimateRequest) -> EstimateAnswer:
     Raises:
         CredentialMissing: no address.
         RequestInvalid: the body cannot be read.
-        LiteServerError: a part of the message is no bag of cells, or it cannot be run.
+        LiteServerError: a part of the message is not a bag of cells, or execution failed.
     """
     params = read_params(EstimateParams, msgspec.structs.asdict(asked))
     fees = estimate_fees(request.open(), params)

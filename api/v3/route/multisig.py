@@ -105,7 +105,7 @@ def get_wallets(call: Call, query: WalletsQuery) -> Multisigs:
 
     Raises:
         RequestInvalid: neither address parameter.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     if not (query.address or query.wallet_address):
         raise RequestInvalid("At least one of address or wallet_address should be specified")
@@ -130,7 +130,7 @@ def get_orders(call: Call, query: OrdersQuery) -> MultisigOrders:
 
     Raises:
         RequestInvalid: neither address parameter.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     if not (query.address or query.multisig_address):
         raise RequestInvalid("At least one of address or multisig_address should be specified")
@@ -160,7 +160,7 @@ def _read_page(
 
 
 def _read_orders_of(call: Call, wallets: Sequence[Row], query: WalletsQuery) -> list[Row]:
-    """Return the orders of these wallets; more than a page may have are left out with a warning."""
+    """Return the orders of these wallets; beyond the page limit they are cut with a warning."""
     most = call.settings.http.max_limit
     owners = [Address(row["workchain"], row["account"]) for row in wallets]
     rows = call.reader.rows(

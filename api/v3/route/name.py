@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 DOMAIN = re.compile(r"[^\s/]+\.[^\s/.]+")
-"""What may be a domain, and is no address."""
+"""Text that may be a domain and is not an address."""
 
 
 class RecordsQuery(Page, frozen=True, kw_only=True):
-    """Domains that point to a wallet, or one by its name."""
+    """Domains that point to a wallet, or one domain by name."""
 
     wallet: OneAddress = None
     domain: Text = None
@@ -60,7 +60,7 @@ def get_records(call: Call, query: RecordsQuery) -> DNSRecords:
 
     Raises:
         RequestInvalid: not exactly one of wallet and domain.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     if query.wallet is None and not query.domain:
         raise RequestInvalid("either wallet address or domain is required")

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 MOST_SALES = 1000
-"""Sale contracts of one request, as in the peer."""
+"""Limit of sale contracts in one request, as in TON Center."""
 
 
 class CollectionsQuery(Page, frozen=True, kw_only=True):
-    """Collections by address or owner; all must hold."""
+    """Collections by address and owner, combined by AND."""
 
     collection_address: Addresses = ()
     owner_address: Addresses = ()
@@ -47,7 +47,7 @@ class CollectionsQuery(Page, frozen=True, kw_only=True):
 
 
 class ItemsQuery(Page, frozen=True, kw_only=True):
-    """Items by address, owner, or collection and index; all must hold."""
+    """Items by address, owner, or collection and index, combined by AND."""
 
     address: Addresses = ()
     owner_address: Addresses = ()
@@ -59,7 +59,7 @@ class ItemsQuery(Page, frozen=True, kw_only=True):
 
 
 class TransfersQuery(SpanPage, frozen=True, kw_only=True):
-    """Transfers of items; ``direction`` is seen from the owners: in, or else out."""
+    """Transfers of items; ``direction`` is relative to the owners: in, or else out."""
 
     owner_address: Addresses = ()
     address: Addresses = ()
@@ -111,7 +111,7 @@ def get_collections(call: Call, query: CollectionsQuery) -> NFTCollections:
     """List NFT collections, in order of first appearance.
 
     Raises:
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     rows = read_contracts(
         call,
@@ -131,7 +131,7 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
 
     Raises:
         RequestInvalid: an index without its collection, or several collections without one owner.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     _check_items(query)
     by_collection = len(query.collection_address) == 1
@@ -162,7 +162,7 @@ def get_transfers(call: Call, query: TransfersQuery) -> NFTTransfers:
     """List NFT transfers, newest first, including aborted ones.
 
     Raises:
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     collection = () if query.collection_address is None else (query.collection_address,)
     rows = read_moves(
@@ -184,7 +184,7 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
 
     Raises:
         RequestInvalid: no address, or too many.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     if not query.address:
         raise RequestInvalid("at least 1 address required")

@@ -1,6 +1,6 @@
-"""Operations about what is not in a block yet: pending lists, and handing in a message.
+"""Operations about messages that are not in a block yet: sending, and pending lists.
 
-The lists hold messages that were sent here and that an upstream accepted.
+The lists have the messages sent through this service that an upstream accepted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TransactionsQuery(Query, frozen=True, kw_only=True):
 
 
 class TracesQuery(Query, frozen=True, kw_only=True):
-    """An account, or the messages that began the traces."""
+    """An account, or the messages that started the traces."""
 
     account: OneAddress = None
     ext_msg_hash: Hashes = ()
@@ -76,7 +76,7 @@ class MessageAnswer(msgspec.Struct, frozen=True):
 
 
 class _SentMessage(msgspec.Struct, frozen=True):
-    """What the upstream answers to sendBocReturnHash."""
+    """The upstream's response to sendBocReturnHash."""
 
     hash: str | Omitted = UNSET
     hash_norm: str | Omitted = UNSET
@@ -158,7 +158,7 @@ def _list_traces(call: Call) -> list[PendingTrace]:
 
 
 def _find(call: Call, query: TracesQuery) -> list[PendingTrace]:
-    """Return the traces that are asked for, latest first."""
+    """Return the requested traces, latest first."""
     _check(query)
     account = None if query.account is None else str(query.account)
     found = [
@@ -183,7 +183,7 @@ def answer_message(request: Posted, asked: MessageRequest) -> MessageAnswer:
 
     Raises:
         CredentialMissing: no message.
-        RequestInvalid: it is no bag of one root.
+        RequestInvalid: the message is not a bag with one root.
         SendingUnavailable: it could not be sent, or the upstream returned no hashes.
         LiteServerError, UpstreamRefusal: it was refused.
     """

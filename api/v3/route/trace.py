@@ -54,7 +54,7 @@ CURSOR_FORM = "^[0-9]{1,18}:[0-9a-f]{64}$"
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """The trace after which a page begins: when it ended (by what the page is ordered), its id."""
+    """The trace after which a page begins: the sort key (time or lt of its end), and its id."""
 
     end: int
     trace_id: bytes
@@ -65,7 +65,7 @@ class Cursor(msgspec.Struct, frozen=True):
 
 
 def parse_cursor(text: str) -> Cursor:
-    """Read what an earlier page gave in the header ``X-Tonlake-Cursor``."""
+    """Parse a value of the header ``X-Tonlake-Cursor``."""
     match = _CURSOR.fullmatch(text)
     if match is None or int(match[1]) > INT64_MAX:
         raise ConversionError(text)
@@ -73,7 +73,7 @@ def parse_cursor(text: str) -> Cursor:
 
 
 class TracesQuery(SpanPage, frozen=True, kw_only=True):
-    """Filters of traces; of the first four only one, and all others must hold."""
+    """Filters of traces, combined by AND; the first four exclude each other."""
 
     account: OneAddress = None
     trace_id: Hashes = ()
@@ -91,17 +91,17 @@ def get_traces(call: Call, query: TracesQuery) -> Traces:
     """List traces with their transactions, latest end first.
 
     Raises:
-        RequestInvalid: filters that exclude each other, or more transactions than may be shown.
-        NotCovered: nothing found, and the lake does not cover what was asked for.
+        RequestInvalid: filters that exclude each other, or too many transactions.
+        NotCovered: the result is empty, and the lake does not cover the requested range.
     """
     return Traces(*_write(call, query, with_actions=bool(query.include_actions)))
 
 
 def answer_traces(call: Call, query: TracesQuery) -> Traces:
-    """Return the same as ``get_traces``, with transactions that can be looked into.
+    """Return the same as ``get_traces``, with transactions as objects.
 
     Raises:
-        RequestInvalid, NotCovered: as for traces.
+        RequestInvalid, NotCovered: as in ``get_traces``.
     """
     page = _answer(call, query, answer_page, with_actions=bool(query.include_actions))
     return Traces(page.traces, *describe(call, starmap(Address, page.named)))
@@ -111,7 +111,7 @@ def get_events(call: Call, query: TracesQuery) -> Events:
     """List traces with actions (former name of /traces).
 
     Raises:
-        RequestInvalid, NotCovered: as for traces.
+        RequestInvalid, NotCovered: as in ``get_traces``.
     """
     return Events(*_write(call, query, with_actions=True))
 
@@ -177,7 +177,7 @@ def _read_members(call: Call, rows: list[Row]) -> dict[bytes, list[Row]]:
     """Return the transactions of each trace that is not too large, by trace id.
 
     Raises:
-        RequestInvalid: there are more of them than one answer may hold.
+        RequestInvalid: there are too many for one response.
     """
     shown = [row for row in rows if row["transactions"] <= TRACE_TRANSACTIONS]
     count = sum(row["transactions"] for row in shown)

@@ -23,7 +23,7 @@ class BlockTransactionsQuery(SortedPage, frozen=True, kw_only=True):
 
 
 class MessageTransactionsQuery(SortedPage, frozen=True, kw_only=True):
-    """Filters of messages, of which one of the first three is needed."""
+    """Filters of messages; one of the first three is required."""
 
     msg_hash: Hashes = ()
     body_hash: Hash = None
@@ -34,7 +34,7 @@ class MessageTransactionsQuery(SortedPage, frozen=True, kw_only=True):
 
 
 class AdjacentQuery(Query, frozen=True, kw_only=True):
-    """A transaction and a direction from it."""
+    """A transaction, and the direction of its messages."""
 
     hash: Hash = None
     direction: Text = None
@@ -44,7 +44,7 @@ def get_transactions(call: Call, query: TransactionsQuery) -> Transactions:
     """List transactions.
 
     Raises:
-        NotCovered: nothing found, and the lake does not cover what was asked for.
+        NotCovered: the result is empty, and the lake does not cover the requested range.
     """
     keys = find_keys(call, query)
     if not keys:
@@ -65,7 +65,7 @@ def get_message_transactions(call: Call, query: MessageTransactionsQuery) -> Tra
 
     Raises:
         RequestInvalid: none of the three filters, or an unknown direction.
-        NotCovered: nothing found, and the lake has gaps.
+        NotCovered: the result is empty, and the lake has gaps.
     """
     if not query.msg_hash and query.body_hash is None and query.opcode is None:
         raise RequestInvalid("at least one of msg_hash, body_hash, opcode should be specified")
@@ -102,7 +102,7 @@ def get_adjacent_transactions(call: Call, query: AdjacentQuery) -> Transactions:
 
     Raises:
         RequestInvalid: no hash.
-        AnswerNotFound: there are none in the lake.
+        AnswerNotFound: the lake has none.
     """
     if query.hash is None:
         raise RequestInvalid("hash is required")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class VestingQuery(Page, frozen=True, kw_only=True):
-    """Vesting wallets by address, or by owner, sender and, if requested, listed address."""
+    """Vesting wallets by address, or by owner, sender and, if requested, whitelisted address."""
 
     contract_address: Addresses = ()
     wallet_address: Addresses = ()
@@ -55,7 +55,7 @@ def get_vesting(call: Call, query: VestingQuery) -> VestingContracts:
 
     Raises:
         RequestInvalid: not exactly one of contract_address and wallet_address.
-        NotDerived, NotCovered: the lake does not know.
+        NotDerived, NotCovered: the lake may lack the requested rows.
     """
     if not (query.contract_address or query.wallet_address):
         raise RequestInvalid("at least one of contract_address or wallet_address is required")

@@ -1,4 +1,4 @@
-"""Operations about wallets, and the two account operations in the words of version 2."""
+"""Operations about wallets, and the two account operations with version 2 names."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ UNKNOWN: Row = {
     "code_hash": None,
     "data_hash": None,
 }
-"""What an account that the lake has never seen is said to be, as in the peer."""
+"""The state reported for an account that does not exist, as in TON Center."""
 
 
 class WalletStatesQuery(Query, frozen=True, kw_only=True):
-    """Accounts, and the masterchain block after which they are read (default: newest)."""
+    """Accounts, and the masterchain block as of which they are read (default: newest)."""
 
     address: Addresses = ()
     mc_seqno: Int32 = None
 
 
 class InformationQuery(Query, frozen=True, kw_only=True):
-    """One account; ``use_v2`` chooses between two sources of the peer, which are one here."""
+    """One account; ``use_v2`` selects one of two sources in TON Center and has no effect here."""
 
     address: OneAddress = None
     use_v2: Flag = None
@@ -101,7 +101,7 @@ def get_wallet_information(call: Call, query: InformationQuery) -> WalletInforma
     Raises:
         CredentialMissing: no address.
         NotCovered: the lake cannot know the account.
-        AnswerConflict: the account is no wallet.
+        AnswerConflict: the account is not a wallet.
     """
     row = _read_account(call, query)
     if row["code_hash"] not in WALLETS and row["account_status"] != "uninit":
@@ -129,7 +129,7 @@ def _read_account(call: Call, query: InformationQuery) -> Row:
 
 
 def _read_fields(row: Row, cells: Mapping[bytes, bytes]) -> dict[str, Any]:
-    """Return the kind of a wallet and the fields of its data; {} for other contracts."""
+    """Return the type of a wallet and the fields of its data; {} for other contracts."""
     kind, data = WALLETS.get(row["code_hash"]), cells.get(row["data_hash"])
     if kind is None:
         return {}
