@@ -1,9 +1,10 @@
-"""The lake: rows in Parquet files, and the log that lists those that are live.
+"""The lake: Parquet files, and the commit log that lists the live ones.
 
-schema/      the one description of every table and column
-writer       rows to Parquet files
-commit       files into the log, atomically
-snapshot     what a reader sees: one commit and the files it names
-verify       every file against its digest
-views        hand-off to the DuckDB command line and other engines
+schema/      the single description of every table and column
+file/        writes and reads Parquet files
+commit/      adds files to the log, atomically
+log/         the log, and snapshots: one commit and the files live after it
+index/       index of a snapshot, and the answers read from it
+duck/        DuckDB views and macros of a snapshot
+maintenance/ compaction, pruning, verification
 """

@@ -1,4 +1,4 @@
-"""How every package names an account: workchain first, then account id."""
+"""Account ids and addresses: workchain first, then account id."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 
 def normalize_address(text: str) -> str:
-    """Return an address, raw or friendly, in raw form, as the lake writes it.
+    """Return an address, raw or friendly, in the lake's raw form.
 
     Raises:
-        ValueError: it is none, or its checksum is wrong.
+        ValueError: it is not an address, or its checksum is wrong.
     """
     raw = _RAW.fullmatch(text)
     if raw is not None:

@@ -1,30 +1,30 @@
-"""What can go wrong in a lake.
+"""Errors of the lake package.
 
 LakeError
 ├── SettingsError         a setting has an unknown name or a bad value
 ├── LakeMisplaced         DuckDB cannot take the path of the lake's folder
 ├── LakeNotFound          the folder holds no lake, or a lake without any commit
-├── SnapshotNotFound      the commit asked for is not in the log
-├── LakeCorrupt           a file is missing, or its bytes are not those that were committed
+├── SnapshotNotFound      the requested commit is not in the log
+├── LakeCorrupt           a file is missing, or its bytes differ from those committed
 │   └── TableLacking      the lake is a copy without this table
-├── LakeTooNew            a later version of this program has written to the lake
+├── LakeTooNew            a later version of this program wrote to the lake
 ├── CommitError           a commit was refused; the lake is as it was before
 │   ├── RowsRejected      the rows do not fit the schema or the range
-│   ├── NetworkMismatch   the rows come from another network than the lake's
-│   ├── RangeOverlap      the lake has some of these masterchain blocks already
-│   ├── CommitConflict    another writer took the next place in the log
-│   ├── UndoRefused       blocks of another chain cannot be taken out of the lake
-│   ├── PruneRefused      no block would stay
+│   ├── NetworkMismatch   the rows come from a network other than the lake's
+│   ├── RangeOverlap      the lake already has some of these masterchain blocks
+│   ├── CommitConflict    another writer created the next log entry
+│   ├── UndoRefused       blocks of an abandoned fork cannot be removed from the lake
+│   ├── PruneRefused      no block would be left
 │   └── LakeFull          the file system has no room for a file
-├── PieceRefused          a folder is no export, or one that this version cannot take
-├── StorageError          object storage, or a web server, cannot be reached or refuses
-├── SourceRefused         what a source sends is not a sound lake, or not the one copied before
-├── ScanError             a scan that cannot be carried out
-│   ├── CursorRefused     text that is no cursor, or one of another lake
-│   └── BlocksLacking     the lake has not the blocks to be scanned
+├── PieceRefused          a folder is not an export, or not one that this version can import
+├── StorageError          object storage or a web server is unreachable or refuses the request
+├── SourceRefused         a source sends a damaged lake, or not the one copied before
+├── ScanError             a scan cannot run
+│   ├── CursorRefused     text is not a cursor, or is a cursor of another lake
+│   └── BlocksLacking     the lake does not have the blocks to scan
 ├── EngineError           Apache Spark is not installed, or failed
-├── TableInvalid          a table of a person's own cannot be added, or does not exist
-└── QueryError            a person's SQL cannot be answered
+├── TableInvalid          a user-defined table cannot be added, or does not exist
+└── QueryError            a user's SQL cannot be answered
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ADVICE = {
 
 
 def advise(error: OSError) -> str:
-    """Return what to do about an error of the system; "" where its text has to do."""
+    """Return advice for an operating system error; "" if its own text must do."""
     return _ADVICE.get(error.errno or 0, "")
 
 
@@ -52,7 +52,7 @@ class LakeError(Exception):
     """Root of every error of this package."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle it as it is: a constructor takes other values than the text that it makes."""
+        """Pickle without calling the constructor, whose parameters are not ``args``."""
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
@@ -77,14 +77,14 @@ class LakeNotFound(LakeError):
 
 
 class SnapshotNotFound(LakeError):
-    """The commit asked for is not in the log."""
+    """The requested commit is not in the log."""
 
 
 class LakeCorrupt(LakeError):
-    """A file is missing or unreadable, or its bytes are not those that were committed."""
+    """A file is missing or unreadable, or its bytes differ from those committed."""
 
     def __init__(self, file: str, reason: str, advice: str = RESTORE) -> None:
-        """Name the damaged ``file``, relative to the lake, how that shows and what to do."""
+        """Take the damaged ``file``, relative to the lake, what is wrong with it, and advice."""
         self.file = file
         self.reason = reason
         self.advice = advice
@@ -92,7 +92,7 @@ class LakeCorrupt(LakeError):
 
     @classmethod
     def unreadable(cls, file: str, error: OSError) -> LakeCorrupt:
-        """Return the error of a file that cannot be read: a missing right is no damage."""
+        """Return the error of an unreadable file; missing permissions are not damage."""
         text = os.strerror(error.errno) if error.errno else error
         return cls(file, f"it cannot be read ({text})", advise(error) or RESTORE)
 
@@ -109,10 +109,10 @@ class TableLacking(LakeCorrupt):
 
 
 class LakeTooNew(LakeError):
-    """A later version of this program has written to the lake; ``file`` is relative to it."""
+    """A later version of this program wrote to the lake; ``file`` is relative to it."""
 
     def __init__(self, file: str, found: str, known: int) -> None:
-        """Name the file, what it has, and the newest of that which is known here."""
+        """Take the file, the version found in it, and the newest version known here."""
         super().__init__(
             f"{file} has {found}, and this version of tonlake reads up to {known}: the lake was "
             "written by a later version; install that one or a newer one"
@@ -129,23 +129,23 @@ class RowsRejected(CommitError):
 
 
 class NetworkMismatch(CommitError):
-    """The rows come from another network than the lake's."""
+    """The rows come from a network other than the lake's."""
 
 
 class RangeOverlap(CommitError):
-    """The lake has some of these masterchain blocks already."""
+    """The lake already has some of these masterchain blocks."""
 
 
 class CommitConflict(CommitError):
-    """Another writer took the next place in the log; reading the log again shows its range."""
+    """Another writer created the next log entry; reading the log again shows its range."""
 
 
 class UndoRefused(CommitError):
-    """Blocks that are no part of the chain any more cannot be taken out of the lake."""
+    """Blocks of an abandoned fork cannot be removed from the lake."""
 
 
 class PruneRefused(CommitError):
-    """Nothing was pruned, as no block would stay."""
+    """Nothing was pruned, because no block would be left."""
 
 
 class LakeFull(CommitError):
@@ -153,41 +153,41 @@ class LakeFull(CommitError):
 
 
 class PieceRefused(LakeError):
-    """A folder is no export of a lake, or one that this version cannot take."""
+    """A folder is not an export of a lake, or not one that this version can import."""
 
 
 class StorageError(LakeError):
-    """Object storage or a web server cannot be reached, refuses, or has no such bucket."""
+    """Object storage or a web server is unreachable, refuses, or has no such bucket."""
 
 
 class SourceRefused(LakeError):
-    """What the source of a copy sends is not a sound lake, or not the one copied before."""
+    """The source of a copy sends a damaged lake, or not the one copied before."""
 
     def __init__(self, file: str, reason: str) -> None:
-        """Name the file, relative to the source, and what is wrong with it."""
+        """Take the file, relative to the source, and what is wrong with it."""
         self.file = file
         super().__init__(f"the source's file {file!r}: {reason}; the copy stays as it is")
 
 
 class ScanError(LakeError):
-    """A scan cannot be carried out."""
+    """A scan cannot run."""
 
 
 class CursorRefused(ScanError):
-    """Text is no cursor of a scan, or one of another lake."""
+    """Text is not a cursor of a scan, or is a cursor of another lake."""
 
 
 class BlocksLacking(ScanError):
-    """The lake has not the masterchain blocks that are to be scanned."""
+    """The lake does not have the masterchain blocks to scan."""
 
 
 class EngineError(LakeError):
-    """Apache Spark is not installed, or failed; the message has advice, or its error."""
+    """Apache Spark is not installed, or failed; the message has advice, or Spark's error."""
 
 
 class TableInvalid(LakeError):
-    """A table of a person's own cannot be added, or does not exist."""
+    """A user-defined table cannot be added, or does not exist."""
 
 
 class QueryError(LakeError):
-    """A person's SQL cannot be answered."""
+    """A user's SQL cannot be answered."""

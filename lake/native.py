@@ -8,7 +8,7 @@ from typing import Any
 
 
 def load_extension(name: str) -> tuple[Any, str]:
-    """Return the extension module of a dotted name, or None and why it is not used."""
+    """Return the extension module ``name``, or None and the reason why it is not used."""
     if os.environ.get("TONLAKE_NATIVE", "1") == "0":
         return None, "TONLAKE_NATIVE=0"
     try:

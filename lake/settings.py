@@ -1,7 +1,7 @@
-"""Settings of the lake: ``[lake]``, files, indexes, maintenance and DuckDB; and ``[pull]``.
+"""Settings of the lake: ``[lake]`` (files, index, maintenance, DuckDB) and ``[pull]``.
 
-The command that runs composes the sections of all packages and loads their values; what the lake
-reads of them are these structs alone.
+Commands compose the sections of all packages and load their values; the lake package reads only
+these structs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orphan_grace_s: Annotated[
         int,
         Meta(
-            description="Seconds before a file that the newest snapshot leaves out may go",
+            description="Seconds before a file that is not in the newest snapshot may be removed",
             ge=0,
         ),
     ] = 3600
@@ -90,15 +90,15 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     labels: Annotated[
         str,
         Meta(
-            description="CSV or Parquet file with the columns address, label, category and source,"
-            " whose labels the views show beside those that ship; empty: none"
+            description="CSV or Parquet file with the columns address, label, category and source;"
+            " the views show its labels in addition to the built-in ones; empty: none"
         ),
     ] = ""
     stablecoins: Annotated[
         str,
         Meta(
-            description="Jetton masters worth one US dollar, separated by commas, whose swaps give"
-            " TON a price in dollars"
+            description="Jetton masters worth one US dollar, separated by commas; their swaps give"
+            " the price of TON in dollars"
         ),
     ] = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 
@@ -112,7 +112,7 @@ class PullSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LakeSections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The sections that the lake's commands read, as programs compose them with others."""
+    """The sections that the lake's commands read; programs compose them with others."""
 
     lake: LakeSettings = LakeSettings()
     pull: PullSettings = PullSettings()

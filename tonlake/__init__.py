@@ -1,7 +1,7 @@
-"""A TON node's storage as a lake of Parquet files, asked with SQL and served over HTTP.
+"""Turns a TON node's storage into a lake of Parquet files, queried with SQL and served over HTTP.
 
-``tonlake.open`` opens a lake, ``tonlake.demo`` the shipped one, ``tonlake.connect`` one that a
-service has; ``tonlake.decode`` reads a message body. They are loaded when they are named, so that
+``tonlake.open`` opens a lake, ``tonlake.demo`` the shipped one, ``tonlake.connect`` the lake of a
+running service; ``tonlake.decode`` decodes a message body. They are loaded on first access, so that
 a command loads only what it needs.
 """
 
@@ -22,12 +22,12 @@ __all__ = ["Lake", "RemoteLake", "connect", "decode", "demo", "open"]
 
 
 def __getattr__(name: str) -> object:
-    """Return one of the names above."""
+    """Import and return one of the names in ``__all__``."""
     if name in _PLACES:
         return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'tonlake' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Return the names that are there, and those above."""
+    """Return the names already loaded and those in ``__all__``."""
     return sorted({*globals(), *__all__})

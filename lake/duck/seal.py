@@ -46,7 +46,7 @@ def find_changed(lake_dir: Path) -> Iterator[tuple[str, str]]:
     elif seal is None:
         yield VIEWS_FILE, f"it does not end with its digest; {_AGAIN}"
     elif _digest(views[:-_LAST_LINE_BYTES]) != seal[2].decode():
-        yield VIEWS_FILE, f"its bytes do not give its digest; {_AGAIN}"
+        yield VIEWS_FILE, f"its bytes do not match its digest; {_AGAIN}"
     elif catalog is None:
         yield CATALOG_FILE, f"it is missing, although {VIEWS_FILE} is there; {_AGAIN}"
     elif _digest(catalog) != seal[1].decode():

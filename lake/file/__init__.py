@@ -1,1 +1,1 @@
-"""Parquet files, written and read."""
+"""Reads and writes Parquet files."""

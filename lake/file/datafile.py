@@ -1,4 +1,4 @@
-"""The data files of a commit: written durably, all of them or none."""
+"""Writes the data files of a commit durably: all of them or none."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
 
 Submit = Callable[["Callable[[Order], Written]", "Order"], "Future[Written]"]
-"""Begins a call, in a thread or in another process, and returns what gives its result."""
+"""Starts a call in a thread or another process, and returns a future of its result."""
 
 
 class Changes(NamedTuple):
-    """Files that a commit adds, and paths of those that are not live after it."""
+    """Files that a commit adds, and paths that are no longer live after it."""
 
     added: tuple[DataFile, ...]
     removed: tuple[str, ...]
 
 
 class Order(NamedTuple):
-    """Rows to be written as one file of a lake, in any process."""
+    """Rows to write as one file of a lake, in any process."""
 
     lake_dir: Path
     file: NewFile
@@ -53,17 +53,17 @@ class Order(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A file that is whole and synced under a temporary name."""
+    """A file that is complete and synced under a temporary name."""
 
     temporary: Path
     described: DataFile
 
 
 def write_ahead(order: Order) -> Written:
-    """Write a file under a temporary name; no commit names it yet.
+    """Write a file under a temporary name; no commit lists it yet.
 
     Raises:
-        LakeFull: no room; there is no such file.
+        LakeFull: no room; no file was created.
     """
     lake_dir, file, settings = order
     data = encode_parquet(file.rows, TABLES[file.table], settings)
@@ -74,29 +74,30 @@ def write_ahead(order: Order) -> Written:
 
 
 class FilesAhead:
-    """Large files of a commit, which others write while more rows are derived from theirs.
+    """Large files of a commit, written in the background while more rows are derived.
 
-    A small one takes less time than to hand it over. In the end what no commit took is gone.
+    Small files are not handed over, as writing them takes less time. Files that no commit took are
+    removed in the end.
     """
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, submit: Submit) -> None:
-        """Begin nothing yet."""
+        """Start without files."""
         self._lake_dir, self._settings, self._submit = lake_dir, settings, submit
         self._begun: list[tuple[NewFile, Future[Written]]] = []
 
     def begin(self, files: Iterable[NewFile]) -> None:
-        """Let files be written."""
+        """Start writing the large ones of ``files``."""
         for file in files:
             if file.rows.num_rows > PLAIN_ROWS:
                 order = Order(self._lake_dir, file, self._settings)
                 self._begun.append((file, self._submit(write_ahead, order)))
 
     def wait(self) -> None:
-        """Wait until all that was begun is written, or failed."""
+        """Wait until every file is written or has failed."""
         wait([task for _file, task in self._begun])
 
     def take(self, file: NewFile) -> Written | None:
-        """Return a file that was begun; None if it was not.
+        """Return a file that was written ahead; None if it was not.
 
         Raises:
             LakeFull: no room for it.
@@ -104,12 +105,12 @@ class FilesAhead:
         for begun, task in self._begun:
             if begun.rows is file.rows and begun.place == file.place:
                 written = task.result()
-                # A sweep without grace may have taken it before the log was locked.
+                # A sweep without a grace period may have removed it before the log was locked.
                 return written if written.temporary.exists() else None
         return None
 
     def close(self) -> None:
-        """Remove what is left under a temporary name."""
+        """Remove the files that no commit took."""
         for _file, task in self._begun:
             task.cancel()
         for _file, task in self._begun:
@@ -121,7 +122,7 @@ class FilesAhead:
 def open_ahead(
     lake_dir: Path, settings: LakeSettings, submit: Submit | None = None
 ) -> Iterator[FilesAhead]:
-    """Give what writes files ahead: by ``submit``, or else in a thread."""
+    """Yield a writer of files ahead; it writes by ``submit``, or else in a thread."""
     with ExitStack() as stack:
         if submit is None:
             pool = ThreadPoolExecutor(1, thread_name_prefix="encode")
@@ -136,10 +137,10 @@ def write_changes(
     settings: LakeSettings,
     ahead: FilesAhead | None = None,
 ) -> Changes:
-    """Write files, and return how the live files of ``state`` change with them.
+    """Write files, and return how they change the live files of ``state``.
 
-    A file that is live already is written again, which mends it if it is damaged, and is no
-    change. On any failure the files that are not live are gone. ``ahead`` has written some.
+    A file that is already live is rewritten, which repairs it if it is damaged, but is not a
+    change. On any failure the new files are removed. ``ahead`` may have written some already.
 
     Raises:
         LakeFull: no room.
@@ -194,6 +195,6 @@ def _only_new(written: Iterable[DataFile], state: LogState) -> list[DataFile]:
 
 
 def remove_files(lake_dir: Path, files: Iterable[DataFile]) -> None:
-    """Remove files of a commit that failed; no live commit names them."""
+    """Remove the files of a failed commit; no live commit lists them."""
     for file in files:
         (lake_dir / file.path).unlink(missing_ok=True)

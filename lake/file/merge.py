@@ -1,7 +1,7 @@
-"""Rows of many files in one order, in the memory of a few of them.
+"""Merges the rows of many files into one order, in the memory of a few of them.
 
-Rows are sorted in parts as large as memory allows, the parts wait in a file without a name, and
-are read from it side by side, a window of each at a time.
+Rows are sorted in parts as large as memory allows. The parts are spilled to an unnamed file and
+then merged, reading a window of each at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
 
 WINDOW_ROWS = 16_384
-"""Rows of each sorted part that are looked at together."""
+"""Rows in the window of a sorted part."""
 
 Key = tuple[Any, ...]
 
@@ -32,9 +32,9 @@ Key = tuple[Any, ...]
 def merge_rows(
     pieces: Iterable[pa.Table], table: Table, memory_rows: int, folder: Path
 ) -> Iterator[pa.Table]:
-    """Yield the rows of all pieces in the table's order; equal keys keep the order they came in.
+    """Yield the rows of all pieces in the table's order; equal keys keep their order.
 
-    At most ``memory_rows`` are held in memory, the others wait in a file in ``folder``.
+    At most ``memory_rows`` are held in memory; the others are spilled to a file in ``folder``.
 
     Raises:
         LakeFull: no room for them.
@@ -83,7 +83,7 @@ def _read_batches(
 
 
 class _Head(NamedTuple):
-    """The window of a sorted part that is read next, its least and its greatest key."""
+    """The next window of a sorted part, with its least and its greatest key."""
 
     window: pa.Table
     rest: Iterator[pa.Table]
@@ -94,7 +94,7 @@ class _Head(NamedTuple):
 def _merge(parts: Iterable[Iterator[pa.Table]], table: Table) -> Iterator[pa.Table]:
     heads = [head for part in parts if (head := _next_head(part, table)) is not None]
     while heads:
-        # What begins beyond the first window's end is not needed yet.
+        # Windows that begin after the first of these ends are not needed yet.
         bound = min(head.last for head in heads)
         at_work = [number for number, head in enumerate(heads) if head.first <= bound]
         joined = pa.concat_tables([heads[number].window for number in at_work])
@@ -114,7 +114,7 @@ def _merge(parts: Iterable[Iterator[pa.Table]], table: Table) -> Iterator[pa.Tab
 
 
 def _number_parts(taken: pa.Array, starts: list[int]) -> pa.Array:
-    """Return for each row the number of the part whose rows begin at the start before it."""
+    """Return the part number of each row, given the rows where the parts start."""
     numbers = pc.cast(pc.greater_equal(taken, starts[0]), pa.int32())
     for start in starts[1:]:
         numbers = pc.add(numbers, pc.cast(pc.greater_equal(taken, start), pa.int32()))
@@ -127,7 +127,7 @@ def _next_head(rest: Iterator[pa.Table], table: Table) -> _Head | None:
 
 
 def _advance(head: _Head, count: int, table: Table) -> _Head:
-    """Return the head after ``count`` rows are gone; without rows where its part has ended."""
+    """Return the head without its first ``count`` rows; empty if its part has ended."""
     if count < head.window.num_rows:
         window = head.window.slice(count)
         return head if not count else _Head(window, head.rest, *_edge_keys(window, table))
@@ -141,5 +141,5 @@ def _edge_keys(window: pa.Table, table: Table) -> tuple[Key, Key]:
 
 
 def _make_key(values: Iterable[Any]) -> Key:
-    """Return values in the order of Arrow: NULL stands behind all others."""
+    """Return values as a key that sorts as in Arrow: NULL last."""
     return tuple((value is None, value) for value in values)

@@ -1,4 +1,4 @@
-"""Files of folders that others wrote: a pipe or a device in place of a file must not hang."""
+"""Opens files in folders that others wrote, without hanging on a pipe or a device."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _KINDS = (
 
 
 def open_regular(path: Path) -> FileIO:
-    """Open a file for reading, unbuffered, without waiting for anything.
+    """Open a file for reading, unbuffered, without ever blocking.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file (``EINVAL``).
+        OSError: it cannot be opened, or is not a regular file (``EINVAL``).
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -42,7 +42,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def check_regular(path: Path, mode: int) -> None:
-    """Raise OSError (``EINVAL``) if a file's ``st_mode`` is not that of a regular file."""
+    """Raise OSError (``EINVAL``) if ``mode``, a file's ``st_mode``, is not a regular file's."""
     if not stat.S_ISREG(mode):
         kind = next((text for is_kind, text in _KINDS if is_kind(mode)), "something else")
-        raise OSError(errno.EINVAL, f"{kind} stands where a file should be", str(path))
+        raise OSError(errno.EINVAL, f"expected a file, found {kind}", str(path))

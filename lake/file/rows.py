@@ -1,4 +1,4 @@
-"""Rows of one data file, checked against its digest: for those who make new files from old."""
+"""Reads the rows of one data file and verifies its digest; used wherever files are rewritten."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FEW_ROWS = 1_000
 _FEW_BYTES = 1 << 20
-"""A file of no more bytes is read at once: asked for column by column it takes twice the time."""
+"""Files up to this size are read in one go; column by column takes twice the time."""
 
 
 def read_rows(
@@ -31,26 +31,26 @@ def read_rows(
     columns: Sequence[str] | None = None,
     where: pc.Expression | None = None,
 ) -> pa.Table:
-    """Return the rows of a file, with all of the schema's fields or only ``columns``.
+    """Return the rows of a file, with all fields of the schema or only ``columns``.
 
-    Columns that are newer than the file are NULL. Rows for which ``where`` does not hold are left
-    out; row groups without any are not decoded.
+    Columns added after the file was written are NULL. Only rows that satisfy ``where`` are
+    returned; row groups without any are not decoded.
 
     Raises:
-        LakeCorrupt: the file is missing, or its bytes are not those that were committed.
+        LakeCorrupt: the file is missing, or its bytes differ from those committed.
     """
     try:
         data = (lake_dir / file.path).read_bytes()
     except OSError as error:
         raise LakeCorrupt.unreadable(file.path, error) from error
     if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise LakeCorrupt(file.path, "its bytes do not give its digest")
+        raise LakeCorrupt(file.path, "its bytes do not match its digest")
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
-    # Without the threads of a data set: those may still be starting when a short command
-    # ends, which aborts the process.
+    # No data set, as its threads may still be starting when a short command ends, which aborts
+    # the process.
     source = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)  # it is in memory already
     if where is None:
-        # Names that the file lacks are passed over.
+        # Names that the file does not have are ignored.
         rows = source.read(fields.names, use_threads=file.rows > _FEW_ROWS)
     else:
         held = set(source.schema_arrow.names)  # rebuilt on every access
@@ -62,18 +62,18 @@ def read_rows(
 def stream_rows(
     lake_dir: Path, file: DataFile, rows_at_once: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a file, some at a time, with all of the schema's fields or ``columns``.
+    """Yield the rows of a file in batches, with all fields of the schema or only ``columns``.
 
-    Columns that are newer than the file are NULL.
+    Columns added after the file was written are NULL.
 
     Raises:
-        LakeCorrupt: the file is missing, or its bytes are not those that were committed.
+        LakeCorrupt: the file is missing, or its bytes differ from those committed.
     """
     fields = _pick_fields(file.table, None if columns is None else tuple(columns))
     try:
         with (lake_dir / file.path).open("rb") as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
-                raise LakeCorrupt(file.path, "its bytes do not give its digest")
+                raise LakeCorrupt(file.path, "its bytes do not match its digest")
             stream.seek(0)
             if file.bytes <= _FEW_BYTES and file.rows <= rows_at_once:
                 data = pa.BufferReader(stream.read())
@@ -90,15 +90,15 @@ def stream_rows(
 
 @lru_cache(maxsize=256)
 def _pick_fields(table: str, columns: tuple[str, ...] | None) -> pa.Schema:
-    """Return fields of a table: to make them takes a tenth of what a file of few rows does."""
+    """Return fields of a table; cached, as this takes a tenth of the time to read a small file."""
     fields = TABLES[table].arrow
     return fields if columns is None else pa.schema([fields.field(name) for name in columns])
 
 
 def _fill_fields(rows: pa.Table | pa.RecordBatch, fields: pa.Schema) -> pa.Table:
-    """Return the rows with these fields, NULL where the file has none of the name."""
+    """Return the rows with these fields, NULL if the file does not have one."""
     if isinstance(rows, pa.Table) and rows.schema.equals(fields, check_metadata=True):
-        return rows  # most files have all of them, and to make a table of a row takes long
+        return rows  # the common case; building a table from one row is slow
     present = set(rows.schema.names)
     columns = [
         rows[field.name] if field.name in present else pa.nulls(rows.num_rows, field.type)

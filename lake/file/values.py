@@ -1,7 +1,7 @@
-"""Arrow columns as Python values.
+"""Converts Arrow columns to Python values.
 
-Of fixed-size binary, which all hashes are, pyarrow makes each value by way of a scalar: that takes
-twenty times as long as of binary.
+pyarrow converts fixed-size binary, the type of all hashes, through scalars: that takes twenty
+times as long as binary.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _FEW = 16
-"""Up to here a cast takes longer than what it saves."""
+"""Up to this many values, a cast takes longer than it saves."""
 
 
 def list_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Return the values of a column, None for NULL: as ``to_pylist``, faster for hashes."""
+    """Return the values of a column, None for NULL: like ``to_pylist``, but faster for hashes."""
     if len(column) > _FEW:
         if pa.types.is_fixed_size_binary(column.type):
             column = column.cast(pa.binary())
@@ -32,20 +32,20 @@ _HASHES = pa.list_(pa.binary(32))
 
 
 def iter_tuples(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of some columns, row by row."""
+    """Yield the values of the columns ``names``, row by row."""
     if not rows.num_rows:
         return iter(())
     return zip(*(list_values(rows[name]) for name in names), strict=True)
 
 
 def iter_dicts(rows: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield each row as a dict: what ``to_pylist`` lists, faster for hashes."""
+    """Yield each row as a dict: like ``to_pylist``, but faster for hashes."""
     names = rows.column_names
     return (dict(zip(names, values, strict=True)) for values in iter_tuples(rows, names))
 
 
 def item_bytes(values: pa.Array | pa.ChunkedArray) -> memoryview:
-    """Return the items of fixed-width values without NULLs as plain bytes."""
+    """Return the raw bytes of fixed-width values without NULLs."""
     joined = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     width = joined.type.bit_width // 8
     first = joined.offset * width

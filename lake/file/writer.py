@@ -1,7 +1,7 @@
-"""Rows to the bytes of a Parquet file: sorted, and the same bytes for the same rows.
+"""Encodes rows as a Parquet file: sorted, and the same bytes for the same rows.
 
-A file of few rows is plain, as a follower writes such files all the time and merges them soon: the
-extension in C makes pyarrow's bytes in a fraction of its time; pyarrow writes what it declines.
+Small files are plain, because a follower writes them all the time and merges them soon. The C
+extension produces pyarrow's bytes in a fraction of the time; pyarrow writes what it declines.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 _COUNTED = ("int32", "int64", "time")
 _ASCENDING = ("lt", "seqno", "seqno_start", "seqno_end", "utime", "now", "time")
-"""Columns that lie close together in a commit, so that their least and greatest values show
-whether its files have what is asked for; of all others each commit has the complete range."""
+"""Columns whose values lie close together in a commit, so that their bounds show which files can
+match a filter; all other columns span their complete range in each commit."""
 
 _NO_ROWS = b"\x16\x00\x19\x0c"
-"""What stands in the footer of a file without rows for their number and their row groups: fields 3
-and 4 of FileMetaData, in Thrift's compact protocol."""
+"""The row count and row groups in the footer of an empty file: fields 3 and 4 of FileMetaData, in
+Thrift's compact protocol."""
 
 _END_BYTES = 8
-"""The size of the footer, and ``PAR1``."""
+"""The size of the footer, then ``PAR1``."""
 
 
 @cache
@@ -70,26 +70,26 @@ def _number_sorted(table: Table) -> list[int]:
 
 
 class _Plan(NamedTuple):
-    """What the extension takes of a table: the same for all its plain files."""
+    """The arguments of the C extension for a table, the same for all its plain files."""
 
     head: bytes
-    """The footer up to the number of rows."""
+    """The footer before the number of rows."""
 
     tail: bytes
-    """The footer behind the row groups."""
+    """The footer after the row groups."""
 
     bounded: bytes
-    """Of each column, whether its least and greatest value are written: 0 or 1."""
+    """1 for each column whose bounds are written, else 0."""
 
     sorted: bytes
-    """Numbers of the columns that the rows are ordered by."""
+    """Indexes of the columns that rows are sorted by."""
 
 
 def encode_plain(rows: pa.Table, table: Table) -> bytes | None:
-    """Return the file of rows, in the table's order; None where pyarrow is to write it.
+    """Return the file of ``rows``, sorted; None if pyarrow has to write it.
 
-    That is without the extension, for other columns than the schema's, and for lists of more than
-    1,024 values.
+    That is the case without the extension, for columns other than the schema's, and for more
+    than 1,024 values of a list column.
     """
     if NATIVE is None or not rows.num_rows or not rows.schema.equals(table.arrow):
         return None
@@ -120,8 +120,8 @@ def _plan(table: Table) -> _Plan:
 
 
 PLAIN_ROWS = 1000
-"""A file of at most this many rows is written without compression, dictionaries and bloom filters:
-such files are written often, read fast and merged soon."""
+"""Files up to this many rows are written without compression, dictionaries and bloom filters: they
+are written often, read fast and merged soon."""
 
 _REPEATING = frozenset(
     {
@@ -130,15 +130,15 @@ _REPEATING = frozenset(
         *("owner", "jetton", "collection", "marketplace", "multisig"),
     }
 )
-"""The hashes that come again and again; in others, and in ``boc`` and ``cell``, nearly every value
-is new, and a dictionary would only be built and thrown away (measured: 1 to 4 % more bytes)."""
+"""The hashes that repeat. In others, and in ``boc`` and ``cell``, nearly every value is new, and a
+dictionary would be built only to be discarded (measured: 1 to 4 % more bytes)."""
 
 _LOGICAL_TIMES = frozenset(
     {"lt", "tx_lt", "prev_trans_lt", "last_trans_lt", "storage_last_trans_lt"}
     | {"start_lt", "end_lt"}
 )
-"""Columns written as differences: sorted, or close to their neighbours, and seldom repeated
-(measured: 32 of 721 bytes a transaction less than with dictionaries; ``created_lt`` gains none)."""
+"""Columns with delta encoding: sorted, or close to their neighbours, and seldom repeated (measured:
+32 of 721 bytes per transaction less than with dictionaries; no gain for ``created_lt``)."""
 
 _LOOKED_UP = frozenset(
     {"hash", "root_hash", "file_hash", "msg_hash", "hash_norm", "in_msg_hash"}
@@ -147,21 +147,21 @@ _LOOKED_UP = frozenset(
 """Columns that rows are looked up by: a bloom filter shows which row groups to skip."""
 
 _FEW_ROWS = 1_000
-"""Up to here rows are sorted sooner than seen to be in order."""
+"""Up to this many rows, sorting is faster than checking the order."""
 
 _BLOOM_ODDS = 0.03
-"""Odds that a bloom filter lets a row group pass that does not have the hash.
+"""False positive rate of bloom filters.
 
-A filter takes a power of two of bytes: 64 KiB for 65,536 hashes, and twice that for odds of 0.01.
+The size of a filter is a power of two: 64 KiB for 65,536 hashes, and twice that for a rate of 0.01.
 """
 
 _CELL_BLOOM_ODDS = 0.0005
-"""The same for state cells, which no index leads to: an ingest looks many of them up at once, each
-in all files of the lake. Their files grow by 3.5 %."""
+"""The same for state cells, which have no index: an ingest looks up many of them at once, each in
+all files of the lake. Their files grow by 3.5 %."""
 
 
 def encode_parquet(rows: pa.Table, table: Table, settings: LakeSettings) -> pa.Buffer:
-    """Return the Parquet file of ``rows``, which have the schema's fields already."""
+    """Return the Parquet file of ``rows``, which already have the schema's fields."""
     if rows.num_rows <= min(PLAIN_ROWS, settings.row_group_rows):
         data = encode_plain(rows, table)
         if data is not None:
@@ -178,9 +178,9 @@ def write_parquet(
     settings: LakeSettings,
     most_rows: int,
 ) -> int:
-    """Write rows that are in order already, at most ``most_rows``, and return their number.
+    """Write rows that are already sorted, at most ``most_rows``, and return their number.
 
-    The bytes depend on the rows alone, not on how they are cut into pieces.
+    The bytes depend only on the rows, not on how they are cut into pieces.
     """
     count = 0
     options = (
@@ -196,7 +196,7 @@ def write_parquet(
 
 
 def _choose_packed(table: Table, settings: LakeSettings, most_rows: int) -> dict[str, Any]:
-    """Return how the columns of many rows are made small, and found again."""
+    """Return pyarrow's options for large files: compression, dictionaries and bloom filters."""
     odds = _CELL_BLOOM_ODDS if table is STATE_CELLS else _BLOOM_ODDS
     return {
         "compression": "zstd",
@@ -216,7 +216,7 @@ def _choose_packed(table: Table, settings: LakeSettings, most_rows: int) -> dict
 
 
 def _cut_groups(pieces: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
-    """Yield the rows in groups of ``size``, and the rest; pages end where chunks do, so in one."""
+    """Yield the rows in groups of ``size``, each in one chunk: pages end where chunks do."""
     held: list[pa.Table] = []
     count = 0
     for piece in pieces:
@@ -240,16 +240,16 @@ def _repeats(column: Column) -> bool:
 
 
 def _may_mislead(column: Column) -> bool:
-    """Whether statistics of a column could make DuckDB answer wrongly.
+    """Whether statistics of a column could make DuckDB return wrong results.
 
-    Version 2.0.0 takes every row for NULL (``is null``) where a column of bytes without a
+    Version 2.0.0 takes every row for NULL (``is null``) if a binary column without a
     dictionary has NULLs and a single value.
     """
     return column.nullable and column.type in {"hash", "bytes"} and not _repeats(column)
 
 
 def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
-    """Return the rows in the table's order; equal keys keep the order they came in."""
+    """Return the rows in the table's order; equal keys keep their order."""
     if rows.num_rows <= 1 or (rows.num_rows > _FEW_ROWS and _are_in_order(rows, table.sort)):
         return rows
     order = pc.sort_indices(rows.select(table.sort), [(name, "ascending") for name in table.sort])
@@ -258,9 +258,9 @@ def sort_rows(rows: pa.Table, table: Table) -> pa.Table:
 
 
 def _are_in_order(rows: pa.Table, names: Sequence[str]) -> bool:
-    """Whether each row may stand behind the one before it; False where a key has NULLs.
+    """Whether no row sorts before the previous one; False if a key has NULLs.
 
-    Most rows come in order, and to see that takes a third of the time of sorting.
+    Most rows arrive sorted, and the check takes a third of the time of sorting.
     """
     is_right: pa.Array | None = None
     for name in reversed(names):

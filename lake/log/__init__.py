@@ -1,1 +1,1 @@
-"""The commit log: entries, snapshots, paths of files, and durable writes."""
+"""The commit log: entries, snapshots, file paths and durable writes."""

@@ -1,6 +1,7 @@
-"""Named points at which a test may kill the process, to prove that a commit survives it.
+"""Named points at which a test can kill the process, to prove that commits survive it.
 
-``TONLAKE_CRASH_AT=name`` kills at the first pass of the point, ``name:3`` at the third.
+``TONLAKE_CRASH_AT=name`` kills the process the first time it reaches the point, ``name:3`` the
+third time.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ POINTS = (
     "pull.adopted",
     "pull.filled",
 )
-"""Every point of this package, in the order in which a commit passes them."""
+"""Every point of this package, in the order in which a commit reaches them."""
 
 _passes: Counter[str] = Counter()
 
 
 def reach(point: str) -> None:
-    """Pass the named point: die here with SIGKILL if the environment asks for it."""
+    """Mark the named point; die here with SIGKILL if the environment asks for it."""
     setting = os.environ.get(VARIABLE)
     if setting is None:
         return

@@ -1,4 +1,4 @@
-"""Files against their digests: DuckDB does not notice a flipped bit in Parquet, so this does."""
+"""Verifies files against their digests, because DuckDB does not notice bit rot in Parquet."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _FEW_BYTES = 1 << 20
-"""A file of no more is read without threads, which take longer to start."""
+"""Files up to this size are read without threads, which take longer to start."""
 
 _SPARE = 2_000
-"""Files that are remembered beside those of the largest lake: each that is merged would stay."""
+"""Checked files to remember beyond twice the largest lake; merged files would pile up."""
 
 _Facts = tuple[int, int, int, str]
-"""Size, times of modification and of change in ns, digest."""
+"""Size, mtime and ctime in ns, digest."""
 
 
 class _Sound:
-    """Files that this process found sound, by their path: those asked about last come last."""
+    """Files that this process verified, by path; the most recently queried ones are last."""
 
     def __init__(self) -> None:
         self.facts: dict[str, _Facts] = {}
         self._most = 0
 
     def knows(self, path: str, sha256: str) -> bool:
-        """Whether a file of this digest was found sound and has not changed since."""
+        """Whether the file was verified against this digest and has not changed since."""
         known = self.facts.get(path)
         if known is None:
             return False
         try:
-            facts = os.stat(path)  # noqa: PTH116 - asked of thousands of files at every commit
+            facts = os.stat(path)  # noqa: PTH116 - called for thousands of files at every commit
         except OSError:
             return False
         self.facts[path] = self.facts.pop(path, known)
         return known == (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, sha256)
 
     def forget(self, listed: int) -> None:
-        """Forget the files checked longest ago; twice the largest number checked at once stay."""
+        """Forget the least recently checked files; keep twice the most checked at once."""
         self._most = max(self._most, listed)
         surplus = len(self.facts) - 2 * self._most - _SPARE
         for path in list(islice(self.facts, max(0, surplus))):
@@ -66,10 +66,10 @@ def find_damage(
     trust_earlier: bool = False,
     on_file: Callable[[DataFile], None] = lambda _file: None,
 ) -> list[LakeCorrupt]:
-    """Read every file and return an error for each that is not what was committed.
+    """Read every file and return an error for each one that differs from what was committed.
 
-    With ``trust_earlier`` files are skipped that this process found sound and that have not
-    changed since. ``on_file`` is called after each file.
+    With ``trust_earlier``, skip files that this process has verified and that have not changed
+    since. ``on_file`` is called after each file.
     """
     root = lake_dir.absolute()
     listed = list(files)
@@ -89,10 +89,10 @@ def find_damage(
 
 
 def find_changed(files: Iterable[tuple[str, DataFile]]) -> list[DataFile]:
-    """Return the files that were written to since this process found them sound.
+    """Return the files that changed since this process verified them.
 
-    Each comes with its absolute path. One that is gone is not returned: a process that has it
-    open or mapped still reads what was sound.
+    ``files`` are pairs of absolute path and file. Deleted files are not returned: a process that
+    has one open or mapped still reads verified bytes.
     """
     return [
         file
@@ -102,9 +102,9 @@ def find_changed(files: Iterable[tuple[str, DataFile]]) -> list[DataFile]:
 
 
 def _check_files(root: Path, files: Sequence[DataFile]) -> Iterator[LakeCorrupt | None]:
-    """Yield what is wrong with each file; large ones are read by threads meanwhile."""
+    """Yield the error of each file, or None; threads read the large ones meanwhile."""
     check = partial(_check_file, str(root))
-    with ThreadPoolExecutor(_THREADS) as pool:  # which starts a thread with the first of them
+    with ThreadPoolExecutor(_THREADS) as pool:  # starts no thread before the first ``submit``
         large = {file.path: pool.submit(check, file) for file in files if file.bytes > _FEW_BYTES}
         for file in files:
             yield large[file.path].result() if file.path in large else check(file)
@@ -113,7 +113,7 @@ def _check_files(root: Path, files: Sequence[DataFile]) -> Iterator[LakeCorrupt 
 def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
     path = f"{root}/{file.path}"
     try:
-        facts = os.stat(path)  # noqa: PTH116 - a Path for each takes as long as to read it
+        facts = os.stat(path)  # noqa: PTH116 - building a Path takes as long as reading the file
         if facts.st_size != file.bytes:
             return LakeCorrupt(file.path, f"it has {facts.st_size} bytes instead of {file.bytes}")
         with open(path, "rb", buffering=0) as stream:  # noqa: PTH123 - as above
@@ -122,13 +122,13 @@ def _check_file(root: str, file: DataFile) -> LakeCorrupt | None:
         return LakeCorrupt.unreadable(file.path, error)
     if digest != file.sha256:
         _sound.facts.pop(path, None)
-        return LakeCorrupt(file.path, "its bytes do not give its digest")
+        return LakeCorrupt(file.path, "its bytes do not match its digest")
     _sound.facts[path] = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, file.sha256
     return None
 
 
 def _digest(stream: FileIO, size: int) -> str:
-    """Return the SHA-256 in hex; a small file is read at once, without a buffer of 256 KiB."""
+    """Return the SHA-256 in hex; read a small file at once, without a buffer of 256 KiB."""
     if size <= _FEW_BYTES:
         return hashlib.sha256(stream.read()).hexdigest()
     return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Files that survive a crash: written under a temporary name, synced, then renamed."""
+"""Writes files that survive a crash: under a temporary name, synced, then renamed."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ TEMPORARY_PREFIX = ".tmp-"
 """A leading dot hides unfinished files from every engine that lists folders."""
 
 LOCK_FILE = "_log/lock"
-"""Held while a writer commits or sweeps, so that neither removes what the other makes."""
+"""Held while a writer commits or sweeps, so that neither removes the other's files."""
 
 QUEUE_FILE = "_log/queue"
-"""Held by a writer from before it derives until it has committed, so that writers take turns.
+"""Held by a writer from before it derives rows until it has committed, so writers take turns.
 
-Maintenance and sweeps do not wait for it; ``LOCK_FILE`` is taken inside it, for the commit alone.
+Maintenance and sweeps do not wait for it. ``LOCK_FILE`` is taken inside it, for the commit only.
 """
 
 _MOST_HELD = 64
-"""Files that are open at a time until they are synced."""
+"""Most files kept open until they are synced."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -52,10 +52,10 @@ def naming_full_disk(path: Path) -> Iterator[None]:
 
 
 def write_temporary(final: Path, data: bytes | memoryview, crash_name: str) -> Path:
-    """Write and sync ``data`` beside ``final`` under a temporary name, and return that name.
+    """Write and sync ``data`` next to ``final`` under a temporary name, and return that path.
 
     Raises:
-        LakeFull: no room; the temporary file is gone again.
+        LakeFull: no room; the temporary file has been removed.
     """
     temporary, stream = _write_unsynced(final, data, crash_name)
     try:
@@ -68,7 +68,7 @@ def write_temporary(final: Path, data: bytes | memoryview, crash_name: str) -> P
 
 
 def _write_unsynced(final: Path, data: bytes | memoryview, crash_name: str) -> tuple[Path, FileIO]:
-    """Write a temporary file; on any failure it is gone again."""
+    """Write a temporary file; remove it on any failure."""
     temporary = final.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
     with naming_full_disk(final):
         stream = temporary.open("xb", buffering=0)
@@ -91,13 +91,13 @@ def _sync_stream(stream: FileIO, crash_name: str) -> None:
 
 
 class NewFiles:
-    """Files that are written one after the other, then synced, and then renamed.
+    """Files that are written one after the other, then all synced, then all renamed.
 
-    A commit of eighteen files takes 59 ms; 84 ms if each is synced on its own.
+    A commit of eighteen files takes 59 ms, against 84 ms if each file is synced separately.
     """
 
     def __init__(self, crash_name: str) -> None:
-        """Begin without files; ``crash_name`` is what their points are called."""
+        """Start without files; ``crash_name`` is the prefix of their crash points."""
         self._crash_name = crash_name
         self._held: deque[tuple[Path, Path, FileIO | None]] = deque()
 
@@ -113,11 +113,11 @@ class NewFiles:
             self.finish()
 
     def adopt(self, final: Path, temporary: Path) -> None:
-        """Take a file that is synced under a temporary name already."""
+        """Take over a file that is already synced under a temporary name."""
         self._held.append((temporary, final, None))
 
     def finish(self) -> None:
-        """Sync what was written and rename it to its final names; folders are not synced.
+        """Sync all files and rename them to their final names; folders are not synced.
 
         Raises:
             LakeFull: no room.
@@ -133,11 +133,11 @@ class NewFiles:
             self._held.popleft()
 
     def __enter__(self) -> Self:
-        """Return the files themselves."""
+        """Return ``self``."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove what was not renamed, all of it even if one file cannot be removed."""
+        """Remove the files that were not renamed, continuing if one cannot be removed."""
         with ExitStack() as undo:
             for temporary, _final, stream in self._held:
                 undo.callback(temporary.unlink, missing_ok=True)
@@ -146,10 +146,10 @@ class NewFiles:
 
 
 def write_file(final: Path, data: bytes, crash_name: str) -> None:
-    """Write one file durably, its name in the folder included.
+    """Write one file durably, including its name in the folder.
 
     Raises:
-        LakeFull: no room; there is no new file.
+        LakeFull: no room; no file was created.
     """
     with NewFiles(crash_name) as files:
         files.write(final, data)
@@ -159,10 +159,10 @@ def write_file(final: Path, data: bytes, crash_name: str) -> None:
 
 @contextmanager
 def open_temporary(folder: Path, crash_name: str) -> Iterator[tuple[BufferedRandom, Path]]:
-    """Give a new file under a temporary name, which is gone in the end unless it was renamed.
+    """Yield a new file and its temporary path; at the end, remove it unless it was renamed.
 
     Raises:
-        LakeFull: no room for what was written.
+        LakeFull: no room for what the block writes.
     """
     path = folder / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
     try:
@@ -174,7 +174,7 @@ def open_temporary(folder: Path, crash_name: str) -> Iterator[tuple[BufferedRand
 
 
 def seal_file(stream: BufferedRandom, crash_name: str) -> str:
-    """Sync what was written, and return its SHA-256 in hex."""
+    """Sync a file, and return its SHA-256 in hex."""
     reach(f"{crash_name}.written")
     stream.flush()
     os.fsync(stream.fileno())
@@ -184,20 +184,20 @@ def seal_file(stream: BufferedRandom, crash_name: str) -> str:
 
 
 def begin_grace(lake_dir: Path, paths: Iterable[str]) -> None:
-    """Let the sweep's grace time begin now, for those who still read an earlier snapshot."""
+    """Start the sweep's grace period now, because readers may still use an earlier snapshot."""
     for path in paths:
         with suppress(FileNotFoundError):
             os.utime(lake_dir / path)
 
 
 _durable: set[tuple[str, int]] = set()
-"""Folders, with their inodes, whose names this process has synced."""
+"""Path and inode of the folders whose names this process has synced."""
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its missing parents, each of them synced into its own parent.
+    """Create a folder and its missing parents, and sync each into its parent.
 
-    Every process syncs an existing folder once: its maker may have been killed before it did.
+    Every process also syncs existing folders once, as their creator may have been killed before.
     """
     if _is_durable(folder):
         return
@@ -207,7 +207,7 @@ def make_folder(folder: Path) -> None:
         missing.append(at)
         at = at.parent
     with naming_full_disk(folder):
-        with suppress(PermissionError):  # an unreadable folder was made by no writer of ours
+        with suppress(PermissionError):  # no writer of this lake creates an unreadable folder
             sync_folder(at.parent)
         for path in reversed(missing):
             path.mkdir(exist_ok=True)
@@ -223,7 +223,7 @@ def _is_durable(folder: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable.
+    """Make the names in a folder durable (``fsync``).
 
     Raises:
         LakeFull: no room for them.
@@ -237,7 +237,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_folders(folders: Iterable[Path]) -> None:
-    """Sync each folder once, one after the other: threads were no faster. Raises as above."""
+    """Sync each folder once, one after the other; threads are no faster. Raises as above."""
     for folder in sorted(set(folders)):
         sync_folder(folder)
 
@@ -262,9 +262,9 @@ def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def unfinished(final: Path) -> Iterator[Path]:
-    """Give a temporary path that takes the place of ``final`` when the block ends well.
+    """Yield a temporary path, which replaces ``final`` if the block succeeds.
 
-    A link, a pipe or a device such as ``/dev/stdout`` stays what it is and is written itself.
+    If ``final`` is a link, a pipe or a device such as ``/dev/stdout``, yield ``final`` itself.
     """
     if final.is_symlink() or (final.exists() and not final.is_file()):
         yield final

@@ -1,7 +1,7 @@
-"""What stands around an entry of the log: the digest of its body, and the format of the log.
+"""The envelope of a log entry: the digest of its body, and the format of the log.
 
-The first format is not written, so that entries of before it was thought of have it. An entry of a
-later one is named as such, whatever else of it this version cannot read.
+Entries of format 1 have no format field, as they predate it. An entry of a later format is
+reported as such even if nothing else in it can be read.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOG_FORMAT = 2
-"""Raised when earlier versions of this program could not read entries, or would get them wrong.
+"""Raised when earlier versions of this program could not read entries, or would misread them.
 
-An entry has the lowest format that it needs: earlier versions read a lake as long as nothing in it
-is new to them.
+An entry has the lowest format that it needs, so earlier versions can read a lake as long as nothing
+in it is new to them.
 """
 
 _PRUNED_FORMAT = 2
@@ -58,11 +58,11 @@ def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
 
 
 def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]:
-    """Return the body of a file of the log, and its digest.
+    """Return the body of a log file, and its digest.
 
     Raises:
         LakeCorrupt: it is missing or damaged.
-        LakeTooNew: a later version of this program has written it.
+        LakeTooNew: a later version of this program wrote it.
     """
     try:
         data = (lake_dir / file).read_bytes()
@@ -72,22 +72,22 @@ def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]
 
 
 def parse_body(file: str, data: bytes, kind: type[_Body]) -> tuple[_Body, str]:
-    """Return the body in the bytes of a file of the log, and its digest; raises as above."""
+    """Return the body of a log file from its bytes, and its digest; raises as above."""
     try:
         envelope = msgspec.json.decode(data, type=Envelope)
         raw = envelope.body
         if envelope.format <= LOG_FORMAT and hashlib.sha256(raw).hexdigest() != envelope.sha256:
-            raise LakeCorrupt(file, "its bytes do not give its digest")
+            raise LakeCorrupt(file, "its bytes do not match its digest")
         body = _decode(file, envelope.format, raw, kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             _check_version(file, msgspec.json.decode(data, type=_Format).format, _Version())
-        raise LakeCorrupt(file, f"it is no log entry ({error})") from error
+        raise LakeCorrupt(file, f"it is not a log entry ({error})") from error
     return body, envelope.sha256
 
 
 def _decode(file: str, log_format: int, raw: msgspec.Raw, kind: type[_Body]) -> _Body:
-    """Return a body; that of a later version may have fields that this one does not know."""
+    """Decode a body; one of a later version may have unknown fields."""
     try:
         body = msgspec.json.decode(raw, type=kind)
     except msgspec.DecodeError:

@@ -1,6 +1,6 @@
-"""How far a follower is: a status file beside the log, which the follower keeps up to date.
+"""Status of a follower, kept up to date by it in a file beside the log.
 
-It is no part of the lake: it may be missing or old, and only figures depend on it.
+The file is not part of the lake: it may be missing or old, and only figures depend on it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ NOTE_FILE = "_follow.json"
 
 
 class Following(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Status of a follower; times are Unix seconds, seqnos 0 where there is no block.
+    """Status of a follower; times are Unix seconds, and seqnos are 0 without a block.
 
-    ``problem`` is why it does not go on just now; ``stopped`` that it ended on request.
+    ``problem`` is the reason why it is stuck; ``stopped`` is set if it ended on request.
     """
 
     pid: int
@@ -41,10 +41,10 @@ class Following(msgspec.Struct, frozen=True, omit_defaults=True):
 class Lag(msgspec.Struct, frozen=True):
     """How far a lake is behind its node.
 
-    ``lag_s`` is the chain's time between the newest blocks of node and lake, and the time since
+    ``lag_s`` is the chain time between the newest blocks of node and lake, plus the time since
     the follower last looked; None without a follower. ``block_age_s`` is the age of the lake's
-    newest block by this machine's clock. ``holes`` is the number of masterchain blocks that are
-    missing between the lake's first and last.
+    newest block by this machine's clock. ``holes`` is the number of masterchain blocks missing
+    between the lake's first and last.
     """
 
     last_mc_seqno: int
@@ -56,7 +56,7 @@ class Lag(msgspec.Struct, frozen=True):
 
 
 def write_following(lake_dir: Path, following: Following) -> None:
-    """Replace the status file; without room for it nothing is written."""
+    """Replace the status file; ignore a failed write, such as on a full disk."""
     with suppress(OSError), unfinished(lake_dir / NOTE_FILE) as path:
         path.write_bytes(msgspec.json.encode(following))
 
@@ -71,7 +71,7 @@ def read_following(lake_dir: Path) -> Following | None:
 
 
 def measure_lag(lake_dir: Path, lake: Snapshot | LogState, now_s: float | None = None) -> Lag:
-    """Return how far a lake is behind the node that a follower reads for it."""
+    """Return how far a lake is behind the node that its follower reads."""
     ranges = lake.ranges
     last = ranges[-1][1] if ranges else 0
     missing = last - ranges[0][0] + 1 - sum(end - start + 1 for start, end in ranges) if last else 0
@@ -96,7 +96,7 @@ def measure_lag(lake_dir: Path, lake: Snapshot | LogState, now_s: float | None =
 
 
 def find_lateness(lag: Lag, limit_s: int, *, followed: bool) -> str | None:
-    """Return why a lake is too late to be served, or None; ``followed``: one is to be followed."""
+    """Return why a lake is too stale to serve, or None; ``followed``: a follower is expected."""
     if limit_s == 0:
         return None
     if lag.lag_s is None:

@@ -1,7 +1,7 @@
-"""The live files of a lake by table and by place, carried from commit to commit.
+"""Groups the live files of a lake by table and by place, incrementally from commit to commit.
 
-A commit changes few of the groups, however many files a lake has: a state shares all others with
-the state before it.
+A commit changes few groups, however many files a lake has; a state shares all others with the
+state before it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import Commit, DataFile
 
 Groups = dict[str, tuple["DataFile", ...]]
-"""Files by a part of their paths; no group is empty."""
+"""Files by table or by place; no group is empty."""
 
 
 def name_table(path: str) -> str:
@@ -24,7 +24,7 @@ def name_table(path: str) -> str:
 
 
 def name_place(path: str) -> str:
-    """Return what names the place in a data file's path, such as ``day=2026-11-23/1-500``."""
+    """Return the name of the place in a data file's path, such as ``day=2026-11-23/1-500``."""
     return path[path.find("/") + 1 : path.rfind("-")]
 
 
@@ -34,7 +34,7 @@ def change_groups(
     added: Iterable[DataFile],
     name: Callable[[str], str],
 ) -> Groups:
-    """Return groups without the files of some paths, and with more files behind the others."""
+    """Return the groups without the ``removed`` paths, with ``added`` files appended."""
     found = dict(before)
     gone: defaultdict[str, set[str]] = defaultdict(set)
     for path in removed:
@@ -52,14 +52,14 @@ def change_groups(
 
 
 def find_paths(by_place: Groups, paths: Collection[str]) -> set[str]:
-    """Return those of some paths that files have; only files of their places are looked at."""
+    """Return the ``paths`` that are live; only files at their places are compared."""
     named = {name_place(path) for path in paths}
     known = (file.path for place in named for file in by_place.get(place, ()))
     return {path for path in known if path in paths}
 
 
 def sum_changes(commits: Iterable[Commit]) -> tuple[set[str], tuple[DataFile, ...]]:
-    """Return what consecutive commits change together: paths they remove, and files they add."""
+    """Return the net change of consecutive commits: paths they remove, and files they add."""
     removed: set[str] = set()
     added: dict[str, DataFile] = {}
     for commit in commits:
@@ -69,7 +69,7 @@ def sum_changes(commits: Iterable[Commit]) -> tuple[set[str], tuple[DataFile, ..
 
 
 def leave_out(files: tuple[DataFile, ...], removed: Collection[str]) -> tuple[DataFile, ...]:
-    """Return files without those of some paths, of which most are among the last."""
+    """Return ``files`` without the ``removed`` paths, most of which are near the end."""
     missing, at = set(removed), len(files)
     while missing and at:
         at -= 1

@@ -1,4 +1,4 @@
-"""Which network the rows of a lake come from."""
+"""The network that the rows of a lake come from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tonlake.lake.errors import NetworkMismatch
 
 
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which network the rows come from; hashes are hex and unknown without its zero state."""
+    """The network of some rows; hashes are hex, and None if its zero state is unknown."""
 
     global_id: int
     zero_state_root_hash: str | None = None
@@ -16,10 +16,10 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def join_networks(known: Network | None, new: Network | None) -> Network | None:
-    """Return what both know together.
+    """Return the union of two descriptions of a network.
 
     Raises:
-        NetworkMismatch: they are two networks.
+        NetworkMismatch: they describe different networks.
     """
     if known is None or new is None:
         return known or new
@@ -29,7 +29,7 @@ def join_networks(known: Network | None, new: Network | None) -> Network | None:
         if None not in (old_value, new_value) and old_value != new_value:
             raise NetworkMismatch(
                 f"the lake has {name} {old_value} and the rows have {new_value}: "
-                "rows of another network need a lake of their own"
+                "rows of another network need a separate lake"
             )
         joined[name] = new_value if old_value is None else old_value
     return Network(**joined)

@@ -1,8 +1,8 @@
-"""Tables that a person adds to a lake: their definitions, and what of them is up to date.
+"""User-defined tables: their definitions, and the state of each.
 
-``_tables/definitions.json`` has all definitions, ``_tables/<name>/state.json`` which files hold the
-rows of a table, each with a digest of the input that it follows from. Both are replaced as a
-whole. They are no part of the log: a table is read as it was brought up to date last.
+``_tables/definitions.json`` has all definitions, ``_tables/<name>/state.json`` the files of a
+table, each with a digest of the input that it was computed from. Both are replaced as a whole.
+They are not part of the log: a table is always read as of its last refresh.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OWN_FOLDER = "_tables"
 DEFINITIONS_FILE = f"{OWN_FOLDER}/definitions.json"
 OWN_LOCK = f"{OWN_FOLDER}/lock"
-"""Held by who changes definitions or tables."""
+"""Held while definitions or tables are changed."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
@@ -31,7 +31,7 @@ Per = Literal["day", "commit"]
 
 
 class OwnTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A definition: the rows of ``sql``, asked of the rows of each UTC day or commit alone."""
+    """A definition: ``sql`` is run over the rows of each UTC day, or of each commit, separately."""
 
     name: str
     sql: str
@@ -45,14 +45,14 @@ class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A column, and its type in DuckDB."""
+    """A column and its DuckDB type."""
 
     name: str
     type: str
 
 
 class OwnPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file: of which day and blocks, from which input, and the digest of its bytes."""
+    """One file: its UTC day, the digest of its input, and the digest of its bytes."""
 
     day: str
     inputs: str
@@ -63,10 +63,10 @@ class OwnPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OwnState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which files a table has; ``commit`` is the one up to which they have all rows.
+    """The files of a table; they have all rows up to ``commit``.
 
-    ``error`` says why the last refresh failed; the files are then those of before. ``failed`` is
-    the commit at which it did.
+    ``error`` is why the last refresh failed, at commit ``failed``; the files are then those of the
+    refresh before.
     """
 
     commit: int = 0
@@ -82,21 +82,21 @@ class OwnState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_name(name: str, taken: Iterable[str]) -> None:
-    """Refuse a name that is none, or that another table, view or macro has.
+    """Check the name of a new table.
 
     Raises:
-        TableInvalid: it is refused.
+        TableInvalid: the name is malformed, or another table, view or macro has it.
     """
     if not _NAME.fullmatch(name):
         raise TableInvalid(
-            f"{name[:80]!r} is no name of a table: small letters, digits and _, at most 63"
+            f"{name[:80]!r} is not a table name: use at most 63 small letters, digits and _"
         )
     if name in taken:
-        raise TableInvalid(f"the lake has a table {name} already: choose another name")
+        raise TableInvalid(f"the lake already has a table {name}: choose another name")
 
 
 def read_definitions(lake_dir: Path) -> dict[str, OwnTable]:
-    """Return the definitions of a lake by name; none where none was added.
+    """Return the definitions of a lake by name; empty if there are none.
 
     Raises:
         LakeCorrupt: they are damaged.
@@ -119,12 +119,12 @@ def write_definitions(lake_dir: Path, tables: Iterable[OwnTable]) -> None:
 
 
 def adopt_definitions(lake_dir: Path, tables: Iterable[OwnTable]) -> None:
-    """Add definitions out of another lake, but for names that this one has.
+    """Add definitions from another lake, except those whose names this lake already has.
 
     Their rows come with the next refresh.
 
     Raises:
-        TableInvalid: one has a name that is none.
+        TableInvalid: a name is malformed.
         LakeFull: no room.
     """
     make_folder(lake_dir / OWN_FOLDER)
@@ -138,10 +138,10 @@ def adopt_definitions(lake_dir: Path, tables: Iterable[OwnTable]) -> None:
 
 
 def read_own_state(lake_dir: Path, name: str) -> OwnState:
-    """Return what a table has; nothing before its first refresh.
+    """Return the state of a table; an empty one before its first refresh.
 
     Raises:
-        LakeCorrupt: the file that says so is damaged.
+        LakeCorrupt: the state file is damaged.
     """
     file = name_state(name)
     if not (lake_dir / file).is_file():
@@ -150,7 +150,7 @@ def read_own_state(lake_dir: Path, name: str) -> OwnState:
 
 
 def write_own_state(lake_dir: Path, name: str, state: OwnState) -> None:
-    """Replace what a table has; the caller holds the lock.
+    """Replace the state of a table; the caller holds the lock.
 
     Raises:
         LakeFull: no room.
@@ -160,5 +160,5 @@ def write_own_state(lake_dir: Path, name: str, state: OwnState) -> None:
 
 
 def name_state(name: str) -> str:
-    """Return the file that says what a table has."""
+    """Return the path of a table's state file."""
     return f"{OWN_FOLDER}/{name}/state.json"

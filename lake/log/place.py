@@ -1,8 +1,8 @@
-"""Where a data file stands: ``<table>/day=YYYY-MM-DD/<range>-<digest>.parquet``.
+"""Paths of data files: ``<table>/day=YYYY-MM-DD/<range>-<digest>.parquet``.
 
-The range is that of the masterchain blocks whose rows the file has, such as ``1-500``, or it is
-``open``: derived rows of any block that are not final, one file a table. ``state-499`` has rows of
-the baseline, the whole state after a block: parts of it, several files a table.
+The range is the masterchain blocks whose rows the file has, such as ``1-500``. ``open`` instead of
+a range marks derived rows that are not final yet, of any block; there is one such file per table.
+``state-499`` marks rows of the baseline, the full state after block 499: several files per table.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _DAY_AT, _RANGE_AT = len("day="), len("day=2026-11-23/")
 
 
 class Place(NamedTuple):
-    """A commit's range of masterchain blocks, both ends included, and its UTC day.
+    """The range of masterchain blocks of a commit, both ends included, and its UTC day.
 
-    The place of open rows has the range 0 to 0, and the day of the lake's last block. That of the
-    baseline has the one block after which the state stood, and the day of the lake's first block.
+    Open rows have the range 0 to 0 and the day of the lake's last block. The baseline has the one
+    block whose state it is, and the day of the lake's first block.
     """
 
     first: int
@@ -39,12 +39,12 @@ class Place(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether rows that are not final stand here."""
+        """Whether this is the place of rows that are not final."""
         return self.first == 0
 
     @property
     def name(self) -> str:
-        """What the paths of all files here have in common."""
+        """The part that the paths of all files at this place share."""
         span = "open" if self.is_open else f"{self.first}-{self.last}"
         if self.is_baseline:
             span = f"{_STATE}{self.first}"
@@ -52,31 +52,31 @@ class Place(NamedTuple):
 
 
 def path_at(table: str, place: Place, sha256: str) -> str:
-    """Return the path in the lake of a table's file at a place, by its digest in hex."""
+    """Return the path, relative to the lake, of a table's file with this digest in hex."""
     return f"{table}/{place.name}-{sha256[:_DIGEST_LETTERS]}.parquet"
 
 
 class NewFile(NamedTuple):
-    """Rows that are to become one file of a table."""
+    """Rows that will become one file of a table."""
 
     table: str
     place: Place
     rows: pa.Table
 
     def path(self, sha256: str) -> str:
-        """Return the file's path in the lake, by the digest of its bytes in hex."""
+        """Return the file's path, relative to the lake; ``sha256`` is the digest of its bytes."""
         return path_at(self.table, self.place, sha256)
 
 
 class Derivation(NamedTuple):
-    """What follows from base rows: files to write, and paths of the files they replace."""
+    """The result of deriving rows: files to write, and paths of the files that they replace."""
 
     files: Iterable[NewFile]
     removed: frozenset[str]
 
 
 Derive = Callable[["LogState", Mapping[str, pa.Table], Place], Derivation]
-"""Makes derived rows from the lake so far, and from the base rows and the place of a commit."""
+"""Derives rows from the lake so far, and from the base rows and the place of a commit."""
 
 
 def derive_nothing(_state: LogState, _rows: Mapping[str, pa.Table], _place: Place) -> Derivation:
@@ -85,26 +85,26 @@ def derive_nothing(_state: LogState, _rows: Mapping[str, pa.Table], _place: Plac
 
 
 def is_open(path: str) -> bool:
-    """Whether a data file's path is that of open rows; faster than to read the place."""
+    """Whether a path is that of open rows; faster than ``read_place``."""
     return "/open-" in path
 
 
 @lru_cache(maxsize=1 << 16)
 def read_place(path: str) -> Place:
-    """Return the place that a data file's path names; kept for as many files as a lake may have.
+    """Parse the place from a data file's path; cached for as many files as a lake may have.
 
     Raises:
-        ValueError: it is no path of a data file.
+        ValueError: it is not the path of a data file.
     """
     match = _PATH.fullmatch(path)
     if match is None:
-        raise ValueError(f"{path!r} is no path of a data file")
+        raise ValueError(f"{path!r} is not the path of a data file")
     return _read_name(match[1])
 
 
 @lru_cache(maxsize=1 << 14)
 def _read_name(name: str) -> Place:
-    """Return the place of a name; its files, a dozen or more, share it."""
+    """Parse the name of a place; a dozen or more files share it."""
     day, span = name[_DAY_AT : _RANGE_AT - 1], name[_RANGE_AT:]
     if span.startswith(_STATE):
         mc_seqno = int(span.removeprefix(_STATE))
@@ -114,46 +114,46 @@ def _read_name(name: str) -> Place:
 
 
 def list_places(state: LogState) -> list[Place]:
-    """Return the places of the commits that brought the lake's ranges, in order.
+    """Return the places of all ranges of the lake, in order.
 
-    In a pruned lake the first one is that of what was kept, which ends at ``last_pruned``.
+    In a pruned lake the first is the place of the kept rows, which ends at ``last_pruned``.
     """
     places = map(_read_name, state.by_place)
     return sorted(place for place in places if not (place.is_open or place.is_baseline))
 
 
 def find_newest_day(state: LogState) -> str:
-    """Return the last day that a live file is of."""
+    """Return the latest day of all live files."""
     return max(map(_read_name, state.by_place), key=attrgetter("day")).day
 
 
 def list_files(state: LogState, *tables: str) -> list[DataFile]:
-    """Return the live files of some tables: table by table, each in the order of the state."""
+    """Return the live files of ``tables``: table by table, each in the order of the state."""
     return [file for table in tables for file in state.by_table.get(table, ())]
 
 
 def list_files_at(state: LogState, place: Place, *tables: str) -> list[DataFile]:
-    """Return the live files of some tables at a place."""
+    """Return the live files of ``tables`` at a place."""
     return [file for file in state.by_place.get(place.name, ()) if file.table in tables]
 
 
 def list_open_files(state: LogState, *tables: str) -> list[DataFile]:
-    """Return the live files of some tables whose rows are not final."""
+    """Return the live files of ``tables`` whose rows are not final."""
     places = [name for name in state.by_place if name.endswith("/open")]
     return [file for name in places for file in state.by_place[name] if file.table in tables]
 
 
 def list_baseline_files(state: LogState, *tables: str) -> list[DataFile]:
-    """Return the live files of some tables of the baseline: part by part, table by table."""
+    """Return the live baseline files of ``tables``: table by table, each in order of its parts."""
     places = [name for name in state.by_place if f"/{_STATE}" in name]
     files = [file for name in places for file in state.by_place[name]]
     return [file for table in tables for file in files if file.table == table]
 
 
 def list_files_between(state: LogState, first: int, last: int, *tables: str) -> list[DataFile]:
-    """Return the live files of some tables that may have rows of a range, place by place.
+    """Return the live files of ``tables`` that may have rows of a range, place by place.
 
-    Open files are of no range.
+    Open files have no range and are not returned.
     """
     places = [
         place

@@ -1,4 +1,4 @@
-"""Ranges of masterchain blocks: joined, subtracted, compared."""
+"""Merges, subtracts and compares ranges of masterchain blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Range = tuple[int, int]
 
 
 def merge_ranges(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
-    """Return the same seqnos as sorted ranges, joined where they touch."""
+    """Return the same seqnos as sorted ranges, merging those that touch."""
     merged: list[Range] = []
     for first, last in sorted(ranges):
         if merged and first <= merged[-1][1] + 1:
@@ -23,7 +23,7 @@ def merge_ranges(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
 
 
 def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> tuple[Range, ...]:
-    """Return what of ``ranges`` no range of ``covered`` has, in order."""
+    """Return the parts of ``ranges`` outside ``covered``, in order."""
     left = sorted(ranges)
     for first, last in covered:
         left = [
@@ -36,10 +36,10 @@ def subtract_ranges(ranges: Iterable[Range], covered: Iterable[Range]) -> tuple[
 
 
 def cut_ranges(ranges: Iterable[Range], last: int) -> tuple[Range, ...]:
-    """Return the part of ``ranges`` up to a seqno."""
+    """Return the parts of ``ranges`` up to ``last``."""
     return tuple((start, min(end, last)) for start, end in ranges if start <= last)
 
 
 def overlaps(ranges: tuple[Range, ...], mc_range: Range) -> list[Range]:
-    """Return those of ``ranges`` that share a seqno with ``mc_range``."""
+    """Return the ``ranges`` that share a seqno with ``mc_range``."""
     return [known for known in ranges if mc_range[0] <= known[1] and known[0] <= mc_range[1]]

@@ -1,4 +1,4 @@
-"""The log of a lake, read on from the entry that was the newest last time."""
+"""Reads the log of a lake incrementally, from the newest entry of the last read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LogReader:
-    """Returns the newest state of a lake, reading only the entries that are new to it."""
+    """Returns the newest state of a lake, reading only entries added since the last call."""
 
     def __init__(self, lake_dir: Path) -> None:
         """Read nothing yet; the lake need not exist."""
@@ -21,7 +21,7 @@ class LogReader:
         self._state = LogState()
 
     def read(self) -> LogState:
-        """Return the state after the newest commit; commit 0 where there is no lake.
+        """Return the state after the newest commit; commit 0 if there is no lake.
 
         Raises:
             LakeCorrupt: an entry is missing or damaged, or does not follow the one before.
@@ -39,7 +39,7 @@ class LogReader:
         return self._state
 
     def find(self, number: int | None = None) -> LogState:
-        """Return the state after a commit, the newest by default, which is read on.
+        """Return the state after commit ``number``, or after the newest commit.
 
         Raises:
             LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``read_state``.
@@ -50,5 +50,5 @@ class LogReader:
         return read_state(self.lake_dir, number)
 
     def _has(self, number: int) -> bool:
-        # Asked by every step of a follower, several times.
+        # Called several times by every step of a follower.
         return exists(f"{self.lake_dir}/{LOG_FOLDER}/{entry_name(number)}")  # noqa: PTH110

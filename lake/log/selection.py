@@ -1,7 +1,7 @@
-"""Which days and tables a lake has that is a partial copy of another: a file beside its log.
+"""Days and tables of a lake that is a partial copy of another, in a file beside its log.
 
-A lake without this file lacks nothing. It is written before the first commit of the copy, and
-never changed after that.
+A lake without this file is complete. The file is written before the first commit of the copy, and
+never changes.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ SELECTION_FILE = f"{LOG_FOLDER}/selection.json"
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """UTC days ``YYYY-MM-DD``, both ends included, and names of tables; None: no bound, and all."""
+    """UTC days ``YYYY-MM-DD``, both ends included, and table names; None: no bound, all tables."""
 
     first_day: str | None = None
     last_day: str | None = None
     tables: tuple[str, ...] | None = None
 
     def has(self, path: str) -> bool:
-        """Whether the data file of a path is of these days and tables."""
+        """Whether these days and tables include the data file of a path."""
         is_chosen = self.tables is None or path[: path.find("/")] in self.tables
         return is_chosen and self.has_day(read_place(path).day)
 
     def has_day(self, day: str) -> bool:
-        """Whether a day is one of these."""
+        """Whether a day is included."""
         return (self.first_day or "") <= day and (self.last_day is None or day <= self.last_day)
 
     @property
@@ -44,7 +44,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return () if self.tables is None else tuple(sorted(TABLES.keys() - set(self.tables)))
 
     def narrow(self, other: Selection) -> Selection:
-        """Return what both have."""
+        """Return the intersection of both selections."""
         last_days = [day for day in (self.last_day, other.last_day) if day is not None]
         chosen = self.tables if other.tables is None else other.tables
         if self.tables is not None and other.tables is not None:
@@ -58,10 +58,10 @@ WHOLE = Selection()
 
 
 def select_tables(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of tables in order, ``blocks`` among them: without it a lake has no ranges.
+    """Return the table names, sorted, with ``blocks``: without it a lake has no ranges.
 
     Raises:
-        ValueError: there is no table of a name.
+        ValueError: a table does not exist.
     """
     unknown = sorted(set(names) - TABLES.keys())
     if unknown:
@@ -70,7 +70,7 @@ def select_tables(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def read_selection(lake_dir: Path) -> Selection:
-    """Return what a lake has of its source, ``WHOLE`` where nothing says otherwise.
+    """Return the selection of a lake; ``WHOLE`` if it is not a partial copy.
 
     Raises:
         LakeCorrupt: the file is damaged.
@@ -81,5 +81,5 @@ def read_selection(lake_dir: Path) -> Selection:
 
 
 def list_lacking(lake_dir: Path) -> list[TableLacking]:
-    """Return an error for each table that a lake was copied without; raises as above."""
+    """Return an error for each table left out of a partial copy; raises as above."""
     return [TableLacking(name) for name in read_selection(lake_dir).lacking]

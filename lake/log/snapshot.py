@@ -1,4 +1,4 @@
-"""What a reader sees: one commit, and the files that are live after it.
+"""Snapshots: one commit, and the files live after it.
 
 A snapshot never changes: files are immutable, and a later commit is another snapshot.
 """
@@ -35,10 +35,10 @@ REST = 20
 
 
 class FileWatch:
-    """Compares files with what was found when their digests were checked, in groups.
+    """Notices files that changed since their digests were checked, in groups.
 
-    A status takes a microsecond a file. Sweeps take at most 5 % of the time, whatever the number
-    of files: with 50,000 files a change is found within a second, with 100 within milliseconds.
+    A ``stat`` takes a microsecond per file. Sweeps take at most 5 % of the time for any number of
+    files: with 50,000 files a change is noticed within a second, with 100 within milliseconds.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class FileWatch:
         groups: Mapping[str, Sequence[DataFile]],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Take the files by group; all were sound a moment ago. ``clock`` returns seconds."""
+        """Take the files by group, all just verified; ``clock`` returns seconds."""
         self._lake_dir, self._groups, self._clock = lake_dir, groups, clock
         self._paths: dict[str, list[tuple[str, DataFile]]] = {}
         self._due_s: dict[str, float] = {}
         self.damaged = False
-        """Whether a file is damaged: the snapshot has to be opened again."""
+        """Whether a file is damaged, so that the snapshot must be reopened."""
 
     def check(self, group: str, *, always: bool = False) -> None:
-        """Compare the files of a group, unless that was done just now and is not asked ``always``.
+        """Compare the files of a group, unless that was done recently and ``always`` is False.
 
         Raises:
-            LakeCorrupt: a file does not have the bytes that were committed.
+            LakeCorrupt: a file no longer has the bytes that were committed.
         """
         started_s = self._clock()
         if not always and started_s < self._due_s.get(group, 0.0):
@@ -77,19 +77,19 @@ class FileWatch:
 
 
 class Snapshot:
-    """The lake as of one commit; ``damaged`` maps tables that cannot be asked to the reason.
+    """The lake as of one commit; ``damaged`` maps tables that cannot be queried to the error.
 
-    That is damage, or that the lake is a copy without the table.
+    A table cannot be queried if a file is damaged, or if a partial copy leaves the table out.
     """
 
     def __init__(self, lake_dir: Path, state: LogState, damage: Iterable[LakeCorrupt] = ()) -> None:
-        """Take the state after a commit; ``open_snapshot`` is the way to get one."""
+        """Take the state after a commit; use ``open_snapshot`` to get a snapshot."""
         self.lake_dir = lake_dir
         self.state = state
         self.number: int = state.number
         self.ranges: tuple[Range, ...] = state.ranges
         self.known_ranges: tuple[Range, ...] = state.known_ranges
-        """Ranges whose changes the states of accounts have: pruned ones as well."""
+        """Ranges that account states are complete for, pruned ones included."""
         self.network: Network | None = state.network
         self.undoings: tuple[Undoing, ...] = state.undoings
         self.baseline: Baseline | None = None if state.baseline is UNSET else state.baseline
@@ -102,14 +102,14 @@ class Snapshot:
             broken.add(error.file)
             if not error.file.startswith(f"{SEGMENT_FOLDER}/"):
                 self.damaged.setdefault(error.file.split("/", 1)[0], error)
-        # A damaged segment holds nothing that the data files lack.
+        # An index segment has no data of its own; a damaged one can be left out.
         self.segments = tuple(segment for segment in state.segments if segment.path not in broken)
         self.watch = FileWatch(lake_dir, {})
-        """Checks files by table, and segments as the group ``lookups``; without digests, none."""
+        """Checks files by table, and segments as group ``lookups``; no files without digests."""
         self.bound: int | None = None
-        """Last masterchain block whose rows are shown; None for all (``up_to``)."""
+        """Last masterchain block whose rows are shown; None: all (see ``up_to``)."""
         self.checked_until_s = float("-inf")
-        """When all files are to be looked at again, should a later snapshot be opened."""
+        """Time from which opening a later snapshot checks all files again."""
 
     @property
     def first_mc_seqno(self) -> int:
@@ -122,9 +122,10 @@ class Snapshot:
         return self.ranges[-1][1]
 
     def has_every_account(self, mc_seqno: int) -> bool:
-        """Whether the baseline and the blocks after it show all accounts as of a block.
+        """Whether the states of all accounts as of a block are known.
 
-        Where the baseline was read from a later state than its own, it can be asked from that on.
+        They are if the baseline and the blocks after it cover it. A baseline read from a later
+        state than its own covers blocks from that state on.
         """
         baseline = self.baseline
         if baseline is None or baseline.accounts != "all":
@@ -135,21 +136,21 @@ class Snapshot:
         )
 
     def is_sound_until(self, now_s: float) -> bool:
-        """Whether no file was found damaged, and all of them were looked at not long ago."""
+        """Whether no file was found damaged, and all files were checked recently."""
         is_sound = all(isinstance(error, TableLacking) for error in self.damaged.values())
         is_sound = is_sound and len(self.segments) == len(self.state.segments)
         return is_sound and not self.watch.damaged and now_s < self.checked_until_s
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """Tables that the lake was copied without."""
+        """Tables that a partial copy leaves out."""
         errors = self.damaged.values()
         return tuple(error.file for error in errors if isinstance(error, TableLacking))
 
     def up_to(self, mc_seqno: int) -> Snapshot:
-        """Return the lake as it was after a masterchain block: views leave later rows out.
+        """Return the lake as of a masterchain block: views leave later rows out.
 
-        It has no segments, as they are not cut at blocks; SQL answers.
+        It has no segments, because they are not cut at blocks; SQL answers.
         """
         past = copy(self)
         past.bound = mc_seqno
@@ -164,11 +165,11 @@ class Snapshot:
 
     @cached_property
     def commits(self) -> tuple[Commit, ...]:
-        """Every commit up to this one, read from the log when first asked for."""
+        """Every commit up to this one, read from the log on first access."""
         return tuple(read_commit(self.lake_dir, at)[0] for at in range(1, self.number + 1))
 
     def sound_files(self) -> dict[str, tuple[DataFile, ...]]:
-        """Return the files of the tables that can be asked."""
+        """Return the files of the tables that can be queried."""
         return {name: files for name, files in self.files.items() if name not in self.damaged}
 
     def list_new(self, later: LogState) -> list[DataFile]:
@@ -196,14 +197,14 @@ def open_snapshot(
 ) -> Snapshot:
     """Open the lake as of commit ``number``, the newest by default; ``log`` is a reader of its log.
 
-    With ``check_digests`` every file that this process has not checked yet is read and compared
-    with its digest. Damage of a data file does not stop the other tables from being asked.
-    To see whether files that were checked have changed since takes a few microseconds each. It is
-    left out for files of a sound ``earlier`` snapshot while it would take more than 5 % of the
-    time; ``clock`` returns seconds.
+    With ``check_digests``, every file that this process has not verified yet is read and compared
+    with its digest. A damaged data file does not stop the other tables from being queried.
+    Checking whether a verified file has changed takes a few microseconds. The check is skipped for
+    files of a sound ``earlier`` snapshot while it would take more than 5 % of the time; ``clock``
+    returns seconds.
 
     Raises:
-        LakeNotFound: the folder holds no commit.
+        LakeNotFound: the folder has no commit.
         SnapshotNotFound: it has no commit of this number.
         LakeCorrupt: the log itself is damaged.
     """

@@ -1,9 +1,9 @@
-"""The log of commits: what an entry holds, and which files and ranges are live after it.
+"""The log of commits: the content of an entry, and the files and ranges live after it.
 
-``_log/<N>.json`` is one commit, N counting from 1 without a gap. ``_log/<N>.checkpoint.json``
-holds the sum of the commits 1..N, to save readers from replaying them. Either is one JSON object
-with the SHA-256 of its body, so that a damaged entry is never taken for a true one. Nothing in
-the log depends on the clock or the machine: the same rows give the same log.
+``_log/<N>.json`` is one commit; N counts from 1 without a gap. ``_log/<N>.checkpoint.json`` is the
+state after commit N, so that readers need not replay all commits. Either is one JSON object with
+the SHA-256 of its body, so that a damaged entry is never mistaken for a valid one. Nothing in the
+log depends on the clock or the machine: the same rows give the same log.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class DataFile(
 ):
     """One Parquet file of one table; ``path`` is relative to the lake, with forward slashes.
 
-    An index segment is one as well: of the table ``lookups``, its rows transactions. It is right
-    about traces and contracts as long as ``traces`` is the digest of the paths of their files.
+    An index segment is one as well, of the table ``lookups`` and with transactions as its rows. Its
+    traces and contracts are valid as long as ``traces`` is the digest of the paths of their files.
     """
 
     path: str
@@ -50,7 +50,7 @@ class DataFile(
 
 
 class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole state that a lake begins with which does not begin at the zero state.
+    """The full state that a lake begins with, unless it begins at the zero state.
 
     Its rows are of masterchain block ``mc_seqno``, the one before the lake's first. They were read
     from the state after ``state_mc_seqno``, the same block or a later one, without the accounts
@@ -65,13 +65,13 @@ class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One entry of the log: a range of masterchain blocks with the files of all its tables.
 
-    ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks, and
-    ``previous`` is the digest of the entry before. A commit without blocks replaces files whose
-    rows the lake has anyway; its range is that of the lake, or, where it is ``undone``, that
-    of the blocks which are no part of the chain any more and are gone from here on. ``segments``
-    are all index segments from this commit on, or None where they stay as they are. ``pruned`` are
-    all ranges that are pruned from this commit on; it is written by a commit that changes them.
-    ``baseline`` is what the commit brought as that.
+    ``shards`` maps ``workchain:shard`` (shard as 16 hex digits) to the seqnos of its blocks;
+    ``previous`` is the digest of the previous entry. A commit without blocks replaces files whose
+    rows the lake already has. Its range is that of the lake; if it is ``undone``, its range is the
+    blocks removed because they belong to an abandoned fork. ``segments`` are all index segments
+    from this commit on, or None if they do not change. ``pruned`` are all pruned ranges from this
+    commit on; only a commit that changes them has it. ``baseline`` is the baseline that this
+    commit added.
     """
 
     number: int
@@ -94,7 +94,7 @@ class Commit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A commit that took masterchain blocks out of the lake: its number, and their range."""
+    """A commit that removed masterchain blocks from the lake: its number, and their range."""
 
     commit: int
     first_mc_seqno: int
@@ -104,8 +104,8 @@ class Undoing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The sum of the commits 1..``number``; ``digest`` is that of the last entry.
 
-    ``pruned`` are ranges that the lake had before ``tonlake prune``: of their rows it has those
-    that later blocks build on, the kept rows.
+    ``pruned`` are ranges that the lake had before ``tonlake prune``. It still has the kept rows of
+    those blocks: the rows that later blocks build on.
     """
 
     number: int = 0
@@ -125,12 +125,12 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
 
     @property
     def last_pruned(self) -> int:
-        """The last masterchain block that was pruned; 0 without one."""
+        """The last pruned masterchain block; 0 if none was pruned."""
         return self.pruned_ranges[-1][1] if self.pruned_ranges else 0
 
     @property
     def known_ranges(self) -> tuple[Range, ...]:
-        """Ranges that the states of accounts rest on: pruned, the baseline's block, the lake's."""
+        """Ranges that account states are complete for: pruned, the baseline's block, the lake's."""
         at = () if self.baseline is msgspec.UNSET else ((self.baseline.mc_seqno,) * 2,)
         return merge_ranges((*self.pruned_ranges, *at, *self.ranges))
 
@@ -199,18 +199,18 @@ def read_commit(lake_dir: Path, number: int) -> tuple[Commit, str]:
     """Return the commit and the digest of its entry.
 
     Raises:
-        LakeCorrupt: the entry is missing or damaged, or is that of another number.
-        LakeTooNew: a later version of this program has written it.
+        LakeCorrupt: the entry is missing or damaged, or has another number.
+        LakeTooNew: a later version of this program wrote it.
     """
     return _read_numbered(lake_dir, entry_name(number), Commit, number)
 
 
 def read_checkpoint(lake_dir: Path, number: int) -> LogState:
-    """Return the state after commit ``number`` as its checkpoint has it.
+    """Read the checkpoint after commit ``number``.
 
     Raises:
-        LakeCorrupt: the checkpoint is damaged, or is that of another number.
-        LakeTooNew: a later version of this program has written it.
+        LakeCorrupt: the checkpoint is damaged, or has another number.
+        LakeTooNew: a later version of this program wrote it.
     """
     return _read_numbered(lake_dir, checkpoint_name(number), LogState, number)[0]
 
@@ -229,7 +229,7 @@ def _read_numbered(lake_dir: Path, name: str, kind: type[_Body], number: int) ->
 
 def list_log(lake_dir: Path) -> tuple[list[int], list[int]]:
     """Return the numbers of all entries and of all checkpoints, both ascending."""
-    folder = lake_dir / LOG_FOLDER  # of tens of thousands of files
+    folder = lake_dir / LOG_FOLDER  # may have tens of thousands of files
     names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
     stems = [name[: -len(".json")] for name in names if name.endswith(".json")]
     marked = [stem[: -len(".checkpoint")] for stem in stems if stem.endswith(".checkpoint")]
@@ -241,7 +241,7 @@ def _read_numbers(names: Iterable[str]) -> list[int]:
 
 
 def refuse_folder(lake_dir: Path) -> LakeNotFound:
-    """Return the error of a folder without a lake; it names a lake beside it of a similar name."""
+    """Return the error for a folder without a lake; suggest a lake next to it of a similar name."""
     lakes = {log.parent.name for log in lake_dir.absolute().parent.glob(f"*/{LOG_FOLDER}")}
     near = difflib.get_close_matches(lake_dir.name, lakes - {lake_dir.name}, n=1)
     advice = f"did you mean {lake_dir.parent / near[0]}? " if near else ""
@@ -255,7 +255,7 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
 
     Raises:
         LakeNotFound: the log has no entry.
-        SnapshotNotFound: it has some, but not this one.
+        SnapshotNotFound: it has entries, but not this one.
         LakeCorrupt: an entry that is needed is missing or damaged.
     """
     entries, checkpoints = list_log(lake_dir)
@@ -270,7 +270,7 @@ def read_state(lake_dir: Path, number: int | None = None) -> LogState:
 
 
 def read_on(lake_dir: Path, state: LogState, number: int) -> LogState:
-    """Return the state after commit ``number``, which is that of ``state`` or a later one.
+    """Return the state after commit ``number``, read on from ``state``, an earlier or equal one.
 
     Raises:
         LakeCorrupt: an entry is missing or damaged, or does not follow the one before.
@@ -288,7 +288,7 @@ def read_on(lake_dir: Path, state: LogState, number: int) -> LogState:
 
 
 def _nearest_checkpoint(lake_dir: Path, checkpoints: list[int]) -> LogState:
-    """Return the newest sound checkpoint; a damaged one only costs time, and verify names it."""
+    """Return the newest sound checkpoint; a damaged one only costs time, and verify reports it."""
     for number in reversed(checkpoints):
         try:
             return read_checkpoint(lake_dir, number)

@@ -22,7 +22,7 @@ from tonlake.lake.schema.transaction import (
 )
 
 SCHEMA_VERSION = 2
-"""Raised when a column is added, so that old files can be bridged by views."""
+"""Raised when a column is added, so that views can fill it in for older files."""
 
 BASE_TABLES: tuple[Table, ...] = (
     BLOCKS,

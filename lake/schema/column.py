@@ -45,7 +45,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "ints": pa.list_(pa.int32()),
     "texts": pa.list_(pa.string()),
 }
-"""Types every engine reads: no unsigned 64-bit, no HUGEINT, no MAP, UNION or ENUM."""
+"""Types that every engine reads: no unsigned 64-bit, no HUGEINT, no MAP, UNION or ENUM."""
 
 
 class Column(msgspec.Struct, frozen=True, cache_hash=True):
@@ -88,5 +88,5 @@ class Table(msgspec.Struct, frozen=True, cache_hash=True, dict=True):
 
 
 def optional(*columns: Column) -> tuple[Column, ...]:
-    """The same columns, each of which may be NULL."""
+    """Return the same columns, nullable."""
     return tuple(msgspec.structs.replace(column, nullable=True) for column in columns)

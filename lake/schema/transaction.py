@@ -258,8 +258,8 @@ MESSAGE_BODIES = Table(
     name="message_bodies",
     doc=(
         "One row per distinct message body of a masterchain block, decoded by its TL-B layout. "
-        "Join on mc_seqno, body_hash and external_in (messages.kind = 'ext_in'). Files of older "
-        "versions have a row for the first block of a file alone: there, join without mc_seqno."
+        "Join on mc_seqno, body_hash and external_in (messages.kind = 'ext_in'). Files written by "
+        "older versions have one row per body and file: there, join without mc_seqno."
     ),
     key=("body_hash", "external_in", "mc_seqno"),
     sort=("decoded_opcode", "body_hash", "external_in", "mc_seqno"),

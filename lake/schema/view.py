@@ -1,8 +1,8 @@
-"""Views for people: readable names, times, amounts and words over the tables of the lake.
+"""Views for people: readable names, times and amounts over the tables of the lake.
 
-In all of them ``time`` is a UTC timestamp; an address is raw text, as ``actions`` has it, with its
-binary key beside it; amounts are scaled by the decimals of their asset, and exact in its smallest
-unit in the column ``…_units``. Their text is in ``lake/duck/sql/<name>.sql``.
+In all of them ``time`` is a UTC timestamp. An address is raw text, as in ``actions``, followed by
+its binary key. Amounts are scaled by the decimals of their asset; the column ``…_units`` has them
+in the smallest unit. The SQL of a view is ``lake/duck/sql/<name>.sql``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tonlake.lake.schema.view_column import (
 class View(msgspec.Struct, frozen=True):
     """A view or a table macro: its columns, and the views and tables that it reads directly.
 
-    ``parameters`` are those of a macro as people write them; a view has none.
+    ``parameters`` is the parameter list of a macro as shown to users; empty for a view.
     """
 
     name: str
@@ -66,19 +66,19 @@ LABELS = View(
         *account("Account"),
         text("label", "What it is called"),
         text("category", "Such as system, exchange, stablecoin; wrapped_ton counts as TON"),
-        text("source", "Where that is known from"),
+        text("source", "Where the label comes from"),
     ),
 )
 
 CODE_LABELS = View(
     name="code_labels",
-    doc="Labels of contract codes; an account without a label of its own has that of its code.",
+    doc="Labels of contract codes, for accounts without a label of their own.",
     bases=(),
     columns=(
         text("code", "Hash of the code cell in base64, or the name of an interface"),
         text("label", "What the contract is"),
         text("category", "Such as dex, staking"),
-        text("source", "Where that is known from"),
+        text("source", "Where the label comes from"),
     ),
 )
 
@@ -90,7 +90,7 @@ STABLECOINS = View(
 )
 
 REFERENCE_TABLES = (LABELS, CODE_LABELS, STABLECOINS)
-"""Tables that come from settings and not from the lake; every connection has them."""
+"""Tables filled from settings rather than from the lake; every connection has them."""
 
 V_JETTONS = View(
     name="v_jettons",
@@ -117,7 +117,7 @@ V_JETTONS = View(
 
 V_ACCOUNTS = View(
     name="v_accounts",
-    doc="The newest state of every account, with what it is.",
+    doc="The newest state of every account, with its interfaces, name and label.",
     bases=("latest_account_states", "latest_dns_records", "interfaces"),
     columns=(
         *account("Account"),
@@ -166,7 +166,7 @@ V_TRANSACTIONS = View(
 
 V_COMMENTS = View(
     name="v_comments",
-    doc="Text comments by message body, also those in the forward payload of a token transfer.",
+    doc="Text comments by message body, including those in forward payloads of token transfers.",
     bases=("message_bodies",),
     columns=(
         hash_column("body_hash", "Hash of the body cell"),
@@ -203,7 +203,7 @@ V_MESSAGES = View(
 
 V_JETTON_TRANSFERS = View(
     name="v_jetton_transfers",
-    doc="Transfers of jettons (TEP-74), with those that failed.",
+    doc="Transfers of jettons (TEP-74), failed ones included.",
     bases=("jetton_transfers", "messages", "v_comments", "v_jettons", "dex_prices"),
     columns=(
         time("Time of the transaction"),

@@ -1,4 +1,4 @@
-"""Views for people that count or compare: prices, days, new contracts; and the macros."""
+"""Views for people that count or compare (prices, days, new contracts), and the macros."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ V_DAILY = View(
         number("transactions", "Transactions"),
         number("failed", "Transactions that were aborted"),
         number("active_accounts", "Accounts with a transaction"),
-        number("active_wallets", "Accounts that took a message from outside"),
+        number("active_wallets", "Accounts that received a message from outside"),
         number("messages", "Messages consumed"),
         Column("fees", "scaled", "Fees in TON", nullable=True),
         Column("gas_used", "amount", "Gas used", nullable=True),
@@ -141,8 +141,8 @@ V_DAILY = View(
 BALANCES_AT = View(
     name="balances_at",
     doc=(
-        "Every balance at a time (UTC timestamp), as v_balances has them: that of the newest state "
-        "of each account and jetton wallet up to then."
+        "Balances of all accounts and jetton wallets at a time (UTC timestamp), from their newest "
+        "states up to then, with the columns of v_balances."
     ),
     bases=("account_states", "jetton_wallets", "v_jettons"),
     columns=V_BALANCES.columns,
@@ -161,7 +161,7 @@ JETTON_HOLDERS = View(
         LABEL,
         text("symbol", "Symbol of the jetton"),
         *amount("balance", "Balance"),
-        _double("share", "Part of all that holders have"),
+        _double("share", "Share of the sum of all holders"),
         *address("jetton_wallet", "Jetton wallet"),
         time("Time of the last change"),
     ),
@@ -176,7 +176,7 @@ VIEWS: dict[str, View] = {
         *(V_BALANCES, V_DAILY, BALANCES_AT, JETTON_HOLDERS),
     )
 }
-"""Every view for people and macro over them, those that others read first."""
+"""Every view for people and every macro over them, each after the views that it reads."""
 
 MACROS = frozenset(view.name for view in VIEWS.values() if view.parameters)
-"""Those that take parameters."""
+"""The macros: they take parameters."""

@@ -1,6 +1,6 @@
-"""Columns that views for people have in common: addresses, amounts, times.
+"""Columns shared by the views for people: addresses, amounts, times.
 
-Any of them may be NULL: a view also shows what was recorded in part.
+All are nullable: a view also shows rows that were recorded in part.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ def _keyed(name: str, id_name: str, workchain_name: str, doc: str) -> tuple[Colu
 
 
 def address(name: str, doc: str) -> tuple[Column, ...]:
-    """Return the text of an address, its workchain and its account id."""
+    """Return the columns of an address: raw text, workchain and account id."""
     return _keyed(name, f"{name}_id", f"{name}_workchain", doc)
 
 
 def labelled(name: str, doc: str) -> tuple[Column, ...]:
-    """Return the columns of an address, and its label."""
+    """Return the columns of an address and of its label."""
     return (*address(name, doc), text(f"{name}_label", f"Label of {name}, from labels"))
 
 
 def account(doc: str) -> tuple[Column, ...]:
-    """Return the columns of the account a row is about; its key is named as in the tables."""
+    """Return the columns of a row's own account, with the key names of the tables."""
     return _keyed("address", "account", "workchain", doc)
 
 

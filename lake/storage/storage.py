@@ -203,7 +203,7 @@ class Storage:
 
 def _compare(path: str, digest: str, sha256: str) -> None:
     if digest != sha256:
-        raise LakeCorrupt(path, "its bytes do not give its digest")
+        raise LakeCorrupt(path, "its bytes do not match its digest")
 
 
 def is_url(place: str) -> bool:

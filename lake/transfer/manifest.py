@@ -151,7 +151,7 @@ def read_manifest(storage: Storage) -> Manifest | None:
         envelope = msgspec.json.decode(data, type=Envelope)
         raw = bytes(envelope.body)
         if hashlib.sha256(raw).hexdigest() != envelope.sha256:
-            raise PieceRefused(f"{MANIFEST} is damaged: its bytes do not give its digest")
+            raise PieceRefused(f"{MANIFEST} is damaged: its bytes do not match its digest")
         manifest = msgspec.json.decode(raw, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PieceRefused(

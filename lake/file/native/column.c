@@ -1,11 +1,11 @@
-/* From Arrow's arrays to levels and plain values. */
+/* Converts Arrow arrays to Parquet levels and plain values. */
 #include "column.h"
 
 #include <stdio.h>
 
 enum { NULLABLE = 2, AMOUNT_BYTES = 16, MOST_WIDTH = 4096 };
 
-/* Understand a type by its Arrow format; false: it is none of ours. */
+/* Parse an Arrow format string; false: the type is not supported. */
 static bool read_format(const char *format, Values *values)
 {
     static const struct {
@@ -74,7 +74,7 @@ static bool add_absent(Page *page, unsigned repeated, unsigned defined)
     return true;
 }
 
-/* Add the value at a place of the array, or that it is NULL; false where that may not be. */
+/* Add the value at a place of the array, or a NULL; false if NULL is not allowed. */
 static bool add_value(Page *page, const Column *column, unsigned repeated, int64_t place)
 {
     bool valid = is_valid(column->values.array, place);
@@ -131,7 +131,7 @@ static void put_bits(Output *output, const struct ArrowArray *array, const Page 
     output->size += size;
 }
 
-/* Numbers of one byte take four. */
+/* One-byte numbers are stored in four. */
 static void put_tiny(Output *output, const Values *values, const Page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
@@ -154,7 +154,7 @@ static void put_fixed(Output *output, const Values *values, const Page *page)
     output->size += all;
 }
 
-/* Amounts have their great end first. */
+/* Amounts are big-endian in Parquet. */
 static void put_amounts(Output *output, const Values *values, const Page *page)
 {
     size_t size, all = page->count * AMOUNT_BYTES;

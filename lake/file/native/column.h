@@ -1,4 +1,4 @@
-/* Columns of Arrow's C data interface, and what a page of Parquet states of their rows. */
+/* Columns of Arrow's C data interface, and their levels and values in a Parquet page. */
 #ifndef TONLAKE_PARQUET_COLUMN_H
 #define TONLAKE_PARQUET_COLUMN_H
 
@@ -9,43 +9,43 @@
 #include "cdata.h"
 #include "output.h"
 
-/* DECLINED: these rows are left to pyarrow, which writes all kinds or reports what is wrong. */
+/* DECLINED: pyarrow has to write these rows, or report what is wrong with them. */
 typedef enum { DONE, DECLINED, NO_MEMORY } Status;
 
-/* How values stand in Arrow: bits, numbers of a fixed number of bytes, bytes of varying
-   length, numbers of 128 bits whose little end is first. */
+/* Memory layout in Arrow: bits, one-byte numbers, fixed-width values, bytes of varying length,
+   little-endian 128-bit numbers. */
 typedef enum { BITS, TINY, FIXED, VARYING, AMOUNTS } Form;
 
-/* Types of Parquet. */
+/* Parquet's physical types. */
 typedef enum { BOOLEAN = 0, INT32 = 1, INT64 = 2, BYTE_ARRAY = 6, FIXED_BYTES = 7 } Physical;
 
 typedef struct {
     const struct ArrowArray *array;
     Form form;
     Physical physical;
-    size_t width; /* bytes of a value in Arrow, but for BITS and VARYING */
+    size_t width; /* bytes of a value in Arrow; 0 for BITS and VARYING */
     bool nullable;
 } Values;
 
 typedef struct {
     const char *name;
-    Values values;                  /* of the rows, or in their lists */
-    const struct ArrowArray *lists; /* NULL: no lists */
+    Values values;                  /* of the rows, or of their lists */
+    const struct ArrowArray *lists; /* NULL: not a list column */
     bool nullable_lists;
 } Column;
 
-/* pyarrow, too, takes up to this many levels at once, and begins no page among them. */
+/* pyarrow also takes up to this many levels at once, and starts no page among them. */
 enum { MOST_LEVELS = 1024 };
 
-/* Levels of a page, and where its values stand in their array, NULLs left out. */
+/* Levels of a page, and the positions of its values in their array, without NULLs. */
 typedef struct {
     size_t levels, count;
-    bool adjoin; /* the values stand there one behind the other */
+    bool adjoin; /* the values are contiguous in the array */
     uint8_t repeated[MOST_LEVELS], defined[MOST_LEVELS];
     int64_t places[MOST_LEVELS];
 } Page;
 
-/* The greatest levels of a column: how deep its values stand. */
+/* The greatest levels of a column: how deep its values are nested. */
 static inline unsigned most_repeated(const Column *column)
 {
     return column->lists ? 1 : 0;
@@ -56,17 +56,17 @@ static inline unsigned most_defined(const Column *column)
     return (column->lists ? 1u + column->nullable_lists : 0) + column->values.nullable;
 }
 
-/* Understand a child of a record batch. */
+/* Open a child of a record batch. */
 Status column_open(const struct ArrowSchema *schema, const struct ArrowArray *array, int64_t rows,
                    Column *column);
 
-/* Find the levels and values of all rows in this order. */
+/* Find the levels and values of all rows, in `order`. */
 Status column_read(const Column *column, const uint32_t *order, int64_t rows, Page *page);
 
-/* Add the values of a page, plain; return how many bytes those of varying length have. */
+/* Write the values of a page, plain; return the total bytes of those of varying length. */
 uint64_t put_values(Output *output, const Values *values, const Page *page);
 
-/* Add levels, which none above `most` is: how many bytes they have, and runs of them. */
+/* Write levels, none above `most`: their size in bytes, then their runs. */
 void put_levels(Output *output, const uint8_t *levels, size_t count, unsigned most);
 
 /* Return whether a row's value is present. */
@@ -77,7 +77,7 @@ static inline bool is_valid(const struct ArrowArray *array, int64_t row)
     return !map || (map[at >> 3] >> (at & 7) & 1);
 }
 
-/* The bytes of a value; `place` counts from the array's offset. BITS have none. */
+/* Return the bytes of a value, not BITS; `place` is relative to the array's offset. */
 static inline const uint8_t *value_at(const Values *values, int64_t place, size_t *size)
 {
     const struct ArrowArray *array = values->array;

@@ -1,4 +1,4 @@
-/* CRC-32, eight bytes at a time; the tables take microseconds to make. */
+/* CRC-32, eight bytes at a time; building the tables takes microseconds. */
 #include "crc32.h"
 
 void crc32_prepare(CrcTables *tables)

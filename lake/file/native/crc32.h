@@ -1,4 +1,4 @@
-/* CRC-32 as of gzip, which Parquet checks its pages with. */
+/* CRC-32 as in gzip: the checksum of Parquet pages. */
 #ifndef TONLAKE_PARQUET_CRC32_H
 #define TONLAKE_PARQUET_CRC32_H
 
@@ -7,7 +7,7 @@
 
 enum { CRC_STEP = 8 };
 
-/* What each byte of a step, followed by that number of zeros, comes to. */
+/* The CRC of each byte value followed by that many zero bytes. */
 typedef struct {
     uint32_t of[CRC_STEP][256];
 } CrcTables;

@@ -1,4 +1,4 @@
-/* Pages, their metadata in the footer, and the footer. Fields and their numbers are those of
+/* Writes pages, their metadata, and the footer. Fields and their numbers are those of
    https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift */
 #include "file.h"
 
@@ -8,18 +8,18 @@ enum { PLAIN = 0, RLE = 3, DATA_PAGE = 0, UNCOMPRESSED = 0, MOST_DEFINED = 3 };
 
 static const char MAGIC[] = {'P', 'A', 'R', '1'};
 
-/* The least and the greatest value of a column, and its NULLs. */
+/* The least and greatest value of a column, and its number of NULLs. */
 typedef struct {
-    bool is_told, has_values;
+    bool is_bounded, has_values;
     int64_t least, greatest;
     size_t width, nulls;
 } Bounds;
 
-/* What is being written. */
+/* State of the file being written. */
 typedef struct {
     const Plan *plan;
     Output *file;
-    Output page, chunks; /* the page at hand; the columns so far, as the footer has them */
+    Output page, chunks; /* the current page; the columns so far, as in the footer */
     uint32_t order[MOST_LEVELS];
     Page found;
     CrcTables tables;
@@ -28,7 +28,7 @@ typedef struct {
 static void find_bounds(const Column *column, const Page *page, Bounds *bounds)
 {
     const Values *values = &column->values;
-    *bounds = (Bounds){.is_told = true, .width = values->width};
+    *bounds = (Bounds){.is_bounded = true, .width = values->width};
     bounds->nulls = page->levels - page->count;
     for (size_t i = 0; i < page->count; i++) {
         size_t size;
@@ -57,10 +57,10 @@ static void put_bound(Output *output, unsigned step, int64_t value, size_t width
     put_binary(output, bytes, width);
 }
 
-/* Statistics: both ends under their old names and their new ones; of other columns nothing. */
+/* Statistics: both bounds under their deprecated and their current names; empty if unbounded. */
 static void put_statistics(Output *output, const Bounds *bounds)
 {
-    if (!bounds->is_told) {
+    if (!bounds->is_bounded) {
         put_stop(output);
         return;
     }
@@ -78,7 +78,7 @@ static void put_statistics(Output *output, const Bounds *bounds)
     put_stop(output);
 }
 
-/* PageHeader, for the page at hand. */
+/* PageHeader of the current page. */
 static void put_page_header(Writing *to, const Bounds *bounds)
 {
     Output *file = to->file;
@@ -90,7 +90,7 @@ static void put_page_header(Writing *to, const Bounds *bounds)
     put_field(file, 1, IS_STRUCT); /* DataPageHeader */
     put_number_field(file, 1, IS_I32, (int64_t)to->found.levels);
     put_number_field(file, 1, IS_I32, PLAIN);
-    put_number_field(file, 1, IS_I32, RLE); /* of both sorts of levels */
+    put_number_field(file, 1, IS_I32, RLE); /* encoding of both kinds of levels */
     put_number_field(file, 1, IS_I32, RLE);
     put_field(file, 1, IS_STRUCT);
     put_statistics(file, bounds);
@@ -98,7 +98,7 @@ static void put_page_header(Writing *to, const Bounds *bounds)
     put_stop(file);
 }
 
-/* How many levels there are of each height. */
+/* The number of occurrences of each level. */
 static void put_histogram(Output *output, unsigned step, const uint8_t *levels, size_t count,
                           unsigned most)
 {
@@ -111,7 +111,7 @@ static void put_histogram(Output *output, unsigned step, const uint8_t *levels, 
         put_number(output, counts[level]);
 }
 
-/* SizeStatistics, where they say more than the number of values. */
+/* SizeStatistics, unless they say no more than the number of values. */
 static void put_sizes(Output *output, unsigned step, const Column *column, const Page *page,
                       uint64_t varying)
 {
@@ -136,7 +136,7 @@ static void put_path(Output *output, const Column *column)
     }
 }
 
-/* ColumnChunk, whose only page begins at `start` of the file and ends where that does now. */
+/* ColumnChunk; its only page begins at `start` of the file and ends at the current end. */
 static void put_chunk(Writing *to, const Column *column, const Bounds *bounds, size_t start,
                       uint64_t varying)
 {
@@ -156,11 +156,11 @@ static void put_chunk(Writing *to, const Column *column, const Bounds *bounds, s
     put_number_field(chunks, 1, IS_I64, size);
     put_number_field(chunks, 1, IS_I64, size);
     put_number_field(chunks, 2, IS_I64, (int64_t)start);
-    if (bounds->is_told) {
+    if (bounds->is_bounded) {
         put_field(chunks, 3, IS_STRUCT);
         put_statistics(chunks, bounds);
     }
-    put_field(chunks, bounds->is_told ? 1 : 4, IS_LIST); /* a list of PageEncodingStats */
+    put_field(chunks, bounds->is_bounded ? 1 : 4, IS_LIST); /* a list of PageEncodingStats */
     put_list(chunks, 1, IS_STRUCT);
     put_number_field(chunks, 1, IS_I32, DATA_PAGE);
     put_number_field(chunks, 1, IS_I32, PLAIN);
@@ -197,7 +197,7 @@ static Status put_column(Writing *to, const Column *column, int64_t rows, bool i
     return DONE;
 }
 
-/* FileMetaData, its size and the end of the file. */
+/* FileMetaData, its size, and the magic bytes. */
 static void put_footer(Writing *to, int64_t rows)
 {
     const Plan *plan = to->plan;
@@ -221,7 +221,7 @@ static void put_footer(Writing *to, int64_t rows)
         put_field(file, 1, IS_FALSE); /* nulls_first */
         put_stop(file);
     }
-    put_number_field(file, 1, IS_I64, sizeof MAGIC); /* where the first page begins */
+    put_number_field(file, 1, IS_I64, sizeof MAGIC); /* offset of the first page */
     put_number_field(file, 1, IS_I64, size);
     put_stop(file);
     put_bytes(file, plan->tail, plan->tail_size);

@@ -1,6 +1,6 @@
-/* Levels as runs of one level and groups of eight, packed:
+/* Encodes levels as runs of one level and bit-packed groups of eight:
    https://parquet.apache.org/docs/file-format/data-pages/encodings/#RLE
-   Where one ends and the other begins is any writer's choice; this is pyarrow's. */
+   Writers may choose where one ends and the other begins; this follows pyarrow. */
 #include "column.h"
 
 enum { GROUP = 8, MOST_GROUPS = 63 };
@@ -8,12 +8,12 @@ enum { GROUP = 8, MOST_GROUPS = 63 };
 typedef struct {
     Output *output;
     unsigned bits;          /* of a level */
-    uint8_t held[GROUP];    /* levels that are not written yet */
+    uint8_t held[GROUP];    /* levels not written yet */
     size_t held_count;
-    size_t repeats;         /* how often the last level came, one after the other */
+    size_t repeats;         /* length of the current sequence of equal levels */
     uint8_t last;
-    size_t literals;        /* levels of the packed run that is open */
-    size_t indicator;       /* where that run began in the output */
+    size_t literals;        /* levels in the open bit-packed run */
+    size_t indicator;       /* offset of that run's header in the output */
     bool is_open;
 } Runs;
 
@@ -26,7 +26,7 @@ static void end_packed(Runs *runs)
     runs->literals = 0;
 }
 
-/* Write the levels that are held into the packed run, which begins here if none is open. */
+/* Write the held levels to the bit-packed run, opening one if necessary. */
 static void pack(Runs *runs)
 {
     if (!runs->is_open) {
@@ -42,11 +42,11 @@ static void pack(Runs *runs)
     runs->held_count = 0;
 }
 
-/* A group of eight is full. */
+/* Handle a full group of eight levels. */
 static void end_group(Runs *runs)
 {
     if (runs->repeats >= GROUP) {
-        runs->held_count = 0; /* they belong to a run of one level, which goes on */
+        runs->held_count = 0; /* they belong to a run of one level, which continues */
         if (runs->literals)
             end_packed(runs);
         return;

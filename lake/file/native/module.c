@@ -1,4 +1,4 @@
-/* The binding: a record batch to a Parquet file. Python's stable ABI, no global state. */
+/* Python binding: encodes a record batch as a Parquet file. Stable ABI, no global state. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -50,7 +50,7 @@ static PyObject *encode(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"encode", encode, METH_VARARGS,
-     "Return the Parquet file of a record batch, or None where it is for pyarrow to write."},
+     "Return the Parquet file of a record batch, or None if pyarrow has to write it."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -59,7 +59,7 @@ static PyModuleDef_Slot slots[] = {{0, NULL}};
 static PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_parquet",
-    .m_doc = "Few rows to a Parquet file.",
+    .m_doc = "Encodes few rows as a Parquet file.",
     .m_methods = methods,
     .m_slots = slots,
 };

@@ -1,4 +1,4 @@
-/* The order of rows: nearly all come in it, which is seen by one look at each. */
+/* Sorts rows; most arrive sorted, which one pass detects. */
 #include "file.h"
 
 typedef struct {
@@ -18,7 +18,7 @@ static int64_t number_at(const Values *values, int64_t row)
                               : ((const int64_t *)array->buffers[1])[at];
 }
 
-/* NULL stands behind all values. */
+/* NULL sorts last. */
 static int compare_values(const Values *values, int64_t one, int64_t other)
 {
     bool has_one = is_valid(values->array, one), has_other = is_valid(values->array, other);
@@ -44,7 +44,7 @@ static int compare(const Keys *keys, uint32_t one, uint32_t other)
     return order;
 }
 
-/* Find the columns to compare; false where one is of a type not in order here. */
+/* Open the columns to compare; false if the type of one is not supported here. */
 static bool open_keys(const struct ArrowSchema *schema, const struct ArrowArray *rows,
                       const Plan *plan, Keys *keys)
 {
@@ -64,7 +64,7 @@ static bool open_keys(const struct ArrowSchema *schema, const struct ArrowArray 
     return true;
 }
 
-/* Sort by merging, from runs of one row upwards; rows that are equal stay as they are. */
+/* Merge sort, bottom-up from runs of one row; stable. */
 static void merge_runs(const Keys *keys, uint32_t *order, size_t count)
 {
     uint32_t merged[MOST_LEVELS];

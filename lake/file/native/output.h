@@ -1,4 +1,4 @@
-/* Bytes as they grow, and the numbers and fields of Thrift's compact protocol among them:
+/* A growing byte buffer, and numbers and fields of Thrift's compact protocol in it:
    https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md */
 #ifndef TONLAKE_PARQUET_OUTPUT_H
 #define TONLAKE_PARQUET_OUTPUT_H
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After a failure, for want of memory, nothing is added any more. */
+/* After a failed allocation nothing is added any more. */
 typedef struct {
     uint8_t *data;
     size_t size, room;
@@ -21,7 +21,7 @@ enum { FIRST_ROOM = 1 << 14, MOST_VARINT = 10 };
 /* Types of Thrift fields and elements. */
 enum { IS_TRUE = 1, IS_FALSE = 2, IS_I32 = 5, IS_I64 = 6, IS_BINARY = 8, IS_LIST = 9, IS_STRUCT = 12 };
 
-/* Make room and return where it begins; `size` counts what is written there. NULL: no memory. */
+/* Make room and return its start; the caller adds what it writes to `size`. NULL: no memory. */
 static inline uint8_t *output_room(Output *output, size_t more)
 {
     if (output->failed || more > SIZE_MAX / 4 - output->size) {
@@ -61,7 +61,7 @@ static inline void put_byte(Output *output, unsigned byte)
     output->size++;
 }
 
-/* Little end first. */
+/* Little-endian. */
 static inline void put_u32(Output *output, uint32_t number)
 {
     uint8_t bytes[4] = {(uint8_t)number, (uint8_t)(number >> 8), (uint8_t)(number >> 16),
@@ -86,7 +86,7 @@ static inline void put_number(Output *output, int64_t number)
     put_varint(output, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
 }
 
-/* Begin a field; `step` is what its number is above that of the field before, at most 15. */
+/* Begin a field; `step` is the difference from the previous field number, at most 15. */
 static inline void put_field(Output *output, unsigned step, unsigned type)
 {
     put_byte(output, step << 4 | type);

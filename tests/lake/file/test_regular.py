@@ -23,9 +23,9 @@ def make_socket(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (os.mkfifo, "a pipe stands where a file should be"),
-        (os.mkdir, "a folder stands where a file should be"),
-        (lambda path: path.symlink_to("/dev/zero"), "a device stands where a file should be"),
+        (os.mkfifo, "expected a file, found a pipe"),
+        (os.mkdir, "expected a file, found a folder"),
+        (lambda path: path.symlink_to("/dev/zero"), "expected a file, found a device"),
         (make_socket, "No such device or address"),
         (lambda path: path.symlink_to(path.name), "Too many levels of symbolic links"),
         (lambda _path: None, "No such file"),

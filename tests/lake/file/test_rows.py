@@ -52,7 +52,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     (file,) = commit_rows(tmp_path, 1, 9, tables=("messages",)).added
     path = tmp_path / file.path
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
-    with pytest.raises(LakeCorrupt, match=r"messages/day=.*do not give its digest"):
+    with pytest.raises(LakeCorrupt, match=r"messages/day=.*do not match its digest"):
         read_rows(tmp_path, file)
     path.unlink()
     with pytest.raises(LakeCorrupt, match=r"messages/day=.*cannot be read"):

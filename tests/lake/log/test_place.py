@@ -45,7 +45,7 @@ def test_open_rows_have_a_place_of_their_own() -> None:
     ],
 )
 def test_other_paths_are_refused(path: str) -> None:
-    with pytest.raises(ValueError, match="no path of a data file"):
+    with pytest.raises(ValueError, match="not the path of a data file"):
         read_place(path)
 
 

@@ -156,8 +156,8 @@ def test_only_what_changed_is_made_again(lake: Path) -> None:
     ("name", "statement", "error", "complaint"),
     [
         ("messages", PER_DAY, TableInvalid, "already"),
-        ("Kinds", PER_DAY, TableInvalid, "no name"),
-        ("../kinds", PER_DAY, TableInvalid, "no name"),
+        ("Kinds", PER_DAY, TableInvalid, "is not a table name"),
+        ("../kinds", PER_DAY, TableInvalid, "is not a table name"),
         ("kinds", "select 1 as a", TableInvalid, "reads no table"),
         ("kinds", "select nothing from messages", QueryError, "nothing"),
         ("kinds", "select kind, kind from messages", QueryError, "name of its own"),
@@ -340,7 +340,7 @@ def test_exports_imports_and_copies_carry_definitions(lake: Path, tmp_path: Path
         assert read_definitions(tmp_path / copy) == {"paid": table}
         refreshed = refresh_tables(tmp_path / copy, SETTINGS)["paid"]
         assert refreshed.rows == read_own_state(lake, "paid").rows
-    with pytest.raises(TableInvalid, match="no name"):
+    with pytest.raises(TableInvalid, match="is not a table name"):
         adopt_definitions(lake, [msgspec.structs.replace(table, name="../paid")])
 
 

@@ -111,7 +111,7 @@ def test_an_import_goes_on_where_it_was_stopped(read_lake: Path, tmp_path: Path)
     last = next(path for path in folder.rglob("16-20-*.parquet"))
     data = last.read_bytes()
     last.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
-    with pytest.raises(LakeCorrupt, match=r"16-20-.*its bytes do not give its digest"):
+    with pytest.raises(LakeCorrupt, match=r"16-20-.*its bytes do not match its digest"):
         import_piece(folder, copy)
     assert read_state(copy).ranges == ((1, 10),)
     last.write_bytes(data)
@@ -123,7 +123,7 @@ def test_an_import_goes_on_where_it_was_stopped(read_lake: Path, tmp_path: Path)
 def test_a_damaged_lake_is_not_exported(lake: Path, tmp_path: Path) -> None:
     broken = next(lake.rglob("1-10-*.parquet"))
     broken.write_bytes(broken.read_bytes()[:-1])
-    with pytest.raises(LakeCorrupt, match="its bytes do not give its digest"):
+    with pytest.raises(LakeCorrupt, match="its bytes do not match its digest"):
         export_lake(lake, tmp_path / "piece")
     assert not (tmp_path / "piece" / MANIFEST).exists()
 

@@ -397,10 +397,10 @@ def test_a_log_that_does_not_chain(lake: Path, tmp_path: Path, selection: Select
     with pytest.raises(SourceRefused, match=r"_log/2.json.*does not follow"):
         pull(lake, copy, selection)
     entry.write_bytes(good[:-9])
-    with pytest.raises(SourceRefused, match=r"_log/2.json.*no log entry"):
+    with pytest.raises(SourceRefused, match=r"_log/2.json.*not a log entry"):
         pull(lake, copy, selection)
     entry.write_bytes(good.replace(b"2024", b"2025", 1))
-    with pytest.raises(SourceRefused, match=r"_log/2.json.*do not give its digest"):
+    with pytest.raises(SourceRefused, match=r"_log/2.json.*do not match its digest"):
         pull(lake, copy, selection)
     entry.write_bytes(good.replace(b'{"sha256"', b'{"format":9,"sha256"'))
     with pytest.raises(LakeTooNew, match=r"_log/2.json"):
