@@ -47,7 +47,7 @@ them held, and no less with half as many."""
 
 MOST_ROWS = 1_000_000
 """Transactions at which a segment ends by default, with the commit that reaches them: to build one
-takes about 600 bytes of memory for each, and to look a key up about a microsecond a segment."""
+takes about 900 bytes of memory for each, and to look a key up about a microsecond a segment."""
 
 Run = Callable[[Callable[["Order"], DataFile], Iterable["Order"]], Iterable[DataFile]]
 """Calls a function with each of several orders, as ``map`` does."""

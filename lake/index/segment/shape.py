@@ -27,8 +27,9 @@ import msgspec
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.index.segment.record import KINDS
 
-_REMEMBERED = 500_000
-"""Most values that are remembered: about 100 MB. Those that were repeated are kept longest."""
+_REMEMBERED = 4_000_000
+"""Most values that are remembered, about 100 bytes of memory each; a million transactions have as
+many. Then all are forgotten, and written again."""
 
 _MOST_NUMBERED = 1 << 16
 """Most hashes that have numbers, as readers hold them all."""

@@ -147,7 +147,6 @@ class RecordEncoder:
         self.at = 0
         self._shapes: dict[tuple[Any, ...], int] = {}
         self._seen: dict[bytes, int] = {}
-        self._repeated: dict[bytes, int] = {}
         self._numbered: dict[bytes, int] = {}
         self._new: list[tuple[bytes, int]] = []
         self._far_end = -1
@@ -276,23 +275,14 @@ class RecordEncoder:
     def _append_next(self, out: bytearray, value: bytes) -> None:
         head = bytearray()
         append_number(head, LITERAL + len(value))
-        at = self._find(value)
+        at = self._seen.get(value)
         if at is not None and at - len(head) == self._far_end:
             out.append(NEXT_BYTES)
         else:
             self._append_far(out, value)
 
-    def _find(self, value: bytes) -> int | None:
-        """Return an earlier place of bytes, and keep it for longer."""
-        at = self._repeated.get(value)
-        if at is None:
-            at = self._seen.pop(value, None)
-            if at is not None:
-                self._repeated[value] = at
-        return at
-
     def _append_far(self, out: bytearray, value: bytes) -> None:
-        at = self._find(value)
+        at = self._seen.get(value)
         if at is None:
             append_number(out, LITERAL + len(value))
             if len(value) >= _SHORTEST_FAR:
@@ -314,5 +304,3 @@ class RecordEncoder:
         self._new.clear()
         if len(self._seen) > self._most_remembered:
             self._seen.clear()
-        if len(self._repeated) > self._most_remembered:
-            self._repeated.clear()

@@ -25,28 +25,13 @@ void append_bytes(Encoder *encoder, Growing *out, Bytes value, const Around *aro
     append_far(encoder, out, value);
 }
 
-/* Add a key unless it is there. */
-static void add_once(Encoder *encoder, Map *map, Bytes key, uint64_t hash, uint64_t value)
+/* Find an earlier place of bytes. */
+static bool find_place(const Encoder *encoder, Bytes value, uint64_t hash, uint64_t *at)
 {
-    if (!map_find(map, key, hash) && !map_add(map, key, hash, value, true))
-        encoder->failed = true;
-}
-
-/* Find an earlier place of bytes, and keep it for longer. */
-static bool find_place(Encoder *encoder, Bytes value, uint64_t hash, uint64_t *at)
-{
-    Entry *entry = map_find(&encoder->repeated, value, hash);
-    if (!entry) {
-        entry = map_find(&encoder->seen, value, hash);
-        if (!entry)
-            return false;
-        add_once(encoder, &encoder->repeated, value, hash, entry->value);
+    const Entry *entry = map_find(&encoder->seen, value, hash);
+    if (entry)
         *at = entry->value;
-        map_remove(&encoder->seen, entry);
-        return true;
-    }
-    *at = entry->value;
-    return true;
+    return entry != NULL;
 }
 
 static void append_literal(Encoder *encoder, Growing *out, Bytes value, uint64_t hash)
@@ -118,14 +103,14 @@ void end_record(Encoder *encoder, const Growing *out, size_t start)
     for (size_t at = 0; at < count && !out->failed; at++) {
         Bytes value = {out->data + fresh[at].at, fresh[at].size};
         uint64_t place = encoder->at + (fresh[at].at - start);
-        add_once(encoder, &encoder->seen, value, fresh[at].hash, place);
+        if (!map_find(&encoder->seen, value, fresh[at].hash) &&
+            !map_add(&encoder->seen, value, fresh[at].hash, place, true))
+            encoder->failed = true;
     }
     end_row(encoder);
     encoder->at += out->size - start;
     if (encoder->seen.count > encoder->most_remembered)
         map_clear(&encoder->seen);
-    if (encoder->repeated.count > encoder->most_remembered)
-        map_clear(&encoder->repeated);
 }
 
 void end_row(Encoder *encoder)
@@ -142,7 +127,7 @@ void open_encoder(Encoder *encoder)
         PyObject *word = PyUnicode_FromString(words[at]);
         uint64_t secret = word ? (uint64_t)PyObject_Hash(word) : 0;
         Py_XDECREF(word);
-        encoder->shapes.secret[at] = encoder->seen.secret[at] = encoder->repeated.secret[at] =
+        encoder->shapes.secret[at] = encoder->seen.secret[at] =
             encoder->numbered.secret[at] = secret;
     }
 }
@@ -151,7 +136,6 @@ void free_encoder(Encoder *encoder)
 {
     map_clear(&encoder->shapes);
     map_clear(&encoder->seen);
-    map_clear(&encoder->repeated);
     map_clear(&encoder->numbered);
     free_growing(&encoder->shape_list);
     free_growing(&encoder->number_list);

@@ -26,7 +26,7 @@ typedef struct {
     uint64_t at; /* where in all records the next one will stand */
     size_t most_remembered, most_numbered;
     Map shapes;
-    Map seen, repeated; /* where in all records bytes stand: found once, and again */
+    Map seen; /* where in all records bytes stand */
     Map numbered;
     Growing shape_list, number_list; /* Bytes: the keys of both by their numbers */
     Growing fresh;                   /* bytes of the record being written */

@@ -146,6 +146,7 @@ void compose_traces(Composer *composer, const Table *traces)
         composer->broken = true;
     free(index.rows);
     map_clear(&others);
+    map_clear(&composer->encoder.seen); /* all rows are written: room for what sorts keys */
 }
 
 static int compare_balances(const void *context, uint32_t first, uint32_t second)

@@ -12,8 +12,6 @@ struct Block {
     uint8_t data[];
 };
 
-static const uint8_t removed;
-
 static inline uint64_t rotate(uint64_t word, int bits)
 {
     return word << bits | word >> (64 - bits);
@@ -68,7 +66,7 @@ Entry *map_find(const Map *map, Bytes key, uint64_t hash)
         Entry *entry = &map->entries[at];
         if (!entry->key)
             return NULL;
-        if (entry->hash == (uint32_t)hash && entry->size == key.size && entry->key != &removed &&
+        if (entry->hash == (uint32_t)hash && entry->size == key.size &&
             memcmp(entry->key, key.data, key.size) == 0)
             return entry;
     }
@@ -80,25 +78,21 @@ static void place_entry(Map *map, Entry entry)
     while (map->entries[at].key)
         at = (at + 1) & (map->room - 1);
     map->entries[at] = entry;
-    map->left++;
 }
 
 /* Make room for one more entry, so that a third of the places stays free. */
 static bool make_room(Map *map)
 {
-    if (map->left + 1 < map->room - map->room / 3)
+    if (map->count + 1 < map->room - map->room / 3)
         return true;
-    size_t room = map->room ? map->room : FEWEST, old = map->room;
-    while (map->count + 1 > room / 2)
-        room *= 2;
+    size_t room = map->room ? 2 * map->room : FEWEST, old = map->room;
     Entry *before = map->entries, *entries = calloc(room, sizeof *entries);
     if (!entries)
         return false;
     map->entries = entries;
     map->room = room;
-    map->left = 0;
     for (size_t at = 0; at < old; at++)
-        if (before[at].key && before[at].key != &removed)
+        if (before[at].key)
             place_entry(map, before[at]);
     free(before);
     return true;
@@ -140,12 +134,6 @@ bool map_add(Map *map, Bytes key, uint64_t hash, uint64_t value, bool copies)
     return true;
 }
 
-void map_remove(Map *map, Entry *entry)
-{
-    entry->key = &removed;
-    map->count--;
-}
-
 void map_clear(Map *map)
 {
     while (map->blocks) {
@@ -155,5 +143,5 @@ void map_clear(Map *map)
     }
     free(map->entries);
     map->entries = NULL;
-    map->room = map->count = map->left = 0;
+    map->room = map->count = 0;
 }

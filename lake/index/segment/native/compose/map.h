@@ -23,7 +23,6 @@ typedef struct {
     uint64_t secret[2];
     Entry *entries;
     size_t room, count; /* places, a power of two; entries */
-    size_t left;        /* places that are not free, though some may be of removed entries */
     Block *blocks;      /* bytes of keys that were copied */
 } Map;
 
@@ -36,9 +35,6 @@ Entry *map_find(const Map *map, Bytes key, uint64_t hash);
 /* Add a key that is not there; without `copies`, its bytes must outlive the map. False without
    memory. */
 bool map_add(Map *map, Bytes key, uint64_t hash, uint64_t value, bool copies);
-
-/* Remove an entry that was found. */
-void map_remove(Map *map, Entry *entry);
 
 /* Remove all entries and their memory. */
 void map_clear(Map *map);
