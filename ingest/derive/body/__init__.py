@@ -1,1 +1,1 @@
-"""Message bodies: a table of layouts in TL-B, and the decoder that follows it."""
+"""Decodes message bodies with a table of layouts in TL-B."""

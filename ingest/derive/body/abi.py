@@ -1,7 +1,7 @@
-"""The messages of a Tact contract out of its ABI, as constructors.
+"""Reads the messages of a Tact contract from its ABI, as constructors.
 
-Source: the JSON file ``<contract>.abi`` that the Tact compiler writes: ``types``, of which those
-with a ``header`` are messages, and their fields with ``kind``, ``type``, ``format``, ``optional``.
+Source: the JSON file ``<contract>.abi`` of the Tact compiler: ``types``, of which those with a
+``header`` are messages, and their fields with ``kind``, ``type``, ``format``, ``optional``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEY_BITS = {"int": 257, "uint": 256, "address": 267}
 
 
 class _FieldType(msgspec.Struct, frozen=True):
-    """``kind`` is simple, or dict with ``key`` and ``value``."""
+    """Type of a field; ``kind`` is simple, or dict with ``key`` and ``value``."""
 
     kind: Literal["simple", "dict"]
     type: str = ""
@@ -53,7 +53,7 @@ class _AbiField(msgspec.Struct, frozen=True):
 
 
 class _AbiType(msgspec.Struct, frozen=True):
-    """A structure; with ``header``, its opcode, a message."""
+    """A structure; a message if it has a ``header``, its opcode."""
 
     name: str
     fields: tuple[_AbiField, ...]
@@ -61,7 +61,7 @@ class _AbiType(msgspec.Struct, frozen=True):
 
 
 class _Abi(msgspec.Struct, frozen=True):
-    """What is read of an ABI."""
+    """The parts of an ABI that are read."""
 
     types: tuple[_AbiType, ...]
 
@@ -70,12 +70,12 @@ def read_abi(text: str) -> list[Constructor]:
     """Return the messages and structures of an ABI.
 
     Raises:
-        SignatureInvalid: it is no ABI, or has a type that is not known.
+        SignatureInvalid: ``text`` is not an ABI, or has an unknown type.
     """
     try:
         abi = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Abi)
     except msgspec.DecodeError as error:
-        raise SignatureInvalid(f"the signature is no ABI of a Tact contract: {error}") from error
+        raise SignatureInvalid(f"the signature is not a Tact ABI: {error}") from error
     named = {each.name: each for each in abi.types}
     return [_convert(each, named) for each in abi.types]
 
@@ -83,17 +83,19 @@ def read_abi(text: str) -> list[Constructor]:
 def _convert(of: _AbiType, named: dict[str, _AbiType]) -> Constructor:
     bits = 0 if of.header is None else _OPCODE_BITS
     if of.header is not None and not 0 <= of.header < 1 << _OPCODE_BITS:
-        raise SignatureInvalid(f"the header of {of.name[:60]} is no opcode of 32 bits")
+        raise SignatureInvalid(f"the header of {of.name[:60]} is not a 32-bit opcode")
     fields = []
     for each in of.fields:
         if not _NAME.fullmatch(each.name):
-            raise SignatureInvalid(f"{each.name[:60]!r} in {of.name[:60]} is no name of a field")
+            raise SignatureInvalid(
+                f"{each.name[:60]!r} in {of.name[:60]} is not a valid field name"
+            )
         fields.append(Field(each.name, _convert_type(of, each, named)))
     return Constructor(of.name, of.header or 0, bits, tuple(fields), _name_type(of.name))
 
 
 def _name_type(name: str) -> str:
-    """Return the type of a structure, by a name that no shipped type has."""
+    """Return the type name of a structure; no shipped type has that name."""
     return f"Abi_{name}"
 
 
@@ -101,20 +103,20 @@ def _convert_type(of: _AbiType, field: _AbiField, named: dict[str, _AbiType]) ->
     kind = field.type
     if kind.kind == "dict":
         bits = kind.key_format if isinstance(kind.key_format, int) else _KEY_BITS.get(kind.key, 0)
-        # Its values are shown as cells: the ABI names their types for the contract's own code.
+        # Maps are shown as cells: the ABI gives the types of their values as Tact names them.
         return Named("Maybe", (Linked(_CELL),)) if bits else _refuse(of, field)
     found = _convert_simple(kind)
     if kind.type in named and found is None:
         found = Named(_name_type(kind.type))
     if found is None:
         return _refuse(of, field)
-    if kind.optional and kind.type != "address":  # an address that is missing is addr_none
+    if kind.optional and kind.type != "address":  # a missing address is addr_none
         return Named("Maybe", (found,))
     return found
 
 
 def _convert_simple(kind: _FieldType) -> Type | None:
-    """Return the type of a value; None of a structure or an unknown one."""
+    """Return the type of a simple value; None for structures and unknown types."""
     if kind.format == "remainder":
         return _CELL
     if kind.type in {"int", "uint"}:
@@ -128,5 +130,5 @@ def _convert_simple(kind: _FieldType) -> Type | None:
 
 def _refuse(of: _AbiType, field: _AbiField) -> Type:
     raise SignatureInvalid(
-        f"type {field.type.type[:60]!r} of {field.name[:60]} in {of.name[:60]} is not known"
+        f"unknown type {field.type.type[:60]!r} of {field.name[:60]} in {of.name[:60]}"
     )

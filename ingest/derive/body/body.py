@@ -1,8 +1,7 @@
-"""Decoding message bodies by the table of layouts.
+"""Decodes message bodies with the table of layouts.
 
-The shape of the answers is that of TON Center: ``{"@type": constructor, field: value, ...}``. Cells
-that a layout keeps raw are taken apart in turn when they begin with a known opcode, else they
-stand there as base64.
+Decoded bodies have the shape of TON Center's: ``{"@type": constructor, field: value, ...}``. Cells
+that a layout keeps raw are decoded in turn if they begin with a known opcode, else shown as base64.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.tree import CellTree
 
 MAX_PAYLOADS = 10
-"""Most payloads inside one another that are taken apart, as TON Center does."""
+"""Maximum nesting of payloads that are decoded, as in TON Center."""
 _COMMENT = "text_comment"
 _REQUEST = "TgWalletRequest"
 SIGNED, WALLET = "SignedBody", "WalletBody"
-"""Types of bodies with a signature in front: of messages of any direction, of external ones."""
+"""Types of bodies that begin with a signature: of messages of any direction, of external ones."""
 
 
 class Decoded(NamedTuple):
-    """What is known about a body.
+    """A decoded body.
 
     ``name`` is the name of its opcode (``decoded_opcode``), ``value`` the decoded object
-    (``decoded``); each is None when unknown.
+    (``decoded``); each is None if unknown.
     """
 
     name: str | None
@@ -38,32 +37,32 @@ class Decoded(NamedTuple):
 
 
 def name_opcode(opcode: int) -> str | None:
-    """Return the name of an unsigned 32-bit opcode: that of the first layout tried for it."""
+    """Return the name of an unsigned 32-bit opcode, that of its first layout; None if unknown."""
     layouts = load_scheme().layouts.get(opcode)
     return layouts[0].name if layouts else None
 
 
 def name_request(opcode: int) -> str | None:
-    """Return the name of a request that stands behind a signature."""
+    """Return the name of a request that follows a signature; None if unknown."""
     choices = load_scheme().union(_REQUEST).choices
     return next((each.record.name for each in choices if each.tag == opcode), None)
 
 
 def decode_body(tree: CellTree, cell: int) -> Decoded:
-    """Decode a body of unknown direction; bodies that follow no layout give a value of None.
+    """Decode a body of unknown direction; the value is None if no layout fits.
 
-    It is tried by its opcode, then as a signed request to a wallet. The empty body has an object.
-    Never raises: every garbage cell is answered within bounded work.
+    Layouts are tried by opcode, then as a signed request to a wallet. The empty body has an object.
+    Never raises: any cell is decoded within bounded work.
     """
     name, value = _decode(tree, cell, external_in=True)
     return Decoded(name, value or _show_empty(tree, cell))
 
 
 def decode_message_body(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
-    """Decode the body of a message as the ``message_content`` of API v3 shows it.
+    """Decode the body of a message as shown in ``message_content`` of API v3.
 
-    Other than by ``decode_body``, text comments have their own shape, and only external messages
-    are tried as those of all known wallets.
+    Unlike ``decode_body``, text comments have a separate shape, and only external messages are
+    tried with the layouts of all known wallets.
     """
     name, value = _decode(tree, cell, external_in=external_in)
     if value is not None and value["@type"] == _COMMENT:
@@ -72,12 +71,12 @@ def decode_message_body(tree: CellTree, cell: int, *, external_in: bool) -> Deco
 
 
 def _show_empty(tree: CellTree, cell: int) -> Object | None:
-    """Return the object of the empty body, and None for any other."""
+    """Return the object of the empty body; None for any other."""
     return {"@type": EMPTY_CELL} if Raw(tree, cell, 0).is_empty else None
 
 
 def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
-    """Find name and object of a body."""
+    """Return name and object of a body."""
     try:
         source = tree.slice(cell)
     except BocError:
@@ -95,7 +94,7 @@ def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
 
 
 def _decode_signed(type_name: str, source: CellSlice, work: Work) -> Object | None:
-    """Return the object of a type that must use up the body, or None."""
+    """Return the object of a type that must consume the whole body; None if it does not fit."""
     attempt = source.copy()
     try:
         value = load_scheme().union(type_name).decode(attempt, work)
@@ -107,14 +106,14 @@ def _decode_signed(type_name: str, source: CellSlice, work: Work) -> Object | No
 
 
 def _peek_opcode(source: CellSlice) -> int | None:
-    """Return the first 32 bits, or None when there are fewer."""
+    """Return the first 32 bits; None if there are fewer."""
     return source.peek_uint(OPCODE_BITS) if source.bits_left >= OPCODE_BITS else None
 
 
 def _decode_slice(source: CellSlice, work: Work, payloads: int) -> Object | None:
-    """Return the object of the first layout that a body begins with, or None.
+    """Return the object of the first layout that fits the start of a body; None if none does.
 
-    What follows the layout is left out, as TON Center does.
+    Data after the layout are ignored, as in TON Center.
 
     Raises:
         BocError, BodyError: a layout fits, but the body is too large to be shown.
@@ -135,14 +134,14 @@ def _decode_slice(source: CellSlice, work: Work, payloads: int) -> Object | None
 
 
 def show_fields(value: Value, work: Work, payloads: int) -> Object:
-    """Return an object in which no raw cell is left."""
+    """Return an object with its raw cells decoded or shown."""
     if not isinstance(value, dict):
-        raise BodyError(f"{value!r} is no object")
+        raise BodyError(f"{value!r} is not an object")
     return {name: _show(field, work, payloads) for name, field in value.items()}
 
 
 def _show(value: Value, work: Work, payloads: int) -> Value:
-    """Return a value in which no raw cell is left."""
+    """Return a value with its raw cells decoded or shown."""
     if isinstance(value, dict):
         return {name: _show(field, work, payloads) for name, field in value.items()}
     if isinstance(value, list):

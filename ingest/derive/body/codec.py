@@ -1,6 +1,6 @@
-"""What every codec does, and the work one body may cost.
+"""The base class of codecs, and the work limits of decoding a body.
 
-Values have the shape of TON Center's answers: integers as decimal text, bit strings as upper-case
+Values have the shape of TON Center's: integers as decimal text, bit strings as uppercase
 hexadecimal text, constructors as objects with ``@type``.
 """
 
@@ -27,67 +27,67 @@ NOTHING, SOMETHING = "nothing_from_maybe", "something_from_maybe"
 """``@type`` of ``Maybe``."""
 
 MAX_LEVELS = 48
-"""Most levels of cells that are taken apart, nested payloads included."""
+"""Maximum depth of cells that are decoded, including nested payloads."""
 _CELL_TRIALS = 4
 _SPARE_CELLS = 1024
-"""A body may visit each of its cells a few times, as layouts are tried, and this many more:
-equal parts of a dictionary share one cell, but a few crafted cells could stand for 2^256 keys."""
+"""A body may visit each of its cells a few times, as layouts are tried, plus this number:
+equal parts of a dictionary share one cell, but a few crafted cells could represent 2^256 keys."""
 _RAW_SHOWS = 2
 _SPARE_BYTES = 4096
 _SPARE_CELL_BYTES = 64
-"""Raw cells may fill a few times the bytes of the body, and these more: each bag has its head."""
+"""Raw cells may take a few times the bytes of the body, plus these: each bag has a header."""
 
 
 class Work:
-    """Counts down what one body may still cost."""
+    """The remaining work that decoding one body may take."""
 
     __slots__ = ("_cells", "_raw_bytes", "level")
 
     def __init__(self, tree: CellTree) -> None:
-        """Begin with the full allowance of a body in a tree of its own."""
+        """Create the full allowance for a body in its own tree."""
         self._cells = _CELL_TRIALS * tree.count + _SPARE_CELLS
         self._raw_bytes = _RAW_SHOWS * sum(map(len, tree.cells)) + _SPARE_BYTES
         self._raw_bytes += _SPARE_CELL_BYTES * tree.count
         self.level = 0
 
     def visit(self) -> None:
-        """Account for one more cell; raises BodyError when it is one too many."""
+        """Count one more cell; raise BodyError above the limit."""
         self._cells -= 1
         if self._cells < 0:
-            raise BodyError("body whose layouts visit its cells too often")
+            raise BodyError("the layouts visit the cells of the body too often")
 
     def enter(self) -> None:
-        """Step into a cell; raises BodyError when that is one level too many."""
+        """Enter a cell; raise BodyError above the limit of depth."""
         self.visit()
         self.level += 1
         if self.level > MAX_LEVELS:
-            raise BodyError(f"body of more than {MAX_LEVELS} levels")
+            raise BodyError(f"the body has more than {MAX_LEVELS} levels")
 
     def leave(self) -> None:
-        """Step back to the parent cell."""
+        """Return to the parent cell."""
         self.level -= 1
 
     def spend(self, raw_bytes: int) -> None:
-        """Account for a cell that is shown raw; raises BodyError when it is one too many."""
+        """Count a cell that is shown raw; raise BodyError above the limit."""
         self._raw_bytes -= raw_bytes
         if self._raw_bytes < 0:
-            raise BodyError("body that shows its cells too often")
+            raise BodyError("the body shows its cells too often")
 
 
 class Codec(ABC):
     """Reads one type from a slice."""
 
     op: ClassVar[Op] = Op.DECLINED
-    """What the native decoder calls it."""
+    """The operation of the native decoder."""
 
     @abstractmethod
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Read one value; raises BocError or BodyError when the bits are no such value."""
+        """Read one value; raise BocError or BodyError if the bits do not encode one."""
 
     def arguments(self, program: Program) -> Sequence[int] | None:
-        """Return the arguments of this codec's node, as native/decode.h lists them.
+        """Return the arguments of this codec's node, as listed in native/decode.h.
 
-        None: the native decoder cannot follow it.
+        None if the native decoder does not support it.
         """
         del program
         return ()

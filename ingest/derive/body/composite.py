@@ -1,4 +1,4 @@
-"""Codecs around other codecs: references, Maybe, Either, lists and dictionaries.
+"""Codecs built from other codecs: references, Maybe, Either, lists and dictionaries.
 
 TL-B: hm_edge, HmLabel, HashmapNode.
 """
@@ -23,30 +23,30 @@ CELL_REFERENCE = "cell_reference"
 
 
 class Around(Codec):
-    """A codec around another one."""
+    """A codec that wraps another one."""
 
     def __init__(self, inner: Codec) -> None:
-        """Take the codec inside."""
+        """Wrap ``inner``."""
         self.inner = inner
 
     def arguments(self, program: Program) -> Sequence[int]:
-        """Return the node inside."""
+        """Return the node of the inner codec."""
         return (program.add(self.inner),)
 
 
 class Reference(Around):
-    """``^T``: a value that fills a cell of its own."""
+    """``^T``: a value that fills a separate cell."""
 
     op = Op.REFERENCE
 
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Read the value of the child, which must be used up."""
+        """Read the value in the child cell, which must be consumed."""
         child = source.tree.slice(source.load_ref())
         work.enter()
         value = self.inner.decode(child, work)
         work.leave()
         if child.bits_left or child.refs_left:
-            raise BodyError(f"cell {child.cell} holds more than its type")
+            raise BodyError(f"cell {child.cell} has data after its value")
         return value
 
 
@@ -61,7 +61,7 @@ class Wrapped(Around):
 
 
 class Maybe(Around):
-    """``Maybe T``: a bit, and the value after a one."""
+    """``Maybe T``: a bit, followed by the value if it is one."""
 
     op = Op.MAYBE
 
@@ -73,12 +73,12 @@ class Maybe(Around):
 
 
 class Either(Codec):
-    """``Either X Y``: a bit, and X after a zero or Y after a one."""
+    """``Either X Y``: a bit, followed by X if it is zero or by Y if it is one."""
 
     op = Op.EITHER
 
     def __init__(self, first: Codec, second: Codec) -> None:
-        """Make the codec of two alternatives."""
+        """Create the codec of two alternatives."""
         self._sides = {FIRST: first, SECOND: second}
 
     def decode(self, source: CellSlice, work: Work) -> Value:
@@ -87,7 +87,7 @@ class Either(Codec):
         return {"@type": name, "value": self._sides[name].decode(source, work)}
 
     def arguments(self, program: Program) -> Sequence[int]:
-        """Return the nodes of both sides."""
+        """Return the nodes of both alternatives."""
         return [program.add(side) for side in self._sides.values()]
 
 
@@ -100,7 +100,7 @@ class Chunks(Around):
     op = Op.CHUNKS
 
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Read a list of the items of all chunks."""
+        """Read the items of all chunks as one list."""
         items: list[Value] = []
         following = source.load_maybe_ref()
         while following is not None:
@@ -120,15 +120,15 @@ SHORT, LONG, SAME = "hashmap_label_short", "hashmap_label_long", "hashmap_label_
 
 
 class Dictionary(Around):
-    """A codec of dictionaries; ``inner`` is that of the values."""
+    """A codec of dictionaries; ``inner`` decodes the values."""
 
     def __init__(self, key_bits: int, inner: Codec) -> None:
-        """Take the width of what is left of the key; the children of a fork share it."""
+        """Set the remaining width of the key; the children of a fork share one codec."""
         super().__init__(inner)
         self._key_bits = key_bits
 
     def arguments(self, program: Program) -> Sequence[int]:
-        """Return width of the key, and the node of the values."""
+        """Return the width of the key, and the node of the values."""
         return (self._key_bits, program.add(self.inner))
 
 
@@ -151,12 +151,12 @@ class Hashmap(Dictionary):
 
 
 class MaybeHashmap(Dictionary):
-    """``HashmapE n X``: a bit, and the dictionary in a cell of its own after a one."""
+    """``HashmapE n X``: a bit, followed by a reference to the dictionary if it is one."""
 
     op = Op.MAYBE_HASHMAP
 
     def __init__(self, key_bits: int, inner: Codec) -> None:
-        """Make the codec of one width of key and one type of value."""
+        """Create the codec for a width of keys and a type of values."""
         super().__init__(key_bits, inner)
         self._root = Reference(Hashmap(key_bits, inner))
 
@@ -186,6 +186,6 @@ def _load_label(source: CellSlice, key_bits: int) -> tuple[Object, int]:
 
 
 def _check_label(length: int, key_bits: int) -> None:
-    """Refuse a label that is longer than what is left of the key."""
+    """Raise BodyError if a label is longer than the rest of the key."""
     if not 0 <= length <= key_bits:
         raise BodyError(f"dictionary label of {length} bits where {key_bits} are left")

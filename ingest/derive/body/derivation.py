@@ -1,7 +1,7 @@
-"""Decoded bodies as files of the lake: one for the messages of each commit.
+"""Decoded bodies as files of the lake, one for the messages of each commit.
 
-A row follows from its body and block alone: a commit replaces nothing, and the rows do not depend
-on how blocks are cut into commits.
+A row depends on its body and block alone: a commit replaces no files, and the rows do not depend on
+how blocks are grouped into commits.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
 
 COLUMNS = ("body_hash", "kind", "mc_seqno", "body")
-"""Columns of messages that the decoded bodies follow from."""
+"""Columns of messages from which bodies are decoded."""
 _EXTERNAL_IN = "ext_in"
 _DISTINCT = ["body_hash", "external_in"]
 _BODIES_AT_ONCE = 5_000
 _FEW_MESSAGES = 5_000
-"""So few are decoded in less time than it takes to hand them over."""
+"""Up to this number, decoding takes less time than passing the messages to workers."""
 
 
 def derive_bodies(
@@ -45,7 +45,7 @@ def derive_bodies(
     *,
     spread: Spread = HERE,
 ) -> Derivation:
-    """Return the file of the bodies in the messages of a commit: the stage ``bodies``."""
+    """Return the file of decoded bodies of a commit's messages: the stage ``bodies``."""
     del state, earlier
     messages = rows.get(MESSAGES.name, MESSAGES.empty).select(COLUMNS)
     if spread.count == 1 or messages.num_rows < _FEW_MESSAGES:
@@ -56,7 +56,7 @@ def derive_bodies(
 
 
 class _Part(NamedTuple):
-    """The messages from one masterchain block to before another among those of a commit."""
+    """The messages of a commit in the masterchain blocks from ``start`` to before ``end``."""
 
     messages: pa.Table
     start: int
@@ -64,7 +64,7 @@ class _Part(NamedTuple):
 
 
 def _cut_by_block(messages: pa.Table, count: int) -> Iterator[_Part]:
-    """Yield ``count`` parts, the messages of a masterchain block in the same one."""
+    """Yield ``count`` parts; all messages of a masterchain block are in the same one."""
     first, last = pc.min_max(messages["mc_seqno"]).as_py().values()
     cuts = [first + (last + 1 - first) * at // count for at in range(count + 1)]
     for start, end in pairwise(cuts):
@@ -80,7 +80,7 @@ def _decode_part(part: _Part) -> pa.Table:
 def rederive_bodies(
     lake_dir: Path, state: LogState, _settings: IngestSections, scope: Scope
 ) -> Derivation | None:
-    """Return the files of bodies of ranges that have none; None if every range has one.
+    """Return the files of bodies to derive in a scope; None if no range needs one.
 
     Raises:
         LakeCorrupt: a file of messages is damaged.
@@ -132,7 +132,7 @@ def decode_bodies(messages: pa.Table) -> pa.Table:
 
 
 def _list_keys(messages: pa.Table) -> pa.Table:
-    """Return the keys of the rows to come, each with the first row of messages that has it."""
+    """Return the keys of the rows, each with its first row in ``messages``."""
     keyed = pa.table(
         {
             "body_hash": messages["body_hash"],

@@ -1,4 +1,4 @@
-"""Bodies as JSON, decoded in C where that is possible."""
+"""Decodes bodies to JSON, in C where possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMMENT = b'{"type":"text_comment","@type":"text_comment","comment":'
 
 
 class Encoded(NamedTuple):
-    """A body as ``decode_message_body`` gives it, the object as JSON."""
+    """A body decoded as by ``decode_message_body``, with the object as JSON."""
 
     name: str | None
     json: bytes | None
@@ -34,9 +34,9 @@ NOTHING = Encoded(None, None)
 
 
 def encode_body(body: bytes, *, external_in: bool) -> Encoded:
-    """Decode the bag of a message's body; a damaged one gives nothing.
+    """Decode the bag of a message's body; a damaged one yields ``NOTHING``.
 
-    Native code follows the compiled layouts; what it declines the codecs decode.
+    Native code follows the compiled layouts; the codecs decode what it declines.
     """
     decoder = _make_decoder()
     found = None if decoder is None else NATIVE.decode(decoder, body, external_in)
@@ -49,7 +49,7 @@ def encode_body(body: bytes, *, external_in: bool) -> Encoded:
 
 
 def encode_by_codecs(body: bytes, *, external_in: bool) -> Encoded:
-    """Do what ``encode_body`` does in Python alone."""
+    """Decode as ``encode_body`` does, in Python alone."""
     try:
         tree = parse_boc(body)
     except BocError:

@@ -1,7 +1,7 @@
-"""Single fields of bodies as Arrow columns, by layouts of the caller or shipped ones.
+"""Decodes single fields of bodies into Arrow columns, by layouts of the user or shipped ones.
 
-Native code follows the compiled layout over all bodies of a batch and writes that field alone;
-what it declines the codecs decode.
+Native code runs the compiled layout over all bodies of a batch and writes only that field; the
+codecs decode the bodies that it declines.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 _INT64_BITS, _DECIMAL_BITS = 63, 126
 """Bits of numbers that fit int64 and decimal(38), without the sign."""
 _WHOLE = -1
-"""In place of a field: whether the body fits."""
+"""Instead of a field: whether the body fits."""
 
 
 def read_tables(signatures: Iterable[str]) -> list[BodyTable]:
     """Return the tables that signatures define, one for each name.
 
     Raises:
-        SignatureInvalid: one cannot be read.
+        SignatureInvalid: a signature cannot be parsed.
     """
     layouts = [layout for text in signatures for layout in parse_signature(text)]
     if not layouts:
@@ -54,10 +54,10 @@ def read_tables(signatures: Iterable[str]) -> list[BodyTable]:
 
 
 class _Bodies:
-    """Decodes bodies by layouts, for one thread at a time."""
+    """Decodes bodies by layouts; not thread-safe."""
 
     def __init__(self, layouts: Iterable[Layout]) -> None:
-        """Compile the layouts, beside the shipped ones, which payloads follow."""
+        """Compile the layouts together with the shipped ones, which decode payloads."""
         self._nodes: dict[int, int] = {}
         self._native: Any = None
         if NATIVE is None:
@@ -68,7 +68,7 @@ class _Bodies:
         self._native = NATIVE.make(*program.link(shipped.layouts, unions))
 
     def describe(self, layout: Layout) -> BodyLayout:
-        """Return a layout with what decodes its fields."""
+        """Return the layout with the functions that decode its fields."""
         fields = []
         for place, part in enumerate(layout.record.parts):
             kind, path = _classify(part.codec)
@@ -89,7 +89,7 @@ class _Bodies:
     def _read(
         self, layout: Layout, field: int, bodies: pa.Array, *, is_plain: bool
     ) -> tuple[pa.Array, pa.Array]:
-        """Return the JSON of a field, NULL where there is none, and where that is not so."""
+        """Return the JSON of a field (NULL if absent), and whether each body fits."""
         if self._native is None:
             return _join(
                 [_read_by_codecs(layout, field, each.as_py(), is_plain=is_plain) for each in bodies]
@@ -128,7 +128,7 @@ def _join(values: list[tuple[str | None, bool]]) -> tuple[pa.Array, pa.Array]:
 def _read_by_codecs(
     layout: Layout, field: int, body: bytes | None, *, is_plain: bool
 ) -> tuple[str | None, bool]:
-    """Do for one body what native code does."""
+    """Decode one body as native code does."""
     value = None if body is None else _decode_whole(layout, body)
     if value is None:
         return None, False
@@ -154,7 +154,7 @@ def _decode_whole(layout: Layout, body: bytes) -> Object | None:
 
 
 def _classify(codec: Codec) -> tuple[FieldKind, tuple[str, ...]]:
-    """Return what a type becomes in SQL, and where its value stands in the JSON."""
+    """Return the SQL type of a field, and the path of its value in the JSON."""
     for types, kind in _KINDS:
         if isinstance(codec, types):
             return kind(codec)
@@ -180,7 +180,7 @@ def _classify_inside(codec: Any, *names: str) -> tuple[FieldKind, tuple[str, ...
 
 
 def _classify_union(codec: Any) -> tuple[FieldKind, tuple[str, ...]]:  # noqa: ANN401 - Union
-    """Take the only field of the only constructor, as of Coins, for the value itself."""
+    """Unwrap a type of one constructor with one field, such as Coins."""
     parts = codec.choices[0].record.parts
     is_wrapper = len(codec.choices) == len(parts) == 1 and isinstance(parts[0].codec, VarUnsigned)
     if not is_wrapper:

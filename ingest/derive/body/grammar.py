@@ -1,9 +1,9 @@
-"""Reading layouts written in a subset of TL-B into a tree of types.
+"""Parses layouts written in a subset of TL-B into a tree of types.
 
-A statement is ``name#hex field:type ... = Type;``, with ``$bits`` or ``#_`` / ``$_`` (no tag) in
-place of ``#hex``; a name of ``_`` makes a constructor that answers do not name, and a field of
-``_`` a field without name. Types: a name, ``^T``, ``[ fields ]``, ``(Name argument ...)`` and
-``field?T`` (present when that field is not zero) or ``field.n?T`` (when its bit n is set).
+A statement is ``name#hex field:type ... = Type;``, with ``$bits`` or ``#_`` / ``$_`` (no tag)
+instead of ``#hex``; a constructor named ``_`` is not shown in decoded objects, and a field named
+``_`` has no name. Types: a name, ``^T``, ``[ fields ]``, ``(Name argument ...)`` and ``field?T``
+(present if that field is not zero) or ``field.n?T`` (if its bit n is set).
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 
 class Named(NamedTuple):
-    """A type by its name, with its arguments; numbers stand as text."""
+    """A named type with its arguments; numbers are text."""
 
     name: str
     arguments: tuple[Type, ...] = ()
 
 
 class Linked(NamedTuple):
-    """``^T``: a type in a cell of its own."""
+    """``^T``: a type in a separate cell."""
 
     of: Type
 
 
 class Group(NamedTuple):
-    """``[ fields ]``: fields together, without a constructor."""
+    """``[ fields ]``: a group of fields without a constructor."""
 
     fields: tuple[Field, ...]
 
 
 class Conditional(NamedTuple):
-    """``field?T`` and ``field.bit?T``: a type that is there when an earlier field says so."""
+    """``field?T`` and ``field.bit?T``: a type whose presence depends on an earlier field."""
 
     field: str
     bit: int | None
@@ -48,14 +48,14 @@ Type: TypeAlias = "Named | Linked | Group | Conditional"
 
 
 class Field(NamedTuple):
-    """One field; ``name`` is empty for ``_``."""
+    """A field; ``name`` is empty for ``_``."""
 
     name: str
     type: Type
 
 
 class Constructor(NamedTuple):
-    """One statement; ``tag`` has ``tag_bits`` bits, ``name`` is empty for ``_``."""
+    """A statement; ``tag`` has ``tag_bits`` bits, ``name`` is empty for ``_``."""
 
     name: str
     tag: int
@@ -71,20 +71,20 @@ _TOKEN = re.compile(r"\s+|([A-Za-z_]\w*|\d+|[\^\[\]():?.])")
 
 
 def parse_scheme(text: str) -> list[Constructor]:
-    """Read all statements in their order; ``//`` begins a comment.
+    """Parse all statements in order; ``//`` begins a comment.
 
     Raises:
-        BodyError: naming the statement that does not follow the grammar.
+        BodyError: a statement does not follow the grammar; the message quotes it.
     """
     bare = re.sub(r"//.*", "", text)
     return [_parse_statement(part.strip()) for part in bare.split(";") if part.strip()]
 
 
 def _parse_statement(text: str) -> Constructor:
-    """Read one statement without its semicolon."""
+    """Parse one statement without its semicolon."""
     match = _STATEMENT.fullmatch(text)
     if match is None:
-        raise BodyError(f"no statement of a scheme: {text!r}")
+        raise BodyError(f"invalid TL-B statement: {text!r}")
     name, digits, bits, fields, result = match.groups()
     tag, tag_bits = 0, 0
     if digits not in {None, "_"}:
@@ -98,39 +98,39 @@ def _parse_statement(text: str) -> Constructor:
 
 
 class _Tokens:
-    """The tokens of the fields of one statement; the end is an empty token."""
+    """The tokens of the fields of one statement; an empty token marks the end."""
 
     def __init__(self, statement: str, text: str) -> None:
-        """Cut ``text``; characters that begin no token are an error."""
+        """Split ``text`` into tokens; raise BodyError for other characters."""
         self._statement = statement
         self._tokens: list[str] = []
         at = 0
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise BodyError(f"{text[at]!r} begins no field in {statement!r}")
+                raise BodyError(f"unexpected character {text[at]!r} in {statement!r}")
             self._tokens += filter(None, match.groups())
             at = match.end()
         self._tokens.append("")
         self._at = 0
 
     def peek(self) -> str:
-        """Return the next token without taking it."""
+        """Return the next token without consuming it."""
         return self._tokens[self._at]
 
     def take(self, expected: str | None = None) -> str:
-        """Take the next token, which must be ``expected`` if set."""
+        """Consume the next token; raise BodyError if it is not ``expected``."""
         token = self.peek()
         if expected is not None and token != expected:
             raise BodyError(
-                f"{token or 'end'} where {expected or 'end'} belongs: {self._statement}"
+                f"expected {expected or 'end'}, found {token or 'end'}: {self._statement}"
             )
         self._at += 1
         return token
 
 
 def _parse_fields(tokens: _Tokens) -> Iterator[Field]:
-    """Read ``name:type`` up to a bracket or the end."""
+    """Parse ``name:type`` up to a bracket or the end."""
     while tokens.peek() not in {"", "]"}:
         name = tokens.take()
         tokens.take(":")
@@ -138,7 +138,7 @@ def _parse_fields(tokens: _Tokens) -> Iterator[Field]:
 
 
 def _parse_type(tokens: _Tokens) -> Type:
-    """Read one type."""
+    """Parse one type."""
     head = tokens.take()
     if head == "^":
         return Linked(_parse_type(tokens))

@@ -1,7 +1,7 @@
-"""Layouts compiled into a program: nodes of integers that the native decoder follows.
+"""Compiles layouts into a program: nodes of integers for the native decoder.
 
-A node is an operation and its arguments, as native/decode.h lists them; nodes name one another by
-their number. Codecs describe themselves (``Codec.arguments``): there is one table of layouts.
+A node is an operation and its arguments, as listed in native/decode.h; nodes refer to each other by
+number. Codecs describe themselves (``Codec.arguments``), so there is one table of layouts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Op(IntEnum):
-    """What a node reads; the numbers are those of native/decode.h."""
+    """The operation of a node; the numbers are those of native/decode.h."""
 
     UINT = 0
     INT = auto()
@@ -44,21 +44,21 @@ class Op(IntEnum):
     UNREADABLE = auto()
     CHUNKS = auto()
     DECLINED = auto()
-    """Left to the codec itself."""
+    """Not supported by the native decoder."""
 
 
 class Program:
-    """Nodes in the making; ``texts`` are pieces of JSON that records put."""
+    """Nodes under construction; ``texts`` are pieces of JSON that records write."""
 
     def __init__(self) -> None:
-        """Begin without nodes."""
+        """Create an empty program."""
         self._nodes: list[list[int]] = []
         self._numbers: dict[Codec, int] = {}
         self._texts: list[bytes] = []
         self._known: dict[bytes, int] = {}
 
     def add(self, codec: Codec) -> int:
-        """Return the number of a codec's node, which is made at its first demand."""
+        """Return the number of a codec's node, which is created on first use."""
         if codec not in self._numbers:
             self._numbers[codec] = len(self._nodes)
             node: list[int] = []
@@ -75,15 +75,15 @@ class Program:
         return self._known[text]
 
     def key(self, name: str) -> int:
-        """Return the number of the key of a field."""
+        """Return the number of a field's key."""
         return self.text(msgspec.json.encode(name) + b":")
 
     def link(
         self, layouts: Mapping[int, Sequence[Codec]], unions: Iterable[Codec]
     ) -> tuple[bytes, bytes, bytes, bytes, tuple[bytes, ...], int, int]:
-        """Return what the native decoder is made of: layouts by opcode, and two unions.
+        """Return the arguments of the native decoder: layouts by opcode, and two unions.
 
-        The unions are those of signed bodies of any direction, and of external ones.
+        The unions decode signed bodies of any direction, and of external messages.
         """
         nodes: array[int] = array("i")
         opcodes: array[int] = array("i")
@@ -101,5 +101,5 @@ class Program:
 
 
 def to_word(number: int) -> int:
-    """Return an unsigned 32-bit number as the signed one of the same bits."""
+    """Return an unsigned 32-bit number as the signed number with the same bits."""
     return number - (1 << 32) if number >> 31 else number

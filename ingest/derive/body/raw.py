@@ -1,4 +1,4 @@
-"""Cells that are kept as they are: the rest of a cell, or a cell behind a reference."""
+"""Raw cells: the rest of a cell, or a referenced cell."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ EMPTY_CELL = "empty_cell"
 
 
 class Raw:
-    """A cell inside a decoded body, before it is shown; ``level`` says how deep it was found."""
+    """A raw cell inside a decoded body, before it is shown; ``level`` is its depth."""
 
     __slots__ = ("_place", "level", "tree")
 
     def __init__(self, tree: CellTree, place: int | CellSlice, level: int) -> None:
-        """Keep a cell, or the rest of one that a slice stands in."""
+        """Create it from a cell, or from a slice with the rest of one."""
         self.tree = tree
         self._place = place
         self.level = level
 
     @property
     def cell(self) -> int:
-        """The cell; a rest becomes a cell of its own at the first demand."""
+        """The cell; the rest of a cell is stored as a new cell on first use."""
         if not isinstance(self._place, int):
             self._place = CellBuilder(self.tree).store_slice(self._place).end()
         return self._place
 
     def slice(self) -> CellSlice:
-        """Return a reader at the start of the cell; raises BocError for an exotic one."""
+        """Return a reader at the start of the cell; raise BocError for an exotic one."""
         place = self._place
         return self.tree.slice(place) if isinstance(place, int) else place.copy()
 
@@ -52,7 +52,7 @@ class Raw:
 
     @property
     def is_exotic(self) -> bool:
-        """Whether the cell is none that data can be read from."""
+        """Whether the cell is exotic, so that its data cannot be read."""
         return isinstance(self._place, int) and self.tree.kind(self._place) != ORDINARY
 
     def show(self, work: Work) -> Value:
@@ -65,12 +65,12 @@ class Raw:
 
 
 class Rest(Codec):
-    """``Cell`` and ``Any`` inline: all that is left in the cell."""
+    """``Cell`` and ``Any`` inline: the rest of the cell."""
 
     op = Op.REST
 
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Take the rest of the cell."""
+        """Read the rest of the cell."""
         at_start = not source.pos and not source.ref
         place = source.cell if at_start else source.copy()
         source.skip(source.bits_left)
@@ -79,10 +79,10 @@ class Rest(Codec):
 
 
 class LinkedRaw(Codec):
-    """``^Cell``: a cell behind a reference, of any kind."""
+    """``^Cell``: a referenced cell of any kind."""
 
     op = Op.LINKED_RAW
 
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Take the reference."""
+        """Read the reference."""
         return Raw(source.tree, source.load_ref(), work.level + 1)

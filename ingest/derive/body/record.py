@@ -1,4 +1,4 @@
-"""Records: the fields of one constructor; and unions: the constructors of one type."""
+"""Codecs of records (the fields of a constructor) and unions (the constructors of a type)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 MAX_PARTS, MAX_NUMBER_BITS = 64, 64
-"""Most fields of a record, and bits of a number that fields depend on, in the native decoder."""
+"""Limits of the native decoder: fields of a record, and bits of a number that fields depend on."""
 
 
 class Part(NamedTuple):
-    """One field of a record; with ``switch`` it is there only when that earlier field says so.
+    """A field of a record; with ``switch`` its presence depends on that earlier field.
 
-    ``bit`` is the bit of the switch that counts; None stands for any bit. ``length`` names the
-    earlier field that counts the items of a list.
+    ``bit`` is the bit of the switch that is tested; None tests for any set bit. ``length`` names
+    the earlier field with the number of items of a list.
     """
 
     name: str
@@ -36,23 +36,23 @@ class Part(NamedTuple):
     length: str | None = None
 
     def is_present(self, fields: Object) -> bool:
-        """Return whether the field is there, from the fields before it."""
+        """Return whether the field is present, given the fields before it."""
         if self.switch is None:
             return True
         value = fields.get(self.switch)
         if not isinstance(value, str | bool):
-            raise BodyError(f"{self.switch} does not say whether {self.name} is there")
+            raise BodyError(f"{self.name} depends on {self.switch}, which is not a number")
         number = int(value)
         return bool(number if self.bit is None else number >> self.bit & 1)
 
 
 class Record(Codec):
-    """Fields one after the other; a constructor with a name shows it as ``@type``."""
+    """A sequence of fields; a named constructor is shown as ``@type``."""
 
     op = Op.RECORD
 
     def __init__(self, name: str, parts: Sequence[Part]) -> None:
-        """Make the codec of one constructor, without its tag."""
+        """Create the codec of one constructor, without its tag."""
         self.name = name
         self.parts = parts
 
@@ -67,11 +67,13 @@ class Record(Codec):
                     and isinstance(value, list)
                     and fields[part.length] != str(len(value))
                 ):
-                    raise BodyError(f"{part.name} holds {len(value)} items")
+                    raise BodyError(
+                        f"{part.name} has {len(value)} items, not {fields[part.length]}"
+                    )
         return fields
 
     def arguments(self, program: Program) -> Sequence[int] | None:
-        """Return the name, and the parts: key, node, and what they depend on."""
+        """Return the name, and for each part its key, its node and its dependencies."""
         places = {part.name: place for place, part in enumerate(self.parts)}
         if len(places) < len(self.parts) or len(places) > MAX_PARTS:
             return None
@@ -88,7 +90,7 @@ class Record(Codec):
         return words
 
     def _is_number(self, place: int, before: int) -> bool:
-        """Whether the part at a place stands before another, always, and is a small number."""
+        """Return whether a part precedes ``before``, is always present and is a small number."""
         part = self.parts[place]
         is_small = isinstance(part.codec, Flag) or (
             isinstance(part.codec, Unsigned) and part.codec.bits <= MAX_NUMBER_BITS
@@ -97,7 +99,7 @@ class Record(Codec):
 
 
 class Choice(NamedTuple):
-    """One constructor of a union: its tag, and what follows it."""
+    """A constructor of a union: its tag, and the record after it."""
 
     tag: int
     tag_bits: int
@@ -107,14 +109,14 @@ class Choice(NamedTuple):
 class Union(Codec):
     """The constructors of one type.
 
-    Of several constructors whose tags fit, the first that uses up the cell is taken, else the
+    If the tags of several constructors fit, the first that consumes the cell is used, else the
     first that can be read.
     """
 
     op = Op.UNION
 
     def __init__(self) -> None:
-        """Make a union whose ``choices`` are filled in later: types may contain themselves."""
+        """Create a union; ``choices`` are added later, since types may contain themselves."""
         self.choices: list[Choice] = []
 
     def decode(self, source: CellSlice, work: Work) -> Value:
@@ -136,7 +138,7 @@ class Union(Codec):
 
 
 def _decode_first(fitting: Sequence[Choice], source: CellSlice, work: Work) -> Value:
-    """Read the first constructor that uses up the cell, else the first that can be read."""
+    """Read the first constructor that consumes the cell, else the first that can be read."""
     level = work.level
     found: tuple[Value, CellSlice] | None = None
     for choice in fitting:

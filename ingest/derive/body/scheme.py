@@ -1,4 +1,4 @@
-"""The packaged table of layouts, compiled into codecs once, at its first use."""
+"""The shipped table of layouts, compiled into codecs once, on first use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _SCHEME_FILE = "layouts.tlb"
 BODY_TYPES = ("InternalBody", "ExternalOutBody", "ForwardPayload")
-"""Results of the statements that are chosen by their opcode, in the order of trial."""
+"""Result types of the statements that are selected by opcode, in the order they are tried."""
 OPCODE_BITS = 32
 _SIMPLE: dict[str, Codec] = {
     "Bool": Flag(),
@@ -73,11 +73,11 @@ _RAW_NAME, _LIST = "Cell", "Chunks"
 class Scheme:
     """The layouts of one table.
 
-    ``layouts`` gives, for each opcode, the layouts in the order in which they are tried.
+    ``layouts`` maps each opcode to its layouts in the order in which they are tried.
     """
 
     def __init__(self, constructors: Iterable[Constructor]) -> None:
-        """Compile the layouts; raises BodyError for a type that the table does not define."""
+        """Compile the layouts; raise BodyError for a type that the table does not define."""
         self.constructors = tuple(constructors)
         self._types: dict[str, list[Constructor]] = {}
         for constructor in self.constructors:
@@ -99,19 +99,19 @@ class Scheme:
         return self._unions[name]
 
     def _bodies(self) -> Iterable[Constructor]:
-        """Give the statements of bodies; of one opcode in the order of their kinds and lines."""
+        """Yield the statements of bodies, by kind and then by line."""
         for kind in BODY_TYPES:
             for constructor in self._types.get(kind, ()):
                 if constructor.tag_bits != OPCODE_BITS:
-                    raise BodyError(f"{constructor.name} has no opcode of {OPCODE_BITS} bits")
+                    raise BodyError(f"{constructor.name} has no {OPCODE_BITS}-bit opcode")
                 yield constructor
 
     def _record(self, constructor: Constructor) -> Record:
-        """Compile the fields of one statement."""
+        """Compile the fields of a statement."""
         return Record(constructor.name, [self._part(field) for field in constructor.fields])
 
     def _part(self, field: Field) -> Part:
-        """Compile one field."""
+        """Compile a field."""
         if isinstance(field.type, Conditional):
             optional = field.type
             return Part(field.name, self._codec(optional.of), optional.field, optional.bit)
@@ -135,7 +135,7 @@ class Scheme:
             if match:
                 return _WIDTHS[match[1]](int(match[2]))
             return _SIMPLE.get(of.name) or self.union(of.name)
-        raise BodyError(f"a condition on {of.field} stands inside another type")
+        raise BodyError(f"a condition on {of.field} is nested inside another type")
 
     def _applied(self, of: Named) -> Codec:
         """Compile a type with arguments."""
@@ -153,21 +153,21 @@ class Scheme:
         raise BodyError(f"type {name} takes no arguments")
 
     def _argument(self, of: Type) -> Codec:
-        """Compile an argument: a reference shows itself, unless it is a plain ``^Cell``."""
+        """Compile an argument: a reference is shown as such, unless it is a plain ``^Cell``."""
         codec = self._codec(of)
         is_plain = of == Linked(Named(_RAW_NAME))
         return Wrapped(codec) if isinstance(of, Linked) and not is_plain else codec
 
 
 def _read_number(argument: Type) -> int:
-    """Return an argument that is a number."""
+    """Return an argument that must be a number."""
     if isinstance(argument, Named) and argument.name.isdecimal():
         return int(argument.name)
-    raise BodyError(f"{argument} is no number")
+    raise BodyError(f"{argument} is not a number")
 
 
 @cache
 def load_scheme() -> Scheme:
-    """Return the packaged layouts, parsed and compiled at the first call."""
+    """Return the shipped layouts, parsed and compiled on the first call."""
     text = files("tonlake.ingest.derive.body").joinpath(_SCHEME_FILE).read_text(encoding="utf-8")
     return Scheme(parse_scheme(text))

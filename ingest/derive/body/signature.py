@@ -1,6 +1,6 @@
-"""Layouts that a person gives: TL-B, a Tact ABI, or the name of one that is shipped.
+"""Parses user-defined layouts: TL-B, a Tact ABI, or the name of a shipped layout.
 
-What a stranger writes is checked before it is compiled, so that a body costs bounded work.
+Untrusted input is checked before it is compiled, so that decoding a body takes bounded work.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MAX_CHARACTERS = 65_536
-"""Most characters of a signature."""
+"""Maximum length of a signature."""
 
 MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED = 500, 1000, 12
-"""Most constructors; types in one cell with all that they are made of; types one in another."""
+"""Maxima of constructors, of types in one cell when fully expanded, and of nested types."""
 
 MAX_SHOWN, MAX_ERROR = 60, 300
-"""Most characters of a name in an error, and of what the grammar finds wrong."""
+"""Maximum characters of a name in an error, and of an error of the grammar."""
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,62}", re.ASCII)
 _COMMENT = re.compile(r"//[^\n]*")
@@ -54,7 +54,7 @@ _ARGUMENTS = {"Maybe": 1, "Either": 2, "Hashmap": 2, "HashmapE": 2, "VarUInteger
 
 
 class Layout(NamedTuple):
-    """The layout of the bodies that begin with an opcode, an unsigned 32-bit number."""
+    """The layout of bodies that begin with ``opcode``, an unsigned 32-bit number."""
 
     name: str
     opcode: int
@@ -62,13 +62,13 @@ class Layout(NamedTuple):
 
 
 def parse_signature(text: str) -> list[Layout]:
-    """Return the layouts that a signature gives, those of one name and opcode in order of trial.
+    """Return the layouts in a signature; those with equal name and opcode in the order tried.
 
-    It is TL-B (constructors of 32-bit tags are layouts, others types that they use; types that are
-    shipped are known), the JSON of a Tact ABI, or the name of a shipped layout.
+    A signature is TL-B (constructors with 32-bit tags are layouts, others types that they use;
+    shipped types are available), the JSON of a Tact ABI, or the name of a shipped layout.
 
     Raises:
-        SignatureInvalid: it is none of these, or names what is wrong with it.
+        SignatureInvalid: it is none of these, or has an error; the message describes it.
     """
     if len(text) > MAX_CHARACTERS:
         raise SignatureInvalid(f"a signature has at most {MAX_CHARACTERS:,} characters")
@@ -79,7 +79,7 @@ def parse_signature(text: str) -> list[Layout]:
         parsed = read_abi(bare) if bare.startswith("{") else _read_scheme(bare)
         return _compile(parsed)
     except RecursionError as error:
-        raise SignatureInvalid("the types of the signature are nested too deep") from error
+        raise SignatureInvalid("the types of the signature are nested too deeply") from error
     except (BodyError, ValueError) as error:
         raise SignatureInvalid(_show(str(error), MAX_ERROR)) from error
 
@@ -101,10 +101,10 @@ def _find_shipped(name: str) -> list[Layout]:
 
 
 def _read_scheme(text: str) -> list[Constructor]:
-    """Parse TL-B as block.tlb writes it, as far as the grammar of layouts has it."""
+    """Parse TL-B in the notation of block.tlb, as far as the grammar of layouts supports it."""
     text = _COMMENT.sub("", text)
     if "{" in text:
-        raise SignatureInvalid("types with parameters, in braces, cannot be used in a signature")
+        raise SignatureInvalid("type parameters (in braces) are not supported in a signature")
     for pattern, replacement in _SYNONYMS:
         text = pattern.sub(replacement, text)
     parts = (_TAG.sub(lambda tag: tag[1] + tag[2].lower(), part) for part in text.split(";"))
@@ -116,7 +116,7 @@ def _compile(constructors: Sequence[Constructor]) -> list[Layout]:
     bodies = [each for each in constructors if each.tag_bits == OPCODE_BITS]
     if not bodies:
         raise SignatureInvalid(
-            "no constructor of the signature has an opcode of 32 bits: write it behind the name, "
+            "no constructor of the signature has a 32-bit opcode: write it after the name, "
             "as in 'transfer#0f8a7ea5 query_id:uint64 = Body'"
         )
     if len(constructors) > MAX_CONSTRUCTORS:
@@ -135,21 +135,21 @@ def _compile(constructors: Sequence[Constructor]) -> list[Layout]:
 
 
 def _check(constructors: Iterable[Constructor], known: Iterable[Constructor]) -> None:
-    """Refuse what could cost more than bounded work, and what cannot be read."""
+    """Raise SignatureInvalid for invalid types and for unbounded work."""
     checker = _Checker(known)
     for each in constructors:
         if each.tag_bits > OPCODE_BITS:
             raise SignatureInvalid(f"the tag of {_show(each.name)} has more than 32 bits")
         if each.tag_bits == OPCODE_BITS and not _NAME.fullmatch(each.name):
             raise SignatureInvalid(
-                f"{_show(each.name)} is no name of a table: letters, digits and _, at most 63"
+                f"{_show(each.name)} is not a valid table name: letters, digits and _, at most 63"
             )
         checker.measure(each.name, each.fields)
         checker.check_links()
 
 
 class _Checker:
-    """Counts the types of cells, with every type written out where it is used."""
+    """Counts the types in a cell, with every type expanded where it is used."""
 
     def __init__(self, known: Iterable[Constructor]) -> None:
         self._types: dict[str, list[Constructor]] = {}
@@ -161,7 +161,7 @@ class _Checker:
         self._seen: set[Type] = set()
 
     def measure(self, name: str, fields: Sequence[Field]) -> int:
-        """Return the count of a record; what stands behind references is left for later."""
+        """Return the count of a record; referenced types are queued for ``check_links``."""
         self._check_fields(name, fields)
         total = 1 + sum(self._count(name, each.type) for each in fields)
         if total > MAX_INLINE:
@@ -171,7 +171,7 @@ class _Checker:
         return total
 
     def check_links(self) -> None:
-        """Check all types in cells of their own, which may contain themselves."""
+        """Check all referenced types, which may contain themselves."""
         while self._linked:
             name, of = self._linked.pop()
             if of not in self._seen:
@@ -197,7 +197,7 @@ class _Checker:
                 f"{_show(of.name)} in {name}: {match[1]} has 1 to {_MOST_BITS[match[1]]} bits"
             )
         if of.name not in self._types:
-            return 1  # a simple type, or none: then it cannot be compiled
+            return 1  # a simple type, or an unknown one, which fails to compile
         if of.name not in self._sizes:
             self._sizes[of.name] = self._count_type(of.name)
         return self._sizes[of.name]
@@ -207,13 +207,13 @@ class _Checker:
             raise SignatureInvalid(
                 f"type {_show(name)} contains itself without a reference (^) in between"
                 if name in self._path
-                else f"more than {MAX_NESTED} types stand one inside the other: {_show(name)}"
+                else f"more than {MAX_NESTED} types are nested in each other: {_show(name)}"
             )
         self._path.append(name)
         choices = self._types[name]
         total = sum(self.measure(each.name or name, each.fields) for each in choices)
         self._path.pop()
-        # Where several fit, the one that is chosen is read twice.
+        # If several tags fit, the chosen constructor is read twice.
         return total * min(len(choices), 2)
 
     def _count_applied(self, name: str, of: Named) -> int:
@@ -232,7 +232,7 @@ class _Checker:
         return 1 + sum(self._count(name, each) for each in of.arguments)
 
     def _check_fields(self, name: str, fields: Sequence[Field]) -> None:
-        """Check names of fields, and what conditions name."""
+        """Check the names of fields, and the fields that conditions depend on."""
         if len(fields) > MAX_PARTS:
             raise SignatureInvalid(f"{_show(name)} has more than {MAX_PARTS} fields")
         numbers: dict[str, int] = {}
@@ -251,15 +251,15 @@ class _Checker:
 def _check_condition(name: str, field: Field, of: Conditional, numbers: dict[str, int]) -> None:
     if of.field not in numbers:
         raise SignatureInvalid(
-            f"{_show(field.name)} in {_show(name)} depends on {_show(of.field)}, which is no "
-            f"number of at most {MAX_NUMBER_BITS} bits before it"
+            f"{_show(field.name)} in {_show(name)} depends on {_show(of.field)}, which is not "
+            f"an earlier number of at most {MAX_NUMBER_BITS} bits"
         )
     if of.bit is not None and of.bit >= numbers[of.field]:
         raise SignatureInvalid(f"{_show(of.field)} in {_show(name)} has no bit {of.bit}")
 
 
 def _list_number(field: Field) -> dict[str, int]:
-    """Return the bits of a field that others can depend on, by its name; nothing of others."""
+    """Return the name and bits of a field that conditions can depend on; empty for others."""
     if not isinstance(field.type, Named) or field.type.arguments:
         return {}
     if field.type.name in {"Bool", "Bit"}:

@@ -1,4 +1,4 @@
-"""Codecs of values inside a cell: integers, truth values, bit strings, addresses.
+"""Codecs of values inside a cell: integers, booleans, bit strings, addresses.
 
 TL-B: block.tlb, MsgAddressExt and MsgAddressInt.
 """
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Sized(Codec):
-    """A codec of values that have as many bits each."""
+    """A codec of values of a fixed width."""
 
     def __init__(self, bits: int) -> None:
-        """Make the codec of one width."""
+        """Set the width in bits."""
         self.bits = bits
 
     def arguments(self, program: Program) -> Sequence[int]:
@@ -65,12 +65,12 @@ class Flag(Codec):
 
 
 class VarUnsigned(Codec):
-    """``VarUInteger n``: a length in bytes, smaller than n, and that many bytes."""
+    """``VarUInteger n``: a length in bytes, smaller than n, followed by that number of bytes."""
 
     op = Op.VAR_UINT
 
     def __init__(self, limit: int) -> None:
-        """Make the codec of one n."""
+        """Set n."""
         self._length_bits = (limit - 1).bit_length()
         self.limit = limit
 
@@ -90,12 +90,12 @@ class VarUnsigned(Codec):
 
 
 class Unreadable(Codec):
-    """A type that nothing is: its constructor gives an opcode its name and decodes no body."""
+    """A type without values: its constructor names an opcode but decodes no body."""
 
     op = Op.UNREADABLE
 
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Refuse every body."""
+        """Raise BodyError."""
         del work
         raise BodyError(f"cell {source.cell}: this layout only names its opcode")
 
@@ -106,16 +106,16 @@ class Bits(Sized):
     op = Op.BITS
 
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Read upper-case hexadecimal text."""
+        """Read uppercase hexadecimal text."""
         del work
         return load_bits(source, self.bits)
 
 
 def load_bits(source: CellSlice, bits: int) -> str:
-    """Read bits as upper-case hexadecimal text.
+    """Read bits as uppercase hexadecimal text.
 
-    Bits that end inside a digit get a one and zeroes behind them, and ``_`` behind the last
-    digit, as TON writes bit strings.
+    If the bits end inside a digit, a one and zeroes are appended, and ``_`` after the last digit,
+    as in TON's notation of bit strings.
     """
     return show_bits(source.load_uint(bits), bits)
 
@@ -134,7 +134,7 @@ _MAX_ANYCAST_BITS = 30
 
 
 class Address(Codec):
-    """Any message address, as the object of its constructor."""
+    """A message address of any kind, as the object of its constructor."""
 
     op = Op.ADDRESS
 
@@ -159,7 +159,7 @@ class Address(Codec):
 
 
 def _load_anycast(source: CellSlice) -> Value:
-    """Read ``Maybe Anycast``: 1 to 30 bits that rewrite the head of the address."""
+    """Read ``Maybe Anycast``: 1 to 30 bits that rewrite the start of the address."""
     if not source.load_bit():
         return {"@type": NOTHING}
     depth = source.load_uint(5)

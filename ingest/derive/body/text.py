@@ -1,4 +1,4 @@
-"""Text and bytes that run over several cells, and text with a length in front."""
+"""Codecs of text and bytes in chains of cells, and of text with a length prefix."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _LENGTH_BITS = 8
 
 
 def load_snake(source: CellSlice, work: Work) -> bytes:
-    """Read whole bytes to the end of the cell, then those of the only child, and so on.
+    """Read the bytes to the end of the cell, then of its only child, and so on.
 
     Raises:
-        BodyError: bits that make no whole byte, more than one child, or too many cells.
+        BodyError: a partial byte, more than one child, or too many cells.
     """
     parts = []
     while True:
         if source.bits_left % 8 or source.refs_left > 1:
-            raise BodyError(f"cell {source.cell} is no part of a text")
+            raise BodyError(f"cell {source.cell} is not part of a snake text")
         parts.append(source.load_bytes(source.bits_left // 8))
         if not source.refs_left:
             return b"".join(parts)
@@ -37,7 +37,7 @@ class SnakeText(Codec):
     op = Op.SNAKE_TEXT
 
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Read text; bytes that are no UTF-8 are refused."""
+        """Read text; raise BodyError for invalid UTF-8."""
         return read_utf8(load_snake(source, work))
 
 
@@ -47,7 +47,7 @@ class SnakeBytes(Codec):
     op = Op.SNAKE_BYTES
 
     def decode(self, source: CellSlice, work: Work) -> Value:
-        """Read upper-case hexadecimal text."""
+        """Read uppercase hexadecimal text."""
         return load_snake(source, work).hex().upper()
 
 
@@ -65,7 +65,7 @@ class ShortText(Codec):
 
 
 class ChunkedText(Codec):
-    """Text in chunks: a number of chunks, then length, bytes and the next chunk in a child.
+    """Text in chunks: the number of chunks, then length, bytes and the next chunk in a child.
 
     TL-B: ``text$_ chunks:(## 8) rest:(TextChunks chunks) = Text`` of TEP-64 and TEP-81.
     """
@@ -83,13 +83,13 @@ class ChunkedText(Codec):
                 part = part.tree.slice(part.load_ref())
                 work.visit()
         if part is not source and (part.bits_left or part.refs_left):
-            raise BodyError("a chunk of text is followed by something")
+            raise BodyError("the last chunk of a text is followed by data")
         return {"@type": "text", "chunks": str(chunks), "text": read_utf8(data)}
 
 
 def read_utf8(data: bytes) -> str:
-    """Return bytes as text; raises BodyError when they are no UTF-8."""
+    """Return bytes as text; raise BodyError for invalid UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise BodyError("bytes that are no UTF-8 text") from error
+        raise BodyError("invalid UTF-8 text") from error

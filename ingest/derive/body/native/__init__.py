@@ -1,8 +1,8 @@
-"""The decoder of bodies in C: it follows the compiled layouts from a bag of cells to JSON.
+"""The C decoder of bodies: runs the compiled layouts from a bag of cells to JSON.
 
 The extension ``tonlake.ingest.derive.body._bodies`` (the C files here) is optional. It declines
-damaged, rare or very large bodies, and what comes near a limit: the Python codecs decide about
-those. ``TONLAKE_NATIVE=0`` leaves the extension alone.
+damaged, rare or very large bodies, and those near a limit, which the Python codecs decode.
+``TONLAKE_NATIVE=0`` disables the extension.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tonlake.ingest.derive.body.program import Op
 
 
 def load() -> Any:  # noqa: ANN401 - the extension, or None
-    """Return the extension, or None where it is not built, built for other nodes, or not wanted."""
+    """Return the extension; None if it is not built, outdated or disabled."""
     if os.environ.get("TONLAKE_NATIVE", "1") == "0":
         return None
     try:

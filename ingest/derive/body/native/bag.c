@@ -13,7 +13,7 @@ static size_t read_number(const uint8_t *data, unsigned width)
     return number;
 }
 
-/* Read the data of a cell; false for a completion tag that no writer makes. */
+/* Measure the data of a cell; return false for a completion tag that no serializer writes. */
 static bool measure_bits(Cell *cell, uint8_t d2)
 {
     cell->byte_count = (uint8_t)((d2 >> 1) + (d2 & 1));
@@ -89,8 +89,7 @@ bool read_bag(Bag *bag, const uint8_t *data, size_t size)
     return pos == size && measure_depths(bag);
 }
 
-/* Return whether no two of the cells are equal: in a tree without shared cells, equal cells have
-   equal leaves below them. */
+/* Return whether all cells differ: without shared cells, equal cells must have equal leaves. */
 static bool are_distinct(const Cell *const *order, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* Bags of ordinary cells: reading one, and writing the part of it that is shown raw. */
+/* Bags of ordinary cells: reading a bag, and writing the part of it that is shown raw. */
 #ifndef TONLAKE_BODY_BAG_H
 #define TONLAKE_BODY_BAG_H
 
@@ -19,27 +19,27 @@ typedef struct {
 } Cell;
 
 typedef struct {
-    Cell cells[MAX_CELLS + 1]; /* one more: the rest of a cell becomes a cell of its own */
-    uint16_t twins[MAX_CELLS + 1]; /* the first equal cell; filled at the first demand */
+    Cell cells[MAX_CELLS + 1]; /* one extra: the rest of a cell becomes a new cell */
+    uint16_t twins[MAX_CELLS + 1]; /* the first equal cell; computed on first use */
     bool has_twins;
     unsigned count;
     size_t bytes; /* of all cells, with their descriptors */
 } Bag;
 
-/* Read a bag of one root, its first cell. False: anything that the reference decoder should look
-   at: damage, exotic cells, stored hashes, checksums, an index, more than MAX_CELLS. */
+/* Read a bag with one root, its first cell. Return false for anything left to the reference
+   decoder: damage, exotic cells, stored hashes, checksums, an index, more than MAX_CELLS. */
 bool read_bag(Bag *bag, const uint8_t *data, size_t size);
 
-/* Write the bag of a cell and all below it in the node's order; return its size, or 0 for one
-   that takes `write_ordered`: equal or shared cells, or more than 48. */
+/* Write the bag of a cell and its descendants in the node's order; return its size, or 0 if it
+   needs `write_ordered`: equal or shared cells, or more than 48. */
 size_t write_light(const Bag *bag, const Cell *root, uint8_t *target);
 
 #define MAX_WRITTEN (48 * 134 + 16)
 
 typedef struct Order Order;
 
-/* Write any bag to memory that grows; return its size, or 0 without memory. The scratch `order`
-   is made at the first demand, and freed by `free`. */
+/* Write any bag to a growing buffer; return its size, or 0 if memory is exhausted. The scratch
+   `order` is allocated on first use; release it with `free`. */
 size_t write_ordered(Bag *bag, const Cell *root, Order **order, uint8_t **target, size_t *room);
 
 #endif

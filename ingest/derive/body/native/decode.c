@@ -1,4 +1,4 @@
-/* The interpreter of compiled layouts; it answers as body.py and its codecs do. */
+/* The interpreter of compiled layouts; its results equal those of body.py and its codecs. */
 #include "slice.h"
 
 #include <string.h>
@@ -11,12 +11,12 @@
 #define SPARE_BYTES 4096
 #define SPARE_CELL_BYTES 64
 #define SPARE_SHOWS 4096
-#define SHOWN_BYTES 16 /* times what may be shown */
+#define SHOWN_BYTES 16 /* factor of the limit of shown bytes */
 #define MAX_PARTS 64
 #define PART_WORDS 5
 #define CHOICE_WORDS 3
 
-/* Put a text of the program with a comma in front, unless it follows the opening bracket. */
+/* Write a text of the program, preceded by a comma unless it follows the opening brace. */
 static void put_key(Work *work, int32_t text)
 {
     Out *out = &work->out;
@@ -25,7 +25,7 @@ static void put_key(Work *work, int32_t text)
     put(out, work->program->texts[text], work->program->sizes[text]);
 }
 
-/* Return whether a part is there: its switch is a number that was read before. */
+/* Return whether a part is present: its switch is a number read earlier. */
 static bool is_present(const int32_t *part, const uint64_t *numbers)
 {
     if (part[2] < 0)
@@ -34,7 +34,7 @@ static bool is_present(const int32_t *part, const uint64_t *numbers)
     return part[3] < 0 ? number != 0 : number >> part[3] & 1;
 }
 
-/* A list counts its items into `count`. */
+/* Decode a list; `count` receives the number of its items. */
 static Result decode_chunks(Work *work, int32_t node, Slice *slice, unsigned payloads,
                             uint64_t *count)
 {
@@ -64,7 +64,7 @@ static Result decode_chunks(Work *work, int32_t node, Slice *slice, unsigned pay
     return READ;
 }
 
-/* Read one part of a record behind its key, and keep its number if others depend on it. */
+/* Decode one part of a record after its key; keep its number in case other parts depend on it. */
 static Result decode_part(Work *work, const int32_t *part, uint64_t *number, Slice *slice,
                           const uint64_t *numbers, unsigned payloads)
 {
@@ -104,7 +104,7 @@ static bool has_tag(const int32_t *choice, const Slice *slice)
     return bits <= bits_left(slice) && read_bits(here(slice), bits) == (uint32_t)choice[0];
 }
 
-/* Where the interpreter stands, to come back to when a layout does not fit. */
+/* A position of the interpreter, restored if a layout does not fit. */
 typedef struct {
     size_t size;
     unsigned level;
@@ -123,7 +123,7 @@ static void go_back(Work *work, Mark mark)
     work->raw_bytes = mark.raw_bytes;
 }
 
-/* Take the first constructor that uses up the cell, else the first that can be read. */
+/* Decode the first constructor that consumes the cell, else the first that can be read. */
 static Result decode_union(Work *work, const int32_t *code, Slice *slice, unsigned payloads)
 {
     int32_t found = -1, fitting = 0;
@@ -327,7 +327,7 @@ Result decode_node(Work *work, int32_t node, Slice *slice, unsigned payloads)
     }
 }
 
-/* Find the triple of an opcode, or NULL. */
+/* Return the triple of an opcode, or NULL. */
 static const int32_t *find_opcode(const Program *program, uint32_t opcode)
 {
     unsigned low = 0, high = program->opcode_count;
@@ -364,7 +364,7 @@ Result decode_opcode(Work *work, Slice slice, unsigned payloads)
     return FAILED;
 }
 
-/* Read the bag, and set what it may cost; false: the reference decoder has to look at it. */
+/* Read the bag and set its work limits; return false if the reference decoder has to decode it. */
 static bool begin(Work *work, const uint8_t *data, size_t size, Slice *slice, int64_t *opcode)
 {
     Bag *bag = &work->bag;

@@ -1,11 +1,11 @@
-/* Layouts compiled into nodes (module program), and the interpreter that follows them. */
+/* Layouts compiled into nodes (module program), and the interpreter that runs them. */
 #ifndef TONLAKE_BODY_DECODE_H
 #define TONLAKE_BODY_DECODE_H
 
 #include "bag.h"
 #include "out.h"
 
-/* What a node reads; its arguments follow it. The numbers are those of module program. */
+/* The operation of a node; its arguments follow it. The numbers are those of module program. */
 enum {
     OP_UINT, /* bits */
     OP_INT,  /* bits */
@@ -50,24 +50,24 @@ typedef struct {
     const Program *program;
     Bag bag;
     Out out;
-    long visits, raw_bytes; /* left, as the codecs count them */
-    long shows, shown_bytes; /* left, of layouts that do not fit as well */
+    long visits, raw_bytes; /* remaining, counted as the codecs do */
+    long shows, shown_bytes; /* remaining, including layouts that do not fit */
     Order *order;
     unsigned level;
     uint8_t *scratch;
     size_t scratch_room; /* at least MAX_WRITTEN */
-    uint8_t *snake; /* room for the bytes of all cells */
+    uint8_t *snake; /* space for the bytes of all cells */
     size_t snake_room;
 } Work;
 
-/* Put the object of a body, or nothing. `opcode` becomes the first 32 bits, or -1.
-   DECLINED: the reference decoder has to look at it. */
+/* Write the object of a body, or nothing. `opcode` is set to the first 32 bits, or -1. DECLINED:
+   the reference decoder has to decode it. */
 Result decode_body(Work *work, const uint8_t *data, size_t size, bool with_wallets,
                    int64_t *opcode);
 
-/* Append one field of a body that follows a layout, a record of the program, without its key.
-   FAILED: another opcode, or the body does not fit, and what was appended is of no use. Only that
-   field is written, none for -1; `is_there` is false where the body does not have it. */
+/* Append one field of a body, without its key; the layout is a record of the program. FAILED:
+   another opcode, or the body does not fit; ignore the appended text. Only that field is written,
+   none for -1; `is_there` is false if the body does not have it. */
 Result decode_field(Work *work, const uint8_t *data, size_t size, uint32_t opcode, int32_t node,
                     int32_t field, bool *is_there);
 

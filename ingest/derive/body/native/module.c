@@ -1,4 +1,4 @@
-/* The module: a program of layouts, and bodies decoded by it. */
+/* The Python module: builds a program of layouts and decodes bodies with it. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -12,7 +12,7 @@ static const char NAME[] = "tonlake.bodies";
 typedef struct {
     Program program;
     Work work;
-    PyObject *kept; /* what the program points into */
+    PyObject *kept; /* owns the memory that the program points to */
 } Decoder;
 
 static void free_decoder(PyObject *capsule)
@@ -51,7 +51,7 @@ static bool fill_texts(Program *program, PyObject *texts)
 }
 
 PyDoc_STRVAR(make_doc, "make(code, starts, opcodes, layouts, texts, signed, wallet, /) -> decoder\n\n"
-                       "Make a decoder of a program (module program).");
+                       "Create a decoder from a program (module program).");
 
 static PyObject *make(PyObject *self, PyObject *args)
 {
@@ -96,7 +96,7 @@ static PyObject *make(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(decode_doc, "decode(decoder, boc, with_wallets, /) -> tuple | None\n\n"
                          "Return the opcode (-1: none) and the object of a body as JSON (None: no "
-                         "layout fits); None for what the reference decoder has to look at.");
+                         "layout fits); None if the reference decoder has to decode it.");
 
 static PyObject *decode(PyObject *self, PyObject *args)
 {
@@ -122,7 +122,7 @@ static PyObject *decode(PyObject *self, PyObject *args)
     }
 }
 
-/* Take the quotes off a value without escapes. */
+/* Remove the quotes of a value without escapes. */
 static void unquote(Out *out, size_t from)
 {
     if (out->size - from < 2 || out->text[from] != '"')
@@ -131,7 +131,7 @@ static void unquote(Out *out, size_t from)
     memmove(out->text + from, out->text + from + 1, out->size - from);
 }
 
-/* Decode one field of each body into Arrow's buffers; list the bodies that are declined. */
+/* Decode one field of each body into Arrow buffers; list the declined bodies. */
 static bool decode_bodies(Work *work, const int32_t *offsets, const uint8_t *data,
                           Py_ssize_t count, uint32_t opcode, int32_t node, int32_t field,
                           bool is_plain, int32_t *ends, uint8_t *valid, PyObject *declined)
@@ -168,10 +168,10 @@ static bool decode_bodies(Work *work, const int32_t *offsets, const uint8_t *dat
 
 PyDoc_STRVAR(fields_doc, "fields(decoder, node, opcode, field, plain, offsets, data, count, /) -> "
                          "(offsets, data, valid, declined)\n\n"
-                         "Decode one field of each of `count` bodies, Arrow's binary values, by the "
-                         "layout of a node. JSON texts as Arrow's buffers, without quotes if "
-                         "`plain`; not valid: NULL, or the body does not fit. Field -1: none, valid "
-                         "where the body fits. `declined` lists what the reference has to look at.");
+                         "Decode one field of each of `count` bodies, Arrow binary values, with the "
+                         "layout of a node. Return JSON texts as Arrow buffers, without quotes if "
+                         "`plain`; invalid: NULL, or the body does not fit. Field -1: no text, valid "
+                         "if the body fits. `declined` lists the bodies left to the codecs.");
 
 static PyObject *fields(PyObject *self, PyObject *args)
 {
@@ -223,7 +223,7 @@ static PyMethodDef METHODS[] = {
 };
 
 static struct PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT, "_bodies", "Bodies of messages decoded by compiled layouts.", 0, METHODS,
+    PyModuleDef_HEAD_INIT, "_bodies", "Decodes message bodies with compiled layouts.", 0, METHODS,
 };
 
 PyMODINIT_FUNC PyInit__bodies(void)

@@ -1,4 +1,4 @@
-/* Bags of any cells in the node's order: what ingest/decode/cell/order.py does, step by step. */
+/* Bags of any cells in the node's order; follows ingest/decode/cell/order.py step by step. */
 #include "bag.h"
 
 #include <stdlib.h>
@@ -14,12 +14,12 @@ enum { SEARCH, VISIT, PLACE_KIDS = 3 };
 
 struct Order {
     Bag *bag;
-    uint16_t refs[MAX_CELLS + 1][MAX_REFS]; /* equal cells are one */
+    uint16_t refs[MAX_CELLS + 1][MAX_REFS]; /* equal cells are merged */
     uint16_t weights[MAX_CELLS + 1], cuts[MAX_CELLS + 1], places[MAX_CELLS + 1];
     bool is_special[MAX_CELLS + 1], is_guide[MAX_CELLS + 1];
     bool is_placed[MAX_CELLS + 1], is_visited[MAX_CELLS + 1];
     uint16_t listed[MAX_CELLS + 1]; /* cells with children, parents last */
-    uint16_t placed[MAX_CELLS + 1]; /* last of the bag first */
+    uint16_t placed[MAX_CELLS + 1]; /* last cell of the bag first */
     unsigned listed_count, placed_count;
     int32_t todo[12 * (MAX_CELLS + 1)];
 };
@@ -34,7 +34,7 @@ static uint32_t hash_cell(const Cell *cell, const uint16_t *refs)
     return hash ^ hash >> 15;
 }
 
-/* Find the first of all equal cells for each cell, children first. */
+/* Find the first equal cell of each cell, children first. */
 static void find_twins(Bag *bag)
 {
     uint16_t slots[SLOTS];
@@ -71,7 +71,7 @@ static unsigned cut_of(const Order *order, unsigned cell)
     return order->cuts[cell] == NOT_CUT ? order->weights[cell] : order->cuts[cell];
 }
 
-/* Weigh the cells under the root, and list those that have children. */
+/* Compute the weights of the cells below the root, and list those with children. */
 static void weigh(Order *order, unsigned root)
 {
     unsigned waiting = 0;
@@ -123,7 +123,7 @@ static bool share(Order *order, unsigned cell)
     return is_light;
 }
 
-/* Find special cells, and the cells above them. */
+/* Find special cells and their ancestors. */
 static void find_special(Order *order)
 {
     unsigned least = LIGHT + 1;
@@ -154,7 +154,7 @@ static void place(Order *order, unsigned cell)
     order->is_placed[cell] = true;
 }
 
-/* Do a step and all that follows from it. */
+/* Run a step and all steps that follow from it. */
 static void follow(Order *order, unsigned root, int first)
 {
     int32_t *todo = order->todo;
@@ -239,7 +239,7 @@ static size_t write_placed(const Order *order, uint8_t **target, size_t *room)
     return (size_t)(at - *target);
 }
 
-/* Forget the cells of a bag that was written: all of them were placed. */
+/* Reset the cells of the written bag: all of them were placed. */
 static void clear(Order *order)
 {
     for (unsigned i = 0; i < order->placed_count; i++) {

@@ -70,7 +70,7 @@ void put_small(Out *out, uint64_t number)
     put_magnitude(out, number, false);
 }
 
-/* Print limbs of 32 bits, the highest first. */
+/* Print limbs of 32 bits, most significant first. */
 static void put_limbs(Out *out, uint32_t *limbs, unsigned count, bool is_negative)
 {
     char digits[MAX_LIMBS * 10 + 16];
@@ -170,7 +170,7 @@ void put_hex(Out *out, const uint8_t *data, size_t size)
     PUT(out, "\"");
 }
 
-/* Return the bytes of the character that `data` begins with, or 0 if it is no UTF-8. */
+/* Return the length of the character at the start of `data`, or 0 if it is not UTF-8. */
 static size_t measure_character(const uint8_t *data, size_t size)
 {
     uint8_t head = data[0];

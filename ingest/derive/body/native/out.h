@@ -9,11 +9,11 @@
 typedef struct {
     char *text;
     size_t size, room;
-    bool is_full; /* no memory: what was put is incomplete */
-    bool is_muted; /* what is put is read, and not written */
+    bool is_full; /* out of memory: the text is incomplete */
+    bool is_muted; /* values are checked but not written */
 } Out;
 
-/* Bits of a cell, from bit `pos` of `data` on. */
+/* Bits of a cell, starting at bit `pos` of `data`. */
 typedef struct {
     const uint8_t *data;
     unsigned pos;
@@ -23,13 +23,13 @@ void put(Out *out, const char *text, size_t size);
 #define PUT(out, literal) put(out, literal, sizeof(literal) - 1)
 
 uint64_t read_bits(Bits at, unsigned count); /* at most 64 */
-void copy_bits(Bits at, unsigned count, uint8_t *target); /* whole bytes, zeroes behind the end */
+void copy_bits(Bits at, unsigned count, uint8_t *target); /* whole bytes, padded with zeroes */
 
 void put_small(Out *out, uint64_t number);                         /* decimal, in quotes */
 void put_number(Out *out, Bits at, unsigned count, bool is_signed); /* decimal, in quotes */
-void put_bits(Out *out, Bits at, unsigned count);  /* upper-case hexadecimal, in quotes */
-void put_hex(Out *out, const uint8_t *data, size_t size); /* the same of whole bytes */
-bool put_utf8(Out *out, const uint8_t *data, size_t size); /* in quotes; false: no UTF-8 */
+void put_bits(Out *out, Bits at, unsigned count);  /* uppercase hexadecimal, in quotes */
+void put_hex(Out *out, const uint8_t *data, size_t size); /* the same for whole bytes */
+bool put_utf8(Out *out, const uint8_t *data, size_t size); /* in quotes; false: not UTF-8 */
 void put_base64(Out *out, const uint8_t *data, size_t size); /* in quotes */
 
 #endif

@@ -1,4 +1,4 @@
-/* A cursor in a cell, and what the parts of the interpreter share. */
+/* A cursor in a cell, and functions shared by the files of the interpreter. */
 #ifndef TONLAKE_BODY_SLICE_H
 #define TONLAKE_BODY_SLICE_H
 

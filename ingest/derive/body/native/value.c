@@ -1,4 +1,4 @@
-/* Values without parts: addresses, numbers of any length, texts, and cells shown raw. */
+/* Scalar values: addresses, numbers of any length, texts, and cells shown raw. */
 #include "slice.h"
 
 #include <stdlib.h>
@@ -86,7 +86,7 @@ Result decode_var_uint(Work *work, const int32_t *code, Slice *slice)
     return READ;
 }
 
-/* Append the bytes of one cell to those of a text. */
+/* Append the bytes of a cell to a text. */
 static Result gather(Work *work, Slice *slice, unsigned bytes, size_t *size)
 {
     if (*size + bytes + 1 > work->snake_room) {
@@ -167,7 +167,7 @@ Result decode_chunked_text(Work *work, Slice *slice)
     return READ;
 }
 
-/* Show a cell: as what it holds, if that is known, else as a bag of cells. */
+/* Show a cell: its decoded content if its opcode is known, else a bag of cells. */
 static Result show_raw(Work *work, const Cell *cell, unsigned payloads)
 {
     Out *out = &work->out;

@@ -121,14 +121,14 @@ def test_text_fills_cell_after_cell(length: int) -> None:
 def test_a_chunk_with_something_behind_it_is_refused() -> None:
     target = CellBuilder().store_uint(2, 8).store_uint(1, 8).store_bytes(b"a")
     last = CellBuilder(target.tree).store_uint(1, 8).store_bytes(b"bc").end()
-    with pytest.raises(BodyError, match="followed by something"):
+    with pytest.raises(BodyError, match="followed by data"):
         load(ChunkedText(), target.store_ref(last))
 
 
 def test_a_text_with_two_children_is_refused() -> None:
     target = CellBuilder()
     child = CellBuilder(target.tree).end()
-    with pytest.raises(BodyError, match="no part of a text"):
+    with pytest.raises(BodyError, match="not part of a snake text"):
         load(SnakeText(), target.store_ref(child).store_ref(child))
 
 
@@ -213,7 +213,7 @@ def test_rivals_differ_in_the_rest_of_the_cell() -> None:
 
 def test_a_condition_on_a_field_that_is_not_there_is_refused() -> None:
     record = Scheme(parse_scheme(TABLE)).layouts[2][0]
-    with pytest.raises(BodyError, match="missing does not say"):
+    with pytest.raises(BodyError, match="depends on missing"):
         load(record, CellBuilder().store_uint(0, 8))
 
 
@@ -221,7 +221,7 @@ def test_a_child_that_is_not_used_up_is_refused() -> None:
     record = Scheme(parse_scheme(TABLE)).layouts[3][0]
     target = CellBuilder()
     child = CellBuilder(target.tree).store_uint(0, 9).end()
-    with pytest.raises(BodyError, match="holds more than its type"):
+    with pytest.raises(BodyError, match="data after its value"):
         load(record, target.store_ref(child))
 
 

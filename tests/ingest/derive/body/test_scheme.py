@@ -195,9 +195,9 @@ def test_a_table_with_an_unknown_type_is_refused() -> None:
         Scheme(parse_scheme("one#00000001 a:Nowhere = InternalBody;"))
     with pytest.raises(BodyError, match="Twice takes no arguments"):
         Scheme(parse_scheme("one#00000001 a:(Twice Bool) = InternalBody;"))
-    with pytest.raises(BodyError, match="is no number"):
+    with pytest.raises(BodyError, match="is not a number"):
         Scheme(parse_scheme("one#00000001 a:(HashmapE Bool Bool) = InternalBody;"))
-    with pytest.raises(BodyError, match="no opcode of 32 bits"):
+    with pytest.raises(BodyError, match="no 32-bit opcode"):
         Scheme(parse_scheme("one#0001 a:Bool = InternalBody;"))
     with pytest.raises(BodyError, match="inside another type"):
         Scheme(parse_scheme("one#00000001 a:Bool b:(Maybe a?Bool) = InternalBody;"))

@@ -113,7 +113,7 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
     [
         ("", "no constructor"),
         ("no_such_layout", "no layout is called no_such_layout"),
-        ("transfer#0f8a7ea5 query_id:uint64", "no statement"),
+        ("transfer#0f8a7ea5 query_id:uint64", "invalid TL-B statement"),
         ("transfer query_id:uint64 = Body", "no opcode|no constructor"),
         ("transfer#0f8a query_id:uint64 = Body", "no constructor"),
         ("a#0123456789abcdef = B; b#00000001 = B", "more than 32 bits"),
@@ -128,8 +128,8 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
         ("a#00000001 x:(VarUInteger 999) = B", "2 to 32"),
         ("a#00000001 x:(HashmapE 99999 uint8) = B", "1 to 1023 bits"),
         ("a#00000001 x:(HashmapE y uint8) = B", "1 to 1023 bits"),
-        ("a#00000001 x:MsgAddress y:x?uint8 = B", "no number"),
-        ("a#00000001 y:x?uint8 = B", "no number"),
+        ("a#00000001 x:MsgAddress y:x?uint8 = B", "not an earlier number"),
+        ("a#00000001 y:x?uint8 = B", "not an earlier number"),
         ("a#00000001 x:uint8 y:x.8?uint8 = B", "no bit 8"),
         ("a#00000001 x:uint8 y:x.z?uint8 = B", "invalid literal"),
         ("a#00000001 x:A = A", "contains itself"),
@@ -138,13 +138,13 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
         ("a#00000001 x:" + "^" * 5000 + "Cell = B", "nested too deep"),
         ("a#00000001 x:" + "[ y:" * 5000 + "= B", "nested too deep"),
         ("a#00000001 " + "".join(f"x{i}:Bool " for i in range(65)) + "= B", "more than 64 fields"),
-        ("a,b#00000001 = B", "no name of a table"),
-        ("x" * 64 + "#00000001 = B", "no name of a table"),
+        ("a,b#00000001 = B", "not a valid table name"),
+        ("x" * 64 + "#00000001 = B", "not a valid table name"),
         ("a#00000001 = B; " * (MAX_CONSTRUCTORS + 1), f"at most {MAX_CONSTRUCTORS}"),
         (" " * (MAX_CHARACTERS + 1), "at most 65,536"),
-        ("{", "no ABI"),
-        ('{"types": 1}', "no ABI"),
-        (ABI_FIELD % '{"name": "a b", "type": {"kind": "simple", "type": "bool"}}', "no name"),
+        ("{", "not a Tact ABI"),
+        ('{"types": 1}', "not a Tact ABI"),
+        (ABI_FIELD % '{"name": "a b", "type": {"kind": "simple", "type": "bool"}}', "not a valid field name"),
         (ABI_FIELD % '{"name": "a", "type": {"kind": "simple", "type": "Z"}}', "type 'Z'"),
         (ABI_FIELD % '{"name": "a", "type": {"kind": "simple", "type": "A"}}', "contains itself"),
     ],
@@ -161,5 +161,5 @@ def test_types_that_double_in_every_line_are_refused() -> None:
     with pytest.raises(SignatureInvalid, match="more than 1000 fields"):
         parse_signature(text)
     chain = "".join(f"t{i}$_ x:T{i + 1} = T{i}; " for i in range(20))
-    with pytest.raises(SignatureInvalid, match="one inside the other"):
+    with pytest.raises(SignatureInvalid, match="nested in each other"):
         parse_signature(chain + "t$_ = T20; a#00000001 x:T0 = B")
