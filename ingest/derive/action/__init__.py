@@ -1,1 +1,1 @@
-"""Traces to actions: what every trace did, said in words."""
+"""Classifies traces into actions: what each trace did, in terms of users."""

@@ -1,4 +1,4 @@
-"""Basic blocks: what a single message or a run of the clock is, before any matcher looks."""
+"""Basic blocks: how a single message or a tick-tock transaction is shown before rules apply."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}
 
 
 def build_blocks(roots: Sequence[Node]) -> list[Block]:
-    """Return the blocks of a tree of nodes, in the same shape; the roots have none before them."""
+    """Return the blocks of a tree of nodes, in the same shape; roots have no previous block."""
     blocks: dict[Node, Block] = {}
     todo = list(roots)
     for node in todo:
@@ -59,7 +59,7 @@ def make_block(node: Node) -> Block:
     else:
         block = _make_call(node, message)
     if node.transaction.deploys:
-        # The logs of a deploying transaction count as deployments too, as with TON Center.
+        # The logs of a deploying transaction count as deployments too, as in TON Center.
         block.children.append(_make_deploy(node, block))
         if not node.is_log:
             block.deployments = frozenset((node.transaction.account,))
@@ -67,7 +67,7 @@ def make_block(node: Node) -> Block:
 
 
 def read_transfer(message: Message) -> tuple[str | None, bool]:
-    """Return the comment of a transfer of coins, None for an empty one, and if it is encrypted."""
+    """Return the comment of a TON transfer (None if empty), and whether it is encrypted."""
     try:
         body = message.body()
         comment, is_encrypted = read_comment(body)
@@ -78,10 +78,10 @@ def read_transfer(message: Message) -> tuple[str | None, bool]:
 
 
 def is_failed(node: Node, message: Message, *, aborted: bool, is_call: bool) -> bool:
-    """Return whether a message counts as failed, by whether its transaction was aborted.
+    """Return whether a message counts as failed; ``aborted`` is that of its transaction.
 
-    A transfer to an account without code, or without gas, is a success unless it bounces. A call
-    that carried nothing is one too: it was an event, sent to an account that has no code for it.
+    A transfer to an account without code, or without gas, succeeds unless it bounces. So does a
+    call without value: it was an event, sent to an account that has no code to handle it.
     """
     if not aborted:
         return False
@@ -94,7 +94,7 @@ def is_failed(node: Node, message: Message, *, aborted: bool, is_call: bool) -> 
 
 
 def _make_transfer(node: Node, message: Message) -> Block:
-    """Return the block of a transfer of coins."""
+    """Return the block of a TON transfer."""
     comment, is_encrypted = read_transfer(message)
     columns = _take_common(message) | {
         "ton_transfer_data": {"content": comment, "encrypted": is_encrypted}
@@ -109,7 +109,7 @@ def _make_transfer(node: Node, message: Message) -> Block:
 
 
 def _make_call(node: Node, message: Message) -> Block:
-    """Return the block of a call, with a hidden one inside if a relayer paid for it."""
+    """Return the block of a call, with a hidden block inside if a relayer paid for it."""
     opcode = telegram.read_opcode(message)
     block = Block(
         CALL,

@@ -1,7 +1,7 @@
-"""Blocks: what is known of one or several nodes of a trace, and the tree that they form.
+"""Blocks: one or several nodes of a trace with their known facts, and the tree that they form.
 
-At first every node is a block. A matcher that finds its shape merges the blocks of it into one,
-which takes their place in the tree and keeps them as its hidden children.
+Initially every node is a block. A rule whose pattern matches merges the matched blocks into one,
+which takes their place in the tree and keeps them as hidden children.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Columns = dict[str, Any]
 asset2, asset_secondary, asset2_secondary, amount, value, opcode and the ``*_data`` of its type."""
 
 Head = int | str | tuple[str, str]
-"""What rules find a block by: its type, the opcode of a call, the comment of a transfer."""
+"""A lookup key of rules for blocks: type, opcode of a call, or comment of a transfer."""
 
 CALL, TRANSFER, DEPLOY, CLOCK = "call_contract", "ton_transfer", "contract_deploy", "tick_tock"
 CURRENCY_TRANSFER = "extra_currency_transfer"
 GASLESS = "gasless_request"
 MARKERS = frozenset((DEPLOY, GASLESS))
-"""Types of blocks that stand inside others, yet are actions of their own."""
+"""Types of blocks that are inside others, but are shown as separate actions."""
 DEPLOYING = "deploying"
 """Head of blocks in which an account was deployed."""
 
@@ -37,11 +37,11 @@ _NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 class Block:
     """One block.
 
-    ``type`` is the name in action ids, ``served`` the type of the action. ``columns`` go into the
-    action as they are, ``notes`` are facts for other matchers alone. ``extra_accounts`` are of
-    the action without being in a column. ``initiator`` is the node that sent the first message.
-    ``opcode`` is that of a call, None of any other block.
-    ``is_broken`` is a block of which a rule lacked a fact, or that contradicts itself.
+    ``type`` is the name in action ids, ``served`` the type of the action. ``columns`` are copied to
+    the action, ``notes`` are facts for other rules only. ``extra_accounts`` are accounts of the
+    action that are in no column. ``initiator`` is the node that sent the first message. ``opcode``
+    is that of a call, None for any other block. ``is_broken`` marks a block that contradicts
+    itself, or for which a rule lacked a fact.
     """
 
     __slots__ = (
@@ -76,7 +76,7 @@ class Block:
         failed: bool = False,
         rule: str = "",
     ) -> None:
-        """Make a block without relations."""
+        """Create a block without relations."""
         self.type = block_type
         self.served = served or block_type
         self.nodes = nodes
@@ -100,12 +100,12 @@ class Block:
         self._heads: tuple[Head, ...] = ()
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - columns are of any type
-        """Return a column or a note; None when the block has none of this name."""
+        """Return a column or a note; None if the block has neither."""
         return self.columns.get(name, self.notes.get(name))
 
     @property
     def heads(self) -> tuple[Head, ...]:
-        """What rules find the block by, once all that it deployed is known."""
+        """Lookup keys for rules; read them only when all deployments of the block are known."""
         if not self._heads:
             heads: list[Head] = [self.type]
             if self.opcode is not None:
@@ -119,7 +119,7 @@ class Block:
 
     @property
     def comment(self) -> str | None:
-        """Comment of a transfer of coins; None of any other block."""
+        """Comment of a TON transfer; None for any other block."""
         if self.type != TRANSFER:
             return None
         comment = (self.columns.get("ton_transfer_data") or {}).get("content")
@@ -130,7 +130,7 @@ class Block:
         """Message of a block of one node."""
         message = self.nodes[0].message
         if message is None:
-            raise LookupError("a block of the clock has no message")
+            raise LookupError("the block of a tick-tock transaction has no message")
         return message
 
     @property
@@ -140,18 +140,18 @@ class Block:
 
     @property
     def following(self) -> list[Block]:
-        """Blocks that hang on this one, by logical time."""
+        """Child blocks, by logical time."""
         return sorted(self.next, key=_by_lt) if len(self.next) > 1 else list(self.next)
 
     @property
     def siblings(self) -> list[Block]:
-        """Other blocks that hang on the same one."""
+        """Other children of the same parent block."""
         if self.previous is None:
             return []
         return [block for block in self.previous.following if block is not self]
 
     def connect(self, block: Block) -> None:
-        """Hang another block on this one."""
+        """Make another block a child of this one."""
         self.next[block] = None
         block.previous = self
 
@@ -164,7 +164,7 @@ class Block:
             todo += block.children
 
     def merge(self, blocks: Iterable[Block]) -> None:
-        """Take the place of blocks in the tree; the first of them in time gives the place."""
+        """Replace blocks in the tree; the first of them in time determines the position."""
         mine = dict.fromkeys(blocks)
         first = min(mine, key=lambda each: (each.previous in mine, each.min_lt))
         self.initiator, self.min_lt, self.depth = first.initiator, first.min_lt, first.depth
@@ -184,10 +184,10 @@ class Block:
 
 
 def take_apart(blocks: Iterable[Block]) -> None:
-    """Cut the ties between blocks and nodes that nothing is asked of any more.
+    """Unlink blocks and nodes that are no longer needed.
 
-    They refer to each other in rings, which Python's collector would have to find: a quarter of the
-    time of classification.
+    Their cyclic references would cost Python's garbage collector a quarter of the time of
+    classification.
     """
     todo = list(blocks)
     while todo:
@@ -205,7 +205,7 @@ def _by_lt(block: Block) -> int:
 
 
 def walk(roots: Iterable[Block]) -> Iterator[Block]:
-    """Yield the blocks under ``roots``, those themselves first, breadth first."""
+    """Yield all blocks of the trees under ``roots``, roots included, breadth first."""
     level = list(roots)
     while level:
         yield from level

@@ -1,4 +1,4 @@
-"""Reading the bodies of messages field by field, in the form in which actions show them."""
+"""Reads message bodies field by field, in the form in which actions show the values."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ _NONE, _EXTERN, _STD, _VAR = range(4)
 
 
 class Body:
-    """A cursor in a cell of a body; every read raises CellUnderflow when the cell is too short."""
+    """A cursor in a cell of a body; reads past its end raise CellUnderflow."""
 
     __slots__ = ("_at",)
 
     def __init__(self, at: CellSlice) -> None:
-        """Read from a place in a cell on."""
+        """Create a cursor at a position in a cell."""
         self._at = at
 
     def copy(self) -> Body:
-        """Return a second cursor at the same place."""
+        """Return a second cursor at the same position."""
         return Body(self._at.copy())
 
     @property
     def bits_left(self) -> int:
-        """Bits not read yet."""
+        """Number of unread bits."""
         return self._at.bits_left
 
     @property
     def refs_left(self) -> int:
-        """References not read yet."""
+        """Number of unread references."""
         return self._at.refs_left
 
     def skip(self, bits: int) -> Body:
-        """Move over bits; return the cursor itself."""
+        """Skip bits; return the cursor itself."""
         self._at.skip(bits)
         return self
 
@@ -62,25 +62,25 @@ class Body:
         return self._at.load_coins()
 
     def hex(self, bits: int) -> str:
-        """Read bits as lower-case hexadecimal digits."""
+        """Read bits as lowercase hexadecimal digits."""
         return f"{self.uint(bits):0{bits // 4}x}"
 
     def peek_opcode(self) -> int | None:
-        """Return the next 32 bits, None when there are fewer."""
+        """Return the next 32 bits; None if there are fewer."""
         return self._at.peek_uint(OPCODE_BITS) if self.bits_left >= OPCODE_BITS else None
 
     def address(self) -> str | None:
-        """Read MsgAddress: ``workchain:HEX`` of addr_std, None of addr_none and addr_extern.
+        """Read MsgAddress: ``workchain:HEX`` for addr_std, None for addr_none and addr_extern.
 
         Raises:
-            ActionUnreadable: addr_var, which no account has.
+            ActionUnreadable: it is addr_var, which no account has.
         """
         if self.copy().uint(2) == _VAR:
-            raise ActionUnreadable("an addr_var stands where the address of an account is needed")
+            raise ActionUnreadable("an addr_var where the address of an account is required")
         return self.any_address()
 
     def any_address(self) -> str | None:
-        """Read MsgAddress that contracts take without a look: None of all but addr_std."""
+        """Read a MsgAddress that contracts do not check: None for all but addr_std."""
         kind = self.uint(2)
         if kind == _NONE:
             return None
@@ -97,7 +97,7 @@ class Body:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left, of a cell that is not exotic."""
+        """Whether an ordinary cell has no unread data."""
         return not (self.bits_left or self.refs_left or self._is_exotic)
 
     @property
@@ -105,7 +105,7 @@ class Body:
         return self._at.tree.kind(self._at.cell) != ORDINARY
 
     def ref(self) -> Body:
-        """Read a reference: a cursor at the start of the child, at the end of an exotic one."""
+        """Read a reference: a cursor at the start of the child, at the end if it is exotic."""
         tree, cell = self._at.tree, self._at.load_ref()
         if tree.kind(cell) == ORDINARY:
             return Body(tree.slice(cell))
@@ -118,31 +118,31 @@ class Body:
         return self.ref() if self.bit() else None
 
     def either_ref(self) -> Body:
-        """Read ``Either Cell ^Cell``: the child, or all that is left here.
+        """Read ``Either Cell ^Cell``: the child, or the rest of this cell.
 
-        Contracts pass it on without a look: where the child is missing, nothing is left.
+        Contracts forward it without parsing: if the child is missing, the result is empty.
         """
         if not self.bits_left or not self.bit():
             return self.copy()
         return self.ref() if self.refs_left else self.copy().skip(self.bits_left)
 
     def rest(self) -> CellSlice:
-        """Return the place in the cell, for readers of other modules."""
+        """Return the position in the cell, for readers of other modules."""
         return self._at
 
     def hash(self) -> bytes:
-        """Return the hash of a cell of what is left."""
+        """Return the hash of a cell with the unread data."""
         tree = self._at.tree
         return tree.hash(CellBuilder(tree).store_slice(self._at).end())
 
     def boc(self, *, crc32c: bool = True) -> str:
-        """Return what is left as a bag of cells in base64, with its CRC by default."""
+        """Return the unread data as a bag of cells in base64, by default with its CRC."""
         builder = CellBuilder(self._at.tree)
         root = self._at.cell if self._is_exotic else builder.store_slice(self._at).end()
         return base64.b64encode(serialize_depth_first(self._at.tree, root, crc32c=crc32c)).decode()
 
     def snake(self) -> bytes:
-        """Read whole bytes to the end of the cell and of the chain of its first children."""
+        """Read the bytes to the end of the cell and of the chain of its first children."""
         parts = []
         at = self._at.copy()
         while True:
@@ -156,8 +156,8 @@ def read_body(boc: bytes | None) -> Body:
     """Return a cursor at the start of the root of a bag of cells.
 
     Raises:
-        ActionUnreadable: there is none.
-        BocError: it is no valid bag, or its root is exotic.
+        ActionUnreadable: ``boc`` is None.
+        BocError: the bag is invalid, or its root is exotic.
     """
     if boc is None:
         raise ActionUnreadable("the body of the message is lost")
@@ -166,10 +166,10 @@ def read_body(boc: bytes | None) -> Body:
 
 
 def read_comment(payload: Body) -> tuple[str | None, bool]:
-    r"""Return the comment in a payload, and whether it is encrypted; None without a comment.
+    r"""Return the comment in a payload (None if absent), and whether it is encrypted.
 
-    Text is UTF-8 behind opcode 0; bytes that are no text become ``\xNN``. Encrypted text is
-    base64 of what follows 2167da4b.
+    Text is UTF-8 after opcode 0; invalid bytes become ``\xNN``. Encrypted text is the base64 of the
+    data after 2167da4b.
     """
     opcode = payload.peek_opcode()
     if opcode not in {TEXT_OPCODE, ENCRYPTED_OPCODE}:

@@ -1,4 +1,4 @@
-"""From a trace to its actions."""
+"""Classifies a trace into actions."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.rule import Rule
 
 MAX_NODES = 4000
-"""Most nodes of a trace on which the rules are tried; larger ones have basic actions alone."""
+"""Maximum of nodes of a trace to which rules apply; larger traces have only basic actions."""
 
 _BOOK = RuleBook(RULES)
 
 
 class Classified(NamedTuple):
-    """What a trace did.
+    """The classification of a trace.
 
-    ``state`` is ok, or broken: a part of the trace or a fact that a rule needs is not known, or
-    jettons arrived at another owner than the one they were sent to.
+    ``state`` is ok, or broken: a part of the trace or a fact that a rule needs is unknown, or
+    jettons arrived at an owner other than the intended one.
     """
 
     state: str
@@ -42,7 +42,7 @@ class Classified(NamedTuple):
 def classify(
     trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
 ) -> Classified:
-    """Return the actions of a trace, by all rules without ``rules``; no message makes it raise."""
+    """Return the actions of a trace; ``rules`` defaults to all. Never raises for a message."""
     transactions = trace.transactions
     if len(transactions) == 1 and transactions[0].is_tick_tock:
         return Classified("ok", [])
@@ -57,7 +57,7 @@ def classify(
 def find_blocks(
     trace: Trace, interfaces: Interfaces, rules: Sequence[Rule] | None = None
 ) -> list[Block]:
-    """Return the top blocks of a trace, deployments and gasless requests inside others too."""
+    """Return the top blocks of a trace, and the deployments and gasless requests inside them."""
     roots = build_blocks(build_nodes(trace))
     blocks = list(walk(roots))
     if len(blocks) <= MAX_NODES:

@@ -1,8 +1,8 @@
-"""Actions as files of the lake: those of the complete traces that end in a range of blocks.
+"""Derives the action files of complete traces that end in a range of blocks.
 
-The files of a range follow from its file of ``traces`` and from the rows of the blocks that these
-traces span. A commit classifies the traces that it completes, and adds them to what the files of
-their ranges have.
+The files of a range depend on its file of ``traces`` and on the rows of the blocks that these
+traces span. A commit classifies the traces that it completes, and adds their actions to the files
+of the ranges in which they end.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ActionFiles:
     """Derives the action files of a commit from its traces and contracts: the stage ``actions``."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, spread: Spread = HERE) -> None:
-        """Take the lake's folder, the settings it is opened with, and who classifies slices."""
+        """Create the stage for a lake; ``spread`` classifies slices of traces."""
         self._lake_dir, self._settings, self._spread = lake_dir, settings, spread
 
     def __call__(
@@ -75,10 +75,10 @@ class ActionFiles:
     ) -> Derivation:
         """Return the action files that follow from the files of earlier stages.
 
-        A range that is not classified yet is left to ``tonlake rebuild actions``.
+        Ranges that are not yet classified are left to ``tonlake rebuild actions``.
 
         Raises:
-            LakeCorrupt: a file that is needed is damaged.
+            LakeCorrupt: a required file is damaged.
         """
         at_hand = {**rows, **{file.table: file.rows for file in earlier if file.place == place}}
         moved = {file.place: file.rows for file in earlier if file.table == TRANSACTION_TRACES.name}
@@ -102,7 +102,7 @@ class ActionFiles:
         return Derivation(added, frozenset(removed))
 
     def _leave_out_known(self, state: LogState, file: NewFile) -> pa.Table:
-        """Return the traces of a new file that no file before it had."""
+        """Return the traces of a new file that no earlier file has."""
         known = [
             read_rows(self._lake_dir, each, ("trace_id",))["trace_id"].combine_chunks()
             for each in list_files_at(state, file.place, TRACES.name)
@@ -114,7 +114,7 @@ class ActionFiles:
 
 
 def _read_ranges(lake_dir: Path, before: Mapping[str, DataFile]) -> list[Row]:
-    """Return the ranges that a file of them names: one, or those of merged commits."""
+    """Return the ranges in a file of ``action_ranges``: one, or those of merged commits."""
     if ACTION_RANGES.name not in before:
         return []
     rows: list[Row] = read_rows(lake_dir, before[ACTION_RANGES.name]).to_pylist()
@@ -133,7 +133,7 @@ def _lies_within(seqnos: pa.ChunkedArray, first: int, last: int) -> pa.ChunkedAr
 
 
 def _count(ranges: Sequence[Row], fresh: pa.Table, found: Classification) -> pa.Table:
-    """Return rows of ``action_ranges`` that also count what was found now."""
+    """Return the rows of ``action_ranges`` with new traces and actions added to their counts."""
     counted = [
         (fresh["mc_seqno_end"], "traces"),
         (found.tables[ACTIONS.name]["mc_seqno"], "actions"),
@@ -152,7 +152,7 @@ def _count(ranges: Sequence[Row], fresh: pa.Table, found: Classification) -> pa.
 def _extend(
     lake_dir: Path, place: Place, before: Mapping[str, DataFile], found: Mapping[str, pa.Table]
 ) -> Iterator[NewFile]:
-    """Yield the files of a range: what they had, and what was found now."""
+    """Yield the files of a range with their old and new rows."""
     for name, fresh in found.items():
         parts = [read_rows(lake_dir, before[name])] if name in before else []
         yield NewFile(name, place, pa.concat_tables([*parts, fresh]))
@@ -176,13 +176,13 @@ _COMPARED = ("trace_id", "action_id", "type", "success", "accounts", "details", 
 def rederive_actions(
     lake_dir: Path, state: LogState, settings: IngestSections, scope: Scope
 ) -> Derivation | None:
-    """Return the action files of ranges that another version classified, or none did.
+    """Return the action files of ranges that this classifier version has not classified.
 
-    With ``scope.within`` they are those of the ranges there that are classified already, as what is
-    known of their accounts changed; their rows supersede none.
+    With ``scope.within`` return those of the ranges there that are already classified, as facts
+    about their accounts changed; their rows supersede none.
 
     Raises:
-        LakeCorrupt: a file that is needed is damaged.
+        LakeCorrupt: a required file is damaged.
     """
     mine = list_action_files(state)
     places = [
@@ -203,7 +203,7 @@ def rederive_actions(
 
 
 def _is_current(lake_dir: Path, place: Place, files: Mapping[str, DataFile]) -> bool:
-    """Whether this version classified every block of a place."""
+    """Return whether this version classified every block of a place."""
     if ACTION_RANGES.name not in files:
         return False
     rows = read_rows(lake_dir, files[ACTION_RANGES.name]).to_pylist()
@@ -241,7 +241,7 @@ def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:
 
 
 def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:
-    """Return the old rows of all traces of which the new rows say something else."""
+    """Return the old rows of traces whose rows differ in ``new``."""
     before, after = _sum_up(old), _sum_up(new)
     changed = [trace_id for trace_id, said in before.items() if after.get(trace_id) != said]
     trace_ids = pa.array(changed, ACTIONS.arrow.field("trace_id").type)
@@ -249,7 +249,7 @@ def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:
 
 
 def _sum_up(actions: pa.Table) -> dict[bytes, list[str]]:
-    """Return what is said of each trace, in an order that does not depend on that of rows."""
+    """Return the compared columns of each trace's actions, independent of row order."""
     said: dict[bytes, list[str]] = {}
     for row in actions.select(_COMPARED).to_pylist():
         said.setdefault(row["trace_id"], []).append(repr(row))

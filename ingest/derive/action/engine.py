@@ -1,7 +1,7 @@
-"""Running the rules over the blocks of one trace.
+"""Applies the rules to the blocks of one trace.
 
-Blocks are found by opcode and by type, and rules by these too: one whose anchor does not occur is
-not even looked at, and the work grows with the number of messages alone.
+Blocks and rules are both indexed by opcode and type: a rule whose anchor does not occur is never
+tried, and the work grows only with the number of messages.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """The blocks that are on top, by the heads of patterns."""
+    """The top blocks, by the heads of patterns."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
-        """Take all top blocks."""
+        """Index all top blocks."""
         self._by_head: dict[Head, dict[Block, None]] = {}
         self._all: dict[Block, int] = {}
         self._numbers = count()
@@ -34,21 +34,21 @@ class Index:
             self.add(block)
 
     def add(self, block: Block) -> None:
-        """Take one more block."""
+        """Add a block."""
         self._all[block] = next(self._numbers)
         for head in block.heads:
             self._by_head.setdefault(head, {})[block] = None
 
     def remove(self, block: Block) -> None:
-        """Forget a block that is not on top any more."""
+        """Remove a block that is no longer on top."""
         self._all.pop(block, None)
         for head in block.heads:
             self._by_head.get(head, {}).pop(block, None)
 
     def find(self, heads: AbstractSet[Head]) -> list[Block]:
-        """Return the blocks of some heads, of all without heads, breadth first.
+        """Return the blocks with one of the heads (all if ``heads`` is empty), breadth first.
 
-        Blocks of one depth and one logical time stay in the order in which they were added.
+        Blocks of equal depth and logical time keep the order in which they were added.
         """
         found: Collection[Block] = self._all
         if heads:
@@ -57,7 +57,7 @@ class Index:
         return sorted(found, key=self._place) if len(found) > 1 else list(found)
 
     def has(self, demands: Iterable[AbstractSet[Head]]) -> bool:
-        """Whether there is a block of each of some sets of heads."""
+        """Return whether each set of heads has a block."""
         by_head = self._by_head
         return all(any(by_head.get(head) for head in heads) for heads in demands)
 
@@ -66,10 +66,10 @@ class Index:
 
 
 class RuleBook:
-    """Rules in their order, found by the heads of their patterns: places are bits of a number."""
+    """Rules in order, indexed by the heads of their patterns; sets of rules are bit masks."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        """Take the rules, the first of them first."""
+        """Index the rules in order of precedence."""
         self.rules = rules
         self.demands = [frozenset(rule.pattern.demands) for rule in rules]
         self._always = 0
@@ -81,7 +81,7 @@ class RuleBook:
                 self._by_head[head] = self._by_head.get(head, 0) | 1 << place
 
     def find(self, blocks: Iterable[Block]) -> int:
-        """Return the places of the rules that some blocks may be for."""
+        """Return the bit mask of the rules that may apply to some blocks."""
         found = self._always
         for block in blocks:
             for head in block.heads:
@@ -90,7 +90,7 @@ class RuleBook:
 
 
 def run_rules(roots: Sequence[Block], book: RuleBook, interfaces: Interfaces) -> list[Block]:
-    """Apply the rules in their order; return the top blocks, breadth first."""
+    """Apply the rules in order; return the top blocks, breadth first."""
     blocks = list(walk(roots))
     index = Index(blocks)
     due = book.find(blocks)
@@ -101,12 +101,12 @@ def run_rules(roots: Sequence[Block], book: RuleBook, interfaces: Interfaces) ->
             merged = _apply(rule, block, interfaces, index) if block.container is None else None
             if merged is not None:
                 due |= book.find((merged,))
-        due &= -1 << place + 1  # The turn of this rule, and of those before it, is over.
+        due &= -1 << place + 1  # Clear the bits of this rule and of those before it.
     return index.find(frozenset())
 
 
 def _apply(rule: Rule, block: Block, interfaces: Interfaces, index: Index) -> Block | None:
-    """Return the block that a rule makes around another, None where it does not fit."""
+    """Return the merged block of a rule that matches ``block``; None if it does not match."""
     match = rule.pattern.match(block)
     if match is None:
         return None

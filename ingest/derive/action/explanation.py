@@ -1,4 +1,4 @@
-"""A trace as a tree of its messages, each with the rules that claimed it."""
+"""Shows a trace as a tree of its messages, each with the rules that claimed it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Key = tuple[bytes, int, bool]
 Claims = dict[Key, list[Block]]
-"""Blocks around each node, the innermost first."""
+"""Blocks around each node, innermost first."""
 
 _ACCOUNT_LETTERS = 10
 
@@ -27,8 +27,8 @@ _ACCOUNT_LETTERS = 10
 def explain(trace: Trace, interfaces: Interfaces) -> Iterator[str]:
     """Yield the lines of a tree.
 
-    Each line shows a message: its opcode with its name, from whom to whom, what it carried, and
-    behind an arrow the actions that it is part of, the innermost first, with their rules.
+    Each line shows a message: its opcode with its name, source and destination, its value, and
+    after an arrow the actions that it is part of, innermost first, with their rules.
     """
     roots = build_nodes(trace)
     claims: Claims = {}

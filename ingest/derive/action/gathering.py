@@ -1,8 +1,8 @@
-"""Rows of traces, out of the lake and out of the commit that completes them.
+"""Gathers the rows of traces from the lake and from the commit that completes them.
 
-A trace may span a day: of the files of its blocks only those are read that hold some of its
-transactions, and only its own rows are kept. Of the commit, which is in memory, nothing is copied:
-a process that classifies some of the traces takes their rows out of it.
+A trace may span a day: of the files of its blocks only those with some of its transactions are
+read, and only its own rows are kept. The commit is in memory and is not copied: a process that
+classifies some of the traces selects their rows from it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _LT_COLUMNS = {TRANSACTIONS.name: "lt", MESSAGES.name: "tx_lt", TRANSACTION_TRACES.name: "lt"}
 _READ = (*SOURCES, STATE_CELLS.name)
 _FILTERED_ROWS = 10_000
-"""Files with more rows are filtered while they are read, which costs small ones more."""
+"""Larger files are filtered while they are read, which is slower for small ones."""
 
 
 def gather_sources(
@@ -47,11 +47,11 @@ def gather_sources(
     place: Place,
     moved: Mapping[Place, pa.Table] | None = None,
 ) -> Rows:
-    """Return rows with those of all transactions of traces: all at hand, and theirs in the lake.
+    """Return the rows of all transactions of traces: all of ``at_hand``, and theirs in the lake.
 
     Args:
         lake_dir: Folder of the lake.
-        state: The lake.
+        state: State of the lake.
         traces: Rows of ``traces``.
         at_hand: Rows of a range that is not in the lake yet, by table.
         place: That range.
@@ -90,7 +90,7 @@ def gather_sources(
 
 
 class _Gathering(NamedTuple):
-    """Where rows of some traces are: files, rows at hand, and their first and last lt."""
+    """Sources of rows of some traces: files, rows in memory, and the first and last lt."""
 
     lake_dir: Path
     files: Sequence[DataFile]
@@ -98,7 +98,7 @@ class _Gathering(NamedTuple):
     lts: tuple[int, int]
 
     def narrow(self, mc_seqnos: Sequence[int]) -> _Gathering:
-        """Return the same for the files that hold rows of some masterchain blocks."""
+        """Restrict the files to those with rows of some masterchain blocks."""
         if not self.files:
             return self
         places = {read_place(file.path) for file in self.files}
@@ -118,7 +118,7 @@ class _Gathering(NamedTuple):
         *,
         moved: Mapping[Place, pa.Table] | None = None,
     ) -> pa.Table:
-        """Return rows of a table: in files those with one of some values in a column."""
+        """Return rows of a table: from files, only those with one of ``values`` in ``column``."""
         columns = SOURCES[name]
         parts = []
         for file in self.files:
@@ -134,7 +134,7 @@ class _Gathering(NamedTuple):
         return pa.concat_tables(parts) if parts else _make_empty(name)
 
     def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:
-        """Return the condition for reading the rows of a file."""
+        """Return the filter for reading the rows of a file."""
         where = pc.field(column).isin(values)
         if name in _LT_COLUMNS:
             lt = pc.field(_LT_COLUMNS[name])
@@ -144,7 +144,7 @@ class _Gathering(NamedTuple):
 
 @cache
 def _make_empty(name: str) -> pa.Table:
-    """Return no rows of what classification reads of a table; to make them takes a while."""
+    """Return an empty table of the columns that classification reads; slow, hence cached."""
     return TABLES[name].empty.select(SOURCES[name])
 
 
@@ -155,7 +155,7 @@ def _add_cells(
     at_hand: Mapping[str, pa.Table],
     hashes: pa.Array,
 ) -> Rows:
-    """Return rows with the cells of data that the rules may read."""
+    """Return rows with the data cells that rules may read."""
     if not len(hashes):
         return rows
     columns = ("hash", "cell")

@@ -1,7 +1,7 @@
-"""Ghosts: what an external message that sent nothing was to make its wallet send.
+"""Ghosts: actions that an external message requested, but its wallet did not send.
 
-Bodies of wallets of versions 3 and 4 begin with a signature; the bits behind it identify the
-version. Those of version 5 end with it. Telegram wallets have an opcode behind it. Sources: the
+Bodies of wallets of versions 3 and 4 begin with a signature; the length of the rest identifies the
+version. Those of version 5 end with it. Telegram wallets have an opcode after it. Sources: the
 contracts of these wallets, and the scheme in ``protocol.telegram``.
 """
 
@@ -35,11 +35,11 @@ _SIGNATURE_BITS = 512
 _MODE_BITS = 8
 _V3_BITS, _V4_BITS = 96, 104
 _MAX_MESSAGES = 255
-"""Most messages that one run of a contract can send. TVM: c5 holds at most 255 actions."""
+"""Maximum of messages that one run of a contract can send. TVM: c5 holds at most 255 actions."""
 
 
 def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
-    """Return the actions that a trace of one external message was to make; [] if none."""
+    """Return the actions requested by a trace of one external message; [] if none."""
     transaction = trace.transactions[0]
     external = transaction.in_msg
     if len(trace.transactions) != 1 or external is None or transaction.out_msgs:
@@ -62,7 +62,7 @@ def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:
 
 
 def _name_ghost(message: Message, number: int) -> bytes:
-    """Return what takes the place of a message's hash: several may be the same."""
+    """Return the substitute for the hash of a message, which may occur several times."""
     return base64.b64encode(message.msg_hash) + str(number).encode()
 
 
@@ -70,8 +70,8 @@ def read_outgoing(external: Message, account: str) -> list[Message]:
     """Return the messages in the body of an external message to a wallet, as TON Center does.
 
     Raises:
-        ActionUnreadable: the body is none of a known wallet.
-        IngestError, ValueError, IndexError: a cell of it is not as it must be.
+        ActionUnreadable: the body is not one of a known wallet.
+        IngestError, ValueError, IndexError: a cell of the body is malformed.
     """
     body = external.content.rest()
     tree = body.tree
@@ -92,12 +92,12 @@ def _list_cells(tree: CellTree, root: int) -> Iterator[int]:
         return
     extra = body.bits_left - _SIGNATURE_BITS - _MODE_BITS * len(refs)
     if extra not in {_V3_BITS, _V4_BITS} or not refs:
-        raise ActionUnreadable("the body is that of no known wallet")
+        raise ActionUnreadable("the body is not one of a known wallet")
     yield from refs
 
 
 def _list_actions(tree: CellTree, last: int | None) -> Iterator[int]:
-    """Yield the messages of an OutList, the last action first."""
+    """Yield the messages of an OutList, last action first."""
     while last is not None and tree.bit_length(last):
         action = tree.slice(last)
         last = action.load_ref()

@@ -1,7 +1,7 @@
-"""What the accounts of a trace are: jetton wallets, NFT items, sales, auctions, pools.
+"""Interfaces of the accounts of a trace: jetton wallets, NFT items, sales, auctions, pools.
 
-Facts of an account stand under the name of the interface, as the fields that its get-methods
-answer. They are those of the trace's time.
+Facts of an account are keyed by the name of the interface and hold the results of its get-methods,
+as of the time of the trace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Facts = dict[str, Any]
 
 DNS_ITEM = "DnsItem"
-"""Interface of domains that are auctioned off by themselves."""
+"""Interface of domains that run their own auction."""
 
 
 class JettonWallet(NamedTuple):
@@ -25,7 +25,7 @@ class JettonWallet(NamedTuple):
 
 
 class NftItem(NamedTuple):
-    """An NFT item; ``content`` are the fields of its metadata."""
+    """An NFT item; ``content`` has the fields of its metadata."""
 
     address: str
     item_index: int | None
@@ -58,13 +58,13 @@ class Interfaces:
     """Facts of accounts, by account and then by interface."""
 
     def __init__(self, facts: Mapping[str, Facts] | None = None) -> None:
-        """Take what is known; an account without any interface may stand with no facts."""
+        """Store known facts; an account without interfaces may have empty facts."""
         self._facts = facts or {}
         self.missed: set[str] = set()
-        """Accounts that were asked for and do not stand among the facts."""
+        """Accounts that were looked up, but are not among the facts."""
 
     def find(self, account: str | None, name: str) -> Facts | None:
-        """Return the fields of an interface that the account has; None when it has it not."""
+        """Return the fields of an interface of the account; None if it does not have it."""
         if account is None:
             return None
         known = self._facts.get(account)
@@ -79,18 +79,18 @@ class Interfaces:
         return Interfaces({**facts, **self._facts})
 
     def has(self, account: str | None, name: str) -> bool:
-        """Whether the account has an interface."""
+        """Return whether the account has an interface."""
         return self.find(account, name) is not None
 
     def jetton_wallet(self, account: str | None) -> JettonWallet | None:
-        """Return the jetton wallet at an account."""
+        """Return the jetton wallet at an account, if it is one."""
         facts = self.find(account, "JettonWallet")
         if facts is None or not facts.get("owner") or not facts.get("jetton"):
             return None
         return JettonWallet(facts["owner"], facts["jetton"])
 
     def nft_item(self, account: str | None) -> NftItem | None:
-        """Return the NFT item at an account."""
+        """Return the NFT item at an account, if it is one."""
         facts = self.find(account, "NftItem")
         if facts is None or account is None:
             return None
@@ -104,7 +104,7 @@ class Interfaces:
         )
 
     def nft_sale(self, account: str | None) -> NftSale | None:
-        """Return the fixed-price sale at an account."""
+        """Return the fixed-price sale at an account, if it is one."""
         facts = self.find(account, "NftSale")
         if facts is None or account is None:
             return None
@@ -117,7 +117,7 @@ class Interfaces:
         )
 
     def nft_auction(self, account: str | None) -> NftAuction | None:
-        """Return the auction at an account."""
+        """Return the auction at an account, if it is one."""
         facts = self.find(account, "NftAuction")
         if facts is None or account is None:
             return None
@@ -131,5 +131,5 @@ class Interfaces:
 
 
 def exact(number: object) -> int | None:
-    """Return an integer that may have gone through floating point or stand as text."""
+    """Return an integer that may be stored as a float or as text."""
     return int(number) if isinstance(number, int | float | str) else None

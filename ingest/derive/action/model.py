@@ -1,6 +1,6 @@
-"""Transactions and messages as the classifier reads them, whatever they were stored in.
+"""Transactions and messages as the classifier reads them, independent of their storage.
 
-Accounts are text, ``workchain:HEX`` in upper case; hashes are bytes; op-codes are unsigned.
+Accounts are text, ``workchain:HEX`` in uppercase; hashes are bytes; opcodes are unsigned.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from tonlake.ingest.derive.action.body import Body, read_body
 
 
 class Message(msgspec.Struct, kw_only=True, dict=True, eq=False):
-    """One message; ``source`` or ``destination`` is None outside the chain.
+    """A message; ``source`` or ``destination`` is None if it is outside the chain.
 
-    ``boc`` is the body's bag of cells, None when it is lost, ``init_state`` that of the StateInit:
-    of rows of the lake, only messages to sales and auctions have it here.
+    ``boc`` is the bag of cells of the body, None if lost; ``init_state`` that of StateInit, which
+    is loaded from the lake only for messages to sales and auctions.
     """
 
     msg_hash: bytes
@@ -33,7 +33,7 @@ class Message(msgspec.Struct, kw_only=True, dict=True, eq=False):
 
     @cached_property
     def content(self) -> Body:
-        """The body's first cell, from its first bit; raises BocError when it cannot be read."""
+        """The first cell of the body, from its first bit; raises BocError if it is unreadable."""
         return read_body(self.boc)
 
     def body(self) -> Body:
@@ -41,12 +41,12 @@ class Message(msgspec.Struct, kw_only=True, dict=True, eq=False):
         return self.content.copy()
 
     def arguments(self) -> Body:
-        """Return a reader behind the opcode."""
+        """Return a reader after the opcode."""
         return self.body().skip(32)
 
 
 class Transaction(msgspec.Struct, kw_only=True, eq=False):
-    """One transaction with its messages."""
+    """A transaction with its messages."""
 
     tx_hash: bytes
     account: str
@@ -64,12 +64,12 @@ class Transaction(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def deploys(self) -> bool:
-        """Whether the account became active here."""
+        """Whether the transaction activated the account."""
         return self.end_status == "active" and self.orig_status not in {"active", "frozen"}
 
 
 class Trace(msgspec.Struct, kw_only=True, eq=False):
-    """A trace as it stands in ``traces``, with all its transactions."""
+    """A row of ``traces`` with all its transactions."""
 
     trace_id: bytes
     external_hash: bytes | None

@@ -1,7 +1,7 @@
 """Messages of a trace as the nodes of a tree.
 
-A node is a message with the transaction that consumed it, a message without such a transaction
-(a log), or a transaction of the validators' clock (tick-tock).
+A node is a message with the transaction that consumed it, a message without such a transaction (a
+log), or a tick-tock transaction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """One node; ``transaction`` is the sender's where the message was not consumed."""
+    """A node; ``transaction`` is the sender's if the message was not consumed."""
 
     __slots__ = (
         *("children", "depth", "is_log", "message", "parent", "start_lt", "start_utime"),
@@ -25,7 +25,7 @@ class Node:
     def __init__(
         self, message: Message | None, transaction: Transaction, *, is_log: bool = False
     ) -> None:
-        """Make a node without relations.
+        """Create a node without relations.
 
         ``start_lt`` and ``start_utime`` (Unix seconds) are of the message, else of the transaction.
         """
@@ -44,12 +44,12 @@ class Node:
 
     @property
     def key(self) -> bytes:
-        """Hash of the message, of the transaction where there is none."""
+        """Hash of the message, or of the transaction if there is no message."""
         return self.transaction.tx_hash if self.message is None else self.message.msg_hash
 
 
 def build_nodes(trace: Trace) -> list[Node]:
-    """Return the roots of a trace: one, or several where messages between them are lost."""
+    """Return the roots of a trace: one, or several if messages between them are lost."""
     nodes = [Node(each.in_msg, each) for each in trace.transactions]
     by_message = {
         (node.message.msg_hash, node.message.created_lt): node

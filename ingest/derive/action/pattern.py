@@ -1,19 +1,18 @@
-"""The language in which matchers describe shapes of message trees.
+"""The pattern language in which rules describe shapes of message trees.
 
-``call(op)`` is a message with an opcode, ``said(text)`` a transfer of coins with a comment,
-``built(type)`` a block that an earlier matcher made (or a ``ton_transfer``), ``one_of(a, b)`` the
-first that fits. A shape is grown from its anchor:
+``call(op)`` is a message with an opcode, ``said(text)`` a TON transfer with a comment,
+``built(type)`` a block that an earlier rule made (or a ``ton_transfer``), ``one_of(a, b)`` the
+first that fits. A shape grows from its anchor:
 
-* ``a.then(b)``: something that ``a`` sent fits ``b``. ``a.then(b, c)``: different blocks for each.
-* ``a.after(p)``: what ``a`` hangs on fits ``p``.
-* ``a.maybe``: it may be missing. ``a.named("pay")``: how the matcher calls the block.
+* ``a.then(b)``: a message sent by ``a`` fits ``b``. ``a.then(b, c)``: a different block for each.
+* ``a.after(p)``: the parent of ``a`` fits ``p``.
+* ``a.maybe``: it may be missing. ``a.named("pay")``: the name of the block in the match.
 * ``a.where(test)``: the block also passes a test.
 * ``repeat(a, until=b)``: a chain of ``a`` that ends with ``b``.
+* ``a.apart``: it must be present, but is not part of the action.
 
-* ``a.apart``: it must be there, but is no part of the action.
-
-What a part of the shape sent back as excess (d53276db) or that bounced belongs to it too; what the
-anchor sent back does so only where the pattern names it, or is ``a.with_excesses``.
+Excesses (d53276db) and bounces that a part of the shape sent back belong to it too; those of the
+anchor only if the pattern names them, or is ``a.with_excesses``.
 """
 
 from __future__ import annotations
@@ -36,55 +35,55 @@ BOUNCE_OPCODE = 0xFFFFFFFF
 _ABSORBED = {EXCESS_OPCODE, BOUNCE_OPCODE}
 
 UNREADABLE = (IngestError, LookupError, ValueError, TypeError, AttributeError)
-"""What a body or an interface raises that is not as the protocol has it."""
+"""Errors raised by a body or an interface that does not follow the protocol."""
 
 
 class Match:
-    """The blocks of a shape, and those of them that have names."""
+    """The blocks of a shape, some of them with names."""
 
     interfaces: Interfaces
-    """Facts of accounts, for the rule that was matched."""
+    """Facts of accounts, for the rule that matched."""
 
     def __init__(self, block: Block) -> None:
-        """Begin with the block that the outermost pattern took."""
+        """Create a match with the block of the outermost pattern."""
         self.block = block
         self.blocks: list[Block] = [block]
         self.names: dict[str, list[Block]] = {}
 
     def add(self, other: Match, *, apart: bool = False) -> None:
-        """Take over the names of another match, and its blocks unless they stay apart."""
+        """Add the names of another match, and its blocks unless they stay apart."""
         if not apart:
             self.blocks += other.blocks
         for name, blocks in other.names.items():
             self.names.setdefault(name, []).extend(blocks)
 
     def absorb(self, block: Block) -> None:
-        """Take the excesses and bounces that a block sent."""
+        """Add the excesses and bounces that a block sent."""
         self.blocks += [after for after in block.next if after.opcode in _ABSORBED]
 
     def __getitem__(self, name: str) -> Block:
-        """Return the block of a name; raises KeyError when the shape has none."""
+        """Return the block with a name; raise KeyError if there is none."""
         return self.names[name][0]
 
     def get(self, name: str) -> Block | None:
-        """Return the block of a name, None when the shape has none."""
+        """Return the block with a name; None if there is none."""
         blocks = self.names.get(name)
         return blocks[0] if blocks else None
 
     def all(self, name: str) -> list[Block]:
-        """Return all blocks of a name."""
+        """Return all blocks with a name."""
         return self.names.get(name, [])
 
     def __contains__(self, name: str) -> bool:
-        """Whether the shape has a block of this name."""
+        """Return whether the shape has a block with this name."""
         return name in self.names
 
 
 class Pattern:
-    """One block of a shape with what hangs on it; methods return changed copies."""
+    """A block of a shape with its relatives; methods return changed copies."""
 
     def __init__(self, *heads: Head) -> None:
-        """Fit blocks of one of the heads; of any kind without heads."""
+        """Match blocks with one of the heads; without heads, any block."""
         self.heads = frozenset(heads)
         self.optional = False
         self._name = ""
@@ -95,39 +94,39 @@ class Pattern:
         self._has_excesses = False
 
     def then(self, *children: Pattern) -> Self:
-        """Demand blocks that hang on this one, each another."""
+        """Require child blocks, a different one for each pattern."""
         return self._change(_children=(*self._children, *children))
 
     def after(self, parent: Pattern) -> Self:
-        """Demand the block on which this one hangs."""
+        """Require the parent block."""
         return self._change(_parent=parent)
 
     def where(self, test: Callable[[Block], bool]) -> Self:
-        """Demand that a test of the block holds."""
+        """Require that the block passes a test."""
         return self._change(_test=test)
 
     def named(self, name: str) -> Self:
-        """Give the block a name in the match."""
+        """Name the block in the match."""
         return self._change(_name=name)
 
     @property
     def with_excesses(self) -> Self:
-        """The same, with its excesses and bounces even where it is the anchor."""
+        """A copy that includes its excesses and bounces even as the anchor."""
         return self._change(_has_excesses=True)
 
     @property
     def apart(self) -> Self:
-        """The same, which is demanded but stays a block of its own."""
+        """A copy that is required but remains a separate block."""
         return self._change(_is_apart=True)
 
     @property
     def maybe(self) -> Self:
-        """The same, which may be missing."""
+        """A copy that may be missing."""
         return self._change(optional=True)
 
     @property
     def demands(self) -> Iterator[frozenset[Head]]:
-        """Heads of what must be there beside the block: some block of each of these sets."""
+        """Heads of the other required blocks: at least one block of each set must exist."""
         beside = (*self._children, *(() if self._parent is None else (self._parent,)))
         for part in beside:
             if part.optional:
@@ -137,15 +136,15 @@ class Pattern:
             yield from part.demands
 
     def has_head(self, block: Block) -> bool:
-        """Whether the block is of one of the heads."""
+        """Return whether the block has one of the heads."""
         return not self.heads or not self.heads.isdisjoint(block.heads)
 
     def fits(self, block: Block) -> bool:
-        """Whether the block itself is right, whatever hangs on it."""
+        """Return whether the block itself fits, regardless of its relatives."""
         return self.has_head(block) and (self._test is None or passes(self._test, block))
 
     def match(self, block: Block) -> Match | None:
-        """Return the blocks of the shape around one, None when it does not fit."""
+        """Return the blocks of the shape around one; None if it does not fit."""
         if not self.fits(block) or not self._may_hang(block):
             return None
         found = Match(block)
@@ -158,7 +157,7 @@ class Pattern:
         return found
 
     def take(self, block: Block, found: Match) -> bool:
-        """Match a part and add it to what was found; return whether it fits."""
+        """Match a part and add it to ``found``; return whether it fits."""
         part = self.match(block)
         if part is None:
             return False
@@ -167,10 +166,10 @@ class Pattern:
         return True
 
     def _may_hang(self, block: Block) -> bool:
-        """Whether what the block hangs on is of the right head.
+        """Return whether the parent of the block has the right head.
 
-        Asked before anything else: each message of a long chain may be an anchor, and what hangs
-        on it a chain as long.
+        This is checked first: each message of a long chain may be an anchor whose descendants form
+        a chain just as long.
         """
         parent = self._parent
         if parent is None or parent.optional:
@@ -202,17 +201,17 @@ class Pattern:
 
 
 class Choice(Pattern):
-    """The first of several patterns that fits; what is demanded of it stands in them."""
+    """The first of several patterns that fits; each option has its own requirements."""
 
     def __init__(self, *options: Pattern) -> None:
-        """Take the options in the order of trial."""
+        """Set the options in the order of trial."""
         super().__init__(*(head for option in options for head in option.heads))
         if not all(option.heads for option in options):
             self.heads = frozenset()
         self._options = options
 
     def match(self, block: Block) -> Match | None:
-        """Return the match of the first option that fits, with the parts demanded of all."""
+        """Return the match of the first option that fits, with the parts required of all."""
         for option in self._options:
             found = option.match(block)
             if found is None:
@@ -227,10 +226,10 @@ class Choice(Pattern):
 
 
 class Chain(Pattern):
-    """Blocks of one pattern, each hanging on the one before, and one of another at the end."""
+    """A chain of blocks of one pattern, each the child of the previous, with another at the end."""
 
     def __init__(self, link: Pattern, end: Pattern) -> None:
-        """Take the pattern of the links and that of the end."""
+        """Set the patterns of the links and of the end."""
         super().__init__(*link.heads, *end.heads)
         self._link = link
         self._end = end
@@ -250,7 +249,7 @@ class Chain(Pattern):
             block = after
 
     def _choose(self, block: Block) -> Block | None:
-        """Return what the chain goes on with: the end if it is there, else the next link."""
+        """Return the next block of the chain: the end if present, else the next link."""
         following = block.following
         for pattern in (self._end, self._link):
             for after in following:
@@ -260,7 +259,7 @@ class Chain(Pattern):
 
 
 def passes(test: Callable[[Block], bool], block: Block) -> bool:
-    """Whether a test of a block holds; it does not where the message is not as it expects."""
+    """Return whether a block passes a test; False if the message is not as the test expects."""
     try:
         return test(block)
     except UNREADABLE:
@@ -268,7 +267,7 @@ def passes(test: Callable[[Block], bool], block: Block) -> bool:
 
 
 def call(*opcodes: int, name: str = "") -> Pattern:
-    """Return the pattern of a message with one of the opcodes; of any call without opcodes."""
+    """Return the pattern of a message with one of the opcodes; without opcodes, of any call."""
     return Pattern(*(opcodes or (CALL,))).named(name)
 
 
@@ -278,7 +277,7 @@ def built(*types: str, name: str = "") -> Pattern:
 
 
 def said(*comments: str) -> Pattern:
-    """Return the pattern of a transfer of coins with one of the comments."""
+    """Return the pattern of a TON transfer with one of the comments."""
     return Pattern(*((TRANSFER, comment) for comment in comments))
 
 

@@ -1,4 +1,4 @@
-"""All rules in the order in which they are tried: what an earlier one took, a later one lacks."""
+"""All rules in order of precedence: a rule cannot use blocks that an earlier one has merged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.rule import Rule
 
 CLASSIFIER_VERSION = 5
-"""Raised with every change that makes other actions of the same trace."""
+"""Incremented with every change that alters the actions of a trace."""
 
 RULES: tuple[Rule, ...] = (
     nft.MINT_RULE,

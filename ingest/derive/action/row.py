@@ -1,7 +1,7 @@
-"""Top blocks to the rows of ``actions``.
+"""Converts top blocks to actions.
 
-Actions of types that old clients know hide what they are made of; all others show it, as actions
-of their own that name their ancestors.
+Actions of types that old clients know hide their parts; all others show them, as separate actions
+that name their ancestors.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ _START_LT, _LT = attrgetter("start_lt"), attrgetter("lt")
 _SOURCES = ("source", "source_secondary")
 _ACCOUNTS = (*_SOURCES, "destination", "destination_secondary")
 EXTRA = "extra"
-"""Column of facts that later rules keep, by name."""
+"""Column of facts added by later rules, by name."""
 
 
 class Action(msgspec.Struct, kw_only=True):
-    """One action; hashes are bytes, accounts ``workchain:HEX``.
+    """An action; hashes are bytes, accounts ``workchain:HEX``.
 
-    ``is_broken`` is one that its rule could not read in full, or that contradicts its request.
+    ``is_broken`` marks an action that its rule could not read in full, or that contradicts its
+    request.
     """
 
     action_id: bytes
@@ -61,14 +62,14 @@ class Action(msgspec.Struct, kw_only=True):
 
     @property
     def kept_type(self) -> str:
-        """The type in TON Center's table, whose API alone knows transfers of extra currencies."""
+        """The type in TON Center's table: only its API knows transfers of extra currencies."""
         if self.type != CURRENCY_TRANSFER:
             return self.type
         return TRANSFER if "ton_transfer_data" in self.columns else CALL
 
 
 def make_actions(blocks: Sequence[Block]) -> Iterator[Action]:
-    """Yield the actions of top blocks and of those inside them that show."""
+    """Yield the actions of top blocks and of the visible blocks inside them."""
     requests = {
         block.nodes[0]: name_action(block.nodes[0].key, GASLESS)
         for block in blocks
@@ -91,7 +92,7 @@ def make_actions(blocks: Sequence[Block]) -> Iterator[Action]:
 
 
 def _link(action: Action, block: Block, requests: Mapping[Node, bytes]) -> None:
-    """Name the gasless request, by its message, of which an action is a part or a consequence."""
+    """Set the gasless request, by its message, of which an action is a part or a consequence."""
     first = min(block.all_nodes(), key=lambda node: node.start_lt)
     request = None if block.type in {GASLESS, CALL} else requests.get(first)
     if request is None and first.parent is not None:
@@ -102,7 +103,7 @@ def _link(action: Action, block: Block, requests: Mapping[Node, bytes]) -> None:
 
 
 def make_action(block: Block, *, is_ghost: bool = False) -> Action:
-    """Return the action of one block; a ghost's destinations are no accounts of it."""
+    """Return the action of a block; the destinations of a ghost are not accounts of it."""
     nodes = list(block.all_nodes()) if block.children else block.nodes
     first = min(nodes, key=_START_LT)
     ends = {node.transaction.tx_hash: node.transaction for node in nodes}
@@ -140,7 +141,7 @@ def name_action(key: bytes, block_type: str) -> bytes:
 
 
 def make_unknown(trace: Trace) -> Action:
-    """Return the action of a trace of which nothing else is left."""
+    """Return the action of a trace without any other action."""
     transactions = trace.transactions
     return Action(
         action_id=trace.trace_id,
@@ -159,13 +160,13 @@ def make_unknown(trace: Trace) -> Action:
 
 
 def show_actions(trace: Trace, actions: Sequence[Action]) -> list[dict[str, Any]]:
-    """Return actions as JSON objects, columns without a value left out, in order of time."""
+    """Return actions as JSON objects in order of time, without columns that have no value."""
     ordered = sorted(actions, key=lambda each: (each.start_lt, each.type, _encode(each.action_id)))
     return [_show(trace, action) for action in ordered]
 
 
 def _show(trace: Trace, action: Action) -> dict[str, Any]:
-    """Return a row of TON Center's table, which keeps no normalized hash of unknown traces."""
+    """Return a row of TON Center's table, which has no normalized hash for unknown traces."""
     is_unknown = action.type == "unknown"
     shown: dict[str, Any] = {
         "action_id": _encode(action.action_id),
@@ -198,7 +199,7 @@ def _encode(value: bytes | None) -> str | None:
 
 
 def _is_hidden(block: Block) -> bool:
-    """Whether a block is never an action: a message from outside, or a log."""
+    """Return whether a block is never an action: an external message, or a log."""
     return block.type == CALL and None in {
         block.columns.get("source"),
         block.columns.get("destination"),

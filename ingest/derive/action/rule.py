@@ -1,4 +1,4 @@
-"""Rules: a pattern, and what the action is that its blocks make."""
+"""Rules: a pattern, and a function that makes an action from the matched blocks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Draft(NamedTuple):
-    """What a rule makes of a match.
+    """The result of a rule for a match.
 
-    ``type`` is the name in action ids; ``served`` the type of the action where that is another.
-    ``more`` are blocks beside those of the match that belong to it. ``is_broken`` marks an action
-    that did something else than it was asked for.
+    ``type`` is the name in action ids; ``served`` the type of the action if it differs. ``more``
+    are blocks that belong to the action in addition to the matched ones. ``is_broken`` marks an
+    action that did something other than what was requested.
     """
 
     type: str
@@ -30,9 +30,9 @@ class Draft(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One matcher; ``make`` returns None when the match is none after all.
+    """A rule; ``make`` returns None if the match turns out not to apply.
 
-    It raises one of ``pattern.UNREADABLE`` where it is one, but lacks a fact.
+    It raises one of ``pattern.UNREADABLE`` if it applies, but a fact is missing.
     """
 
     name: str

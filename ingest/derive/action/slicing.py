@@ -1,7 +1,7 @@
-"""Traces classified slice by slice, in this process or in several.
+"""Classifies traces in slices, in this process or in several.
 
-A slice goes out with its own rows and comes back as rows of actions, so any process can take it.
-What its accounts are beyond these rows is asked of the lake between two rounds.
+A slice is sent with its own rows and returned as rows of actions, so any process can classify it.
+Facts about its accounts that are not in these rows are looked up in the lake between rounds.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
 
 _MOST, _LEAST, _SLICES = 8_000, 1_000, 8
-"""Transactions of a slice, as its messages are Python objects; medium inputs have eight slices."""
+"""Maximum and minimum of transactions in a slice, whose messages are Python objects, and the number
+of slices between these bounds."""
 
 
 class Slice(NamedTuple):
-    """Complete traces (rows of ``traces``), rows with theirs, and what was looked up for each."""
+    """Complete traces (rows of ``traces``), the rows that contain theirs, and facts by trace."""
 
     traces: pa.Table
     rows: Rows
@@ -43,7 +44,7 @@ class Slice(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """A slice to be classified in any process, which finds its rows among all."""
+    """A slice to be classified by any process, which selects its rows from all."""
 
     traces: pa.Table
     rows: Shared[Rows]
@@ -51,7 +52,7 @@ class _Order(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """Rows of action tables by name, how many traces they are of, and the accounts these miss."""
+    """Rows of action tables by name, the number of their traces, and accounts without facts."""
 
     tables: dict[str, pa.Table]
     traces: int
@@ -59,7 +60,7 @@ class _Outcome(NamedTuple):
 
 
 class Classification(NamedTuple):
-    """Rows of action tables for some traces, how many traces, and what was looked up for them."""
+    """Rows of action tables for some traces, the number of traces, and the facts looked up."""
 
     tables: dict[str, pa.Table]
     traces: int
@@ -72,15 +73,15 @@ def classify_traces(
     find_known: FindKnown = find_nothing,
     spread: Spread = HERE,
 ) -> Classification:
-    """Classify complete traces, given as rows of ``traces``.
+    """Classify complete traces.
 
     A trace is classified again with the accounts that it missed, until it misses none.
 
     Args:
         traces: Rows of ``traces``.
         rows: Rows of all their transactions.
-        find_known: Returns what other accounts were at the end of a trace.
-        spread: The processes that take slices; the result does not depend on it.
+        find_known: Returns the facts of other accounts as of the end of a trace.
+        spread: The processes that classify slices; the result does not depend on it.
     """
     facts: dict[bytes, dict[str, Facts]] = {}
     shared = spread.share(rows)
@@ -102,7 +103,7 @@ def classify_traces(
 def _look_up(
     missed: Mapping[bytes, set[Asked]], facts: dict[bytes, dict[str, Facts]], find_known: FindKnown
 ) -> list[bytes]:
-    """Add what was missed to the facts; return the traces for which anything was found."""
+    """Add the facts of missed accounts; return the traces for which any were found."""
     known = find_known({key for asked in missed.values() for key in asked})
     again = []
     for trace_id, asked in missed.items():
@@ -116,9 +117,9 @@ def _look_up(
 def _cut_slices(
     traces: pa.Table, rows: Shared[Rows], facts: FactsByTrace | None = None
 ) -> Iterator[_Order]:
-    """Yield traces in slices, each with its facts; one slice without any for no traces."""
+    """Yield traces in slices, each with its facts; a single empty slice if there are no traces."""
     for start, end in pairwise(_find_cuts(traces)):
-        part = traces.take(pa.arange(start, end))  # a slice would be sent with all of the rest
+        part = traces.take(pa.arange(start, end))  # a slice would be sent with the whole table
         own = (
             {key: facts[key] for key in part["trace_id"].to_pylist() if key in facts}
             if facts
@@ -128,7 +129,7 @@ def _cut_slices(
 
 
 def _find_cuts(traces: pa.Table) -> list[int]:
-    """Return the places of the first trace of each slice, and the end of the last one."""
+    """Return the index of the first trace of each slice, and the end of the last one."""
     counts = traces["transactions"].to_pylist()
     size = min(_MOST, max(_LEAST, sum(counts) // _SLICES))
     cuts, taken = [0], 0
@@ -143,7 +144,7 @@ def _find_cuts(traces: pa.Table) -> list[int]:
 def classify_known(
     part: Slice,
 ) -> Iterator[tuple[Trace, Interfaces, Classified]]:
-    """Yield the traces of a slice with what is known of their accounts, and what they did."""
+    """Yield the traces of a slice with the facts of their accounts, and their classification."""
     for trace, own in read_stored(part.traces, part.rows):
         facts = part.facts.get(trace.trace_id)
         interfaces = own if facts is None else own.join(facts)
@@ -165,7 +166,7 @@ def _classify_slice(order: _Order) -> _Outcome:
 
 
 def _filter_tables(tables: Mapping[str, pa.Table], trace_ids: pa.Array) -> dict[str, pa.Table]:
-    """Leave out the rows of some traces."""
+    """Remove the rows of some traces."""
     return {
         name: rows.filter(pc.invert(pc.is_in(rows["trace_id"], value_set=trace_ids)))
         for name, rows in tables.items()

@@ -1,7 +1,7 @@
-"""Traces of the lake, with the interfaces of their accounts, as the classifier reads them.
+"""Reads traces and the interfaces of their accounts from rows of the lake.
 
-Every account with a transaction in a trace has a new state in the blocks of that trace, so what
-it is stands in the rows of the same blocks.
+Every account with a transaction in a trace has a new state in the blocks of that trace, so its
+interfaces are in the rows of the same blocks.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
 """Columns that classification reads, by table."""
 
 _READS_DATA = pa.array([0x499A9262, 0x0168D4B7, 0xF5C5BAA3 - (1 << 32)], pa.int32())
-"""Opcodes (signed) of messages to contracts of which the rules read the data: JVault's."""
+"""Opcodes (signed) of messages to contracts whose data the rules read: JVault's."""
 
 INIT_STATES = "init_states"
 INIT_STATE_COLUMNS = ("msg_hash", "init_state")
-"""Messages that bring the StateInit of a sale or an auction; these columns of ``messages``."""
+"""Columns of ``messages`` with the StateInit of a sale or an auction."""
 
 _OF_TOKENS = frozenset((0x0F8A7EA5, 0x178D4519, 0x595F07BC, 0x5FCC3D14))
 """Opcodes of calls to jetton wallets and NFT items: transfers and burns. TEP-74, TEP-62."""
@@ -74,18 +74,18 @@ _OPCODE_MASK = 0xFFFFFFFF
 
 
 class Rows(NamedTuple):
-    """Rows of the tables of ``SOURCES``, those of some traces among them."""
+    """Rows of the tables of ``SOURCES``, which include those of some traces."""
 
     tables: Mapping[str, pa.Table]
 
     def take(self, name: str) -> pa.Table:
-        """Return the rows of a table, none where it is not there."""
+        """Return the rows of a table; empty if the table is missing."""
         if name in self.tables:
             return self.tables[name].select(SOURCES[name])
         return pa.table({column: pa.nulls(0) for column in SOURCES[name]})
 
     def narrow(self, traces: pa.Table) -> Rows:
-        """Return those of the transactions and accounts of some traces, rows of ``traces``."""
+        """Return only the rows of the transactions and accounts of ``traces``."""
         ids = traces["trace_id"].combine_chunks()
         mine = filter_rows(self.take(TRANSACTION_TRACES.name), "trace_id", ids)
         hashes = mine["hash"].combine_chunks()
@@ -105,7 +105,7 @@ class Rows(NamedTuple):
 
 
 def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interfaces]]:
-    """Yield complete traces, given as rows of ``traces``, with what is known of their accounts."""
+    """Yield complete traces (rows of ``traces``) with the interfaces of their accounts."""
     rows = rows.narrow(traces)
     mine, transactions = rows.take(TRANSACTION_TRACES.name), rows.take(TRANSACTIONS.name)
     trace_of: dict[bytes, bytes] = dict(iter_tuples(mine, ("hash", "trace_id")))
@@ -123,7 +123,7 @@ def read_stored(traces: pa.Table, rows: Rows) -> Iterator[tuple[Trace, Interface
 
 
 def list_data_hashes(rows: Rows, tx_hashes: pa.Array) -> pa.Array:
-    """Return the hashes of data cells that the rules may read in traces of some transactions."""
+    """Return the hashes of the data cells that rules may read in traces of some transactions."""
     messages = rows.take(MESSAGES.name)
     states = rows.take(ACCOUNT_STATES.name)
     if not messages.num_rows or not states.num_rows:
@@ -135,12 +135,12 @@ def list_data_hashes(rows: Rows, tx_hashes: pa.Array) -> pa.Array:
 
 
 def list_sales(rows: Rows, accounts: pa.Array) -> pa.Array:
-    """Return those among accounts that are sales or auctions: rules read their StateInit."""
+    """Return the accounts that are sales or auctions: rules read their StateInit."""
     return filter_rows(rows.take(NFT_SALES.name), "account", accounts)["account"].unique()
 
 
 def filter_rows(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
-    """Return the rows with one of some values in a column."""
+    """Return the rows with one of ``values`` in ``column``."""
     return rows.filter(pc.is_in(rows[column], value_set=values)) if rows.num_rows else rows
 
 
@@ -220,11 +220,11 @@ def _make_message(  # noqa: PLR0913, PLR0917 - one for each column
 
 
 History = dict[str, list[tuple[int, str, Facts]]]
-"""What accounts were: by account, the masterchain block of the state, the interface, its fields."""
+"""Facts of accounts: by account, the masterchain block of the state, the interface, its fields."""
 
 
 def read_facts(rows: Rows, accounts: pa.Array) -> History:
-    """Return what accounts were, in the order of their states."""
+    """Return the facts of accounts, in the order of their states."""
     history: History = {}
     for name, read in READERS.items():
         if name not in rows.tables or not rows.tables[name].num_rows:
@@ -244,7 +244,7 @@ def read_facts(rows: Rows, accounts: pa.Array) -> History:
 
 
 def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts]]:
-    """Yield the first cells of data that are at hand, each as a bag without its children."""
+    """Yield the available root cells of data, each as a bag without its children."""
     cells = rows.tables.get(STATE_CELLS.name)
     if cells is None:
         return
@@ -260,11 +260,12 @@ def _read_data(rows: Rows, accounts: pa.Array) -> Iterator[tuple[str, int, Facts
 def _choose(
     history: History, transactions: Iterable[Transaction], mc_seqno_start: int
 ) -> dict[str, Facts]:
-    """Return what each account was after its transactions in a trace, the last one first of all.
+    """Return the facts of each account as of its last transaction in a trace.
 
-    Rows of recorded traces stand at the trace's first block. What the rows of other blocks say is
-    left out: they are at hand or not, as commits go. An account is missing where a token may be
-    gone: it is not active after the trace, and was called as one. The lake is asked for it.
+    Rows of recorded traces belong to the trace's first block. Rows of other blocks are ignored,
+    since they are available or not depending on how blocks are grouped into commits. An account is
+    left out if a token may be gone: it is not active after the trace, and was called as one. It is
+    then looked up in the lake.
     """
     chosen: dict[str, Facts] = {}
     own: dict[str, set[int]] = {}

@@ -1,4 +1,4 @@
-"""Actions to rows of the lake: ``actions`` itself, and the tables that follow from it."""
+"""Converts actions to rows of the lake: ``actions``, and the tables derived from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TEXTS = (
 )
 _MAX_AMOUNT = 10**38 - 1
 _DETAILS = ("_data", "extra")
-"""How the names of the columns end that ``details`` holds."""
+"""Suffixes of the columns that are stored in ``details``."""
 
 _SWAPS = {"jetton_swap"}
 _SALES = {
@@ -40,10 +40,10 @@ _SALES = {
 
 
 class ActionRows:
-    """Collects the actions of traces, and gives them as rows of tables."""
+    """Collects the actions of traces as rows of tables."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Create an empty collection."""
         self._rows: list[tuple[Any, ...]] = []
 
     @property
@@ -52,7 +52,7 @@ class ActionRows:
         return len(self._rows)
 
     def add(self, trace: Trace, actions: Iterable[Action]) -> None:
-        """Take the actions of one trace."""
+        """Add the actions of one trace."""
         shared = (*_read_trace(trace), CLASSIFIER_VERSION)
         seen = set()
         for action in actions:
@@ -61,7 +61,7 @@ class ActionRows:
                 self._rows.append(_make_row(action) + shared)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return the rows of every table that follows from actions, by name."""
+        """Return the rows of every table derived from actions, by name."""
         actions = ACTIONS.empty
         if self._rows:
             columns = dict(zip(_NAMES, zip(*self._rows, strict=True), strict=True))
@@ -81,7 +81,7 @@ class ActionRows:
 
 
 def _collect(table: Table, rows: Iterable[Row]) -> pa.Table:
-    """Return the columns of a table; rows may have others beside them."""
+    """Return rows as a table; other keys of the rows are ignored."""
     kept = list(rows)
     return pa.Table.from_pylist(kept, schema=table.arrow) if kept else table.empty
 
@@ -114,7 +114,7 @@ _NAMES = (
     *("trace_id", "mc_seqno", "trace_end_lt", "trace_end_utime"),
     *("trace_external_hash", "trace_external_hash_norm", "classifier_version"),
 )
-"""Columns of ``actions`` in the order of their values: of the action, of its trace, and how."""
+"""Columns of ``actions`` in the order of their values: action, trace, classifier version."""
 
 _read_action = attrgetter(*_FROM_ACTION)
 _read_trace = attrgetter(
@@ -123,17 +123,17 @@ _read_trace = attrgetter(
 
 
 def _encode(value: object) -> str:
-    """Return JSON; integers that doubles do not hold stay exact."""
+    """Return JSON; integers beyond the precision of doubles stay exact."""
     return msgspec.json.encode(value).decode()
 
 
 def _fit(amount: int | None) -> int | None:
-    """Return an amount; one that no coins can have, of a body of another layout, is NULL."""
+    """Return an amount; None if it exceeds any coins, as when a body has another layout."""
     return amount if amount is not None and abs(amount) <= _MAX_AMOUNT else None
 
 
 def _list_accounts(actions: pa.Table) -> pa.Table:
-    """Return a row for each account of each action; all but the account is of the action."""
+    """Return a row for each account of each action; the other columns are the action's."""
     addresses = pc.list_flatten(actions["accounts"]).combine_chunks().dictionary_encode()
     if not len(addresses):
         return ACTION_ACCOUNTS.empty

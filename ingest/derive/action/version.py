@@ -1,7 +1,7 @@
 """Types of actions by the version of clients that know them, and the names of groups.
 
 Source: the versions ``v1`` to ``v5`` of TON Center's API v3, and the names that its parameter
-``supported_action_types`` takes.
+``supported_action_types`` accepts.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "layerzero": _LAYERZERO,
     "cocoon": _COCOON,
 }
-"""Names that stand for types and for other names."""
+"""Names of groups, each with its types and other groups."""
 
 V1_BLOCKS = frozenset(
     (
@@ -92,14 +92,14 @@ V1_BLOCKS = frozenset(
         "extra_currency_transfer",
     )
 )
-"""Types of blocks whose actions hide what they are made of."""
+"""Types of blocks whose actions hide their parts."""
 
 
 @lru_cache(256)
 def expand_names(names: tuple[str, ...]) -> frozenset[str]:
-    """Return the types that names stand for; v1 is always among them.
+    """Return the types in the named groups; v1 is always included.
 
-    A name of no version and no group is that of a type.
+    A name that is neither a version nor a group is a type.
     """
     types: set[str] = set()
     seen: set[str] = set()

@@ -1,1 +1,1 @@
-"""Recorded traces as rows, for classification without a node."""
+"""Decodes recorded traces into rows, for classification without a node."""

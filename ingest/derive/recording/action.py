@@ -1,7 +1,7 @@
-"""Recorded traces with interfaces of their accounts, as the classifier reads them.
+"""Reads recorded traces with the interfaces of their accounts for the classifier.
 
 Lines have the form of ``recording.trace`` with two more fields: ``trace``, the row of the trace,
-and ``interfaces``, from account to interface to its fields.
+and ``interfaces``, which maps account to interface to its fields.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LineMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LineTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction, as far as it is classified by."""
+    """A transaction, with the fields that classification needs."""
 
     hash: str
     account: str
@@ -60,7 +60,7 @@ class LineTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LineTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """The row of a trace; what is missing follows from the transactions."""
+    """The row of a trace; missing fields are derived from the transactions."""
 
     trace_id: str | None = None
     external_hash: str | None = None
@@ -72,7 +72,7 @@ class LineTrace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One line."""
+    """A line of the file."""
 
     transactions: list[LineTransaction]
     trace_key: str = ""
@@ -84,7 +84,7 @@ def read_traces(path: Path) -> Iterator[tuple[str, Trace, Interfaces]]:
     """Yield key, trace and interfaces of each line of a ``.jsonl`` or ``.jsonl.zst`` file.
 
     Raises:
-        RecordingMalformed: a line does not have the form; names file and line.
+        RecordingMalformed: a line is malformed; the message names file and line.
     """
     decoder = msgspec.json.Decoder(Line)
     for number, text in enumerate(read_lines(path), 1):
@@ -92,7 +92,7 @@ def read_traces(path: Path) -> Iterator[tuple[str, Trace, Interfaces]]:
             line = decoder.decode(text)
             yield line.trace_key, _make_trace(line), Interfaces(line.interfaces)
         except ValueError as error:
-            # msgspec's errors and those of base64 are ValueErrors.
+            # Errors of msgspec and of base64 are ValueErrors.
             raise RecordingMalformed(f"{path.name}, line {number}: {error}") from error
 
 
@@ -155,7 +155,7 @@ def _make_message(line: LineMessage) -> Message:
 
 
 def _read_opcode(recorded: int | msgspec.UnsetType | None, boc: bytes | None) -> int | None:
-    """Return the opcode without a sign; where it was not recorded, that of the body."""
+    """Return the opcode as an unsigned number, read from the body if it was not recorded."""
     if recorded is not msgspec.UNSET:
         return None if recorded is None else recorded & _OPCODE_MASK
     try:

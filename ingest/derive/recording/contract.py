@@ -1,4 +1,4 @@
-"""Interface records of recorded traces as rows: what their accounts were when they were recorded.
+"""Converts interface records of recorded traces to rows: their accounts when recorded.
 
 A record is a JSON object: account to kind to fields, with the names of TON Center's tables. Its
 numbers went through floating point, so large ones are not exact.
@@ -28,13 +28,13 @@ RECORDED_TABLES: tuple[Table, ...] = (JETTON_WALLETS, NFT_ITEMS, NFT_SALES, DEX_
 def make_recorded(
     records: Mapping[str, Mapping[str, Any]], mc_seqno: int, lt: int, utime: int
 ) -> dict[str, pa.Table]:
-    """Return the rows of the contracts that a trace was recorded with.
+    """Return the rows of the contracts recorded with a trace.
 
-    They are of its first masterchain block, with logical time and Unix seconds of its root.
+    They belong to its first masterchain block, with logical time and Unix time of its root.
 
     Raises:
-        ValueError: an address or a number cannot be read.
-        DecodeError: a field is of another kind than that of its column.
+        ValueError: an address or a number cannot be parsed.
+        DecodeError: the type of a field does not match its column.
     """
     rows: dict[str, list[Row]] = {table.name: [] for table in RECORDED_TABLES}
     for address, kinds in sorted(records.items()):

@@ -1,7 +1,7 @@
-"""Recorded traces into a lake: a partial one, which has these traces and nothing beside them.
+"""Writes recorded traces to a partial lake, which has only these traces.
 
-Each commit covers the masterchain blocks of one trace, or of several that overlap, as if nothing
-else were in them.
+Each commit covers the masterchain blocks of one trace, or of several that overlap, as if they
+contained nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ReplayReport(msgspec.Struct):
-    """What one run did: commits, rows by table, and masterchain blocks that were there before."""
+    """The result of a run: commits, rows by table, and ranges of blocks that already existed."""
 
     commits: int = 0
     rows: dict[str, int] = {}
@@ -40,11 +40,11 @@ class ReplayReport(msgspec.Struct):
 
 
 def replay_traces(path: Path, lake_dir: Path, settings: IngestSections) -> ReplayReport:
-    """Bring recorded traces into the lake; those of blocks that it has already are skipped.
+    """Write recorded traces to the lake; skip those whose blocks it already has.
 
     Raises:
-        RecordingMalformed: a line of the file cannot be read, or a transaction stands in two
-            traces; nothing was committed.
+        RecordingMalformed: a line of the file is malformed, or a transaction is in two traces;
+            nothing was committed.
     """
     report = ReplayReport()
     try:
@@ -78,10 +78,10 @@ def replay_traces(path: Path, lake_dir: Path, settings: IngestSections) -> Repla
 
 
 def leave_out_repeated(traces: Iterable[Recorded]) -> list[Recorded]:
-    """Return traces without those that stand in another one, in full or as far as they had grown.
+    """Return traces without those contained in another one, in full or up to an earlier state.
 
     Raises:
-        RecordingMalformed: two traces share transactions, and neither has all of the other.
+        RecordingMalformed: two traces share transactions, and neither contains the other.
     """
     listed = list(traces)
     hashes = [set(each.tables[TRANSACTIONS.name]["hash"].to_pylist()) for each in listed]
@@ -93,8 +93,7 @@ def leave_out_repeated(traces: Iterable[Recorded]) -> list[Recorded]:
             continue
         if shared:
             raise RecordingMalformed(
-                f"transaction {min(shared).hex()} stands in two traces, and neither has all of "
-                f"the other"
+                f"transaction {min(shared).hex()} is in two traces, and neither contains the other"
             )
         kept.append(index)
         seen |= hashes[index]
@@ -102,7 +101,7 @@ def leave_out_repeated(traces: Iterable[Recorded]) -> list[Recorded]:
 
 
 def join_overlapping(traces: Iterable[Recorded]) -> Iterator[Recorded]:
-    """Yield traces by their masterchain blocks, those that share blocks as one."""
+    """Yield traces by masterchain block, merging those that share blocks."""
     group: list[Recorded] = []
     for trace in sorted(traces, key=lambda each: (each.first_mc_seqno, each.last_mc_seqno)):
         if group and trace.first_mc_seqno > max(each.last_mc_seqno for each in group):

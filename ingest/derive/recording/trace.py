@@ -1,8 +1,8 @@
-"""Recorded traces to rows: one JSON object a line, with transactions, messages and their cells.
+"""Decodes recorded traces into rows: one JSON object per line, with transactions and messages.
 
-A transaction has the columns that an indexer keeps of it; its cell, and most of what its phases
-did, are lost. A message has its full cell, from which its row is decoded; only messages to the
-outside may lack it, as the address they went to is lost. What is lost is NULL.
+A transaction has the columns that an indexer keeps of it; its cell, and most fields of its phases,
+are lost. A message has its full cell, from which its row is decoded; only outgoing external
+messages may lack it, as their destination address is lost. Lost fields are NULL.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 COMPRESSED = ".zst"
 _CELL_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
-"""Columns of ``messages`` that the message's cell gives, as MessageDecoder returns them."""
+"""Columns of ``messages`` decoded from the message's cell, as MessageDecoder returns them."""
 
 _WITHOUT_CELLS = "tonlake classify reads recordings without cells"
-"""What to do with such a recording."""
+"""Hint for recordings without cells."""
 
 _MICROSECONDS = 1_000_000
 _HASH_BYTES = 32
@@ -54,7 +54,7 @@ class RecordedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordedTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction, as far as it was kept."""
+    """A transaction, with the fields that were kept."""
 
     account: str
     lt: int
@@ -84,14 +84,14 @@ class RecordedTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordedTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """One line."""
+    """A line of the file."""
 
     transactions: list[RecordedTransaction]
     interfaces: dict[str, dict[str, Any]] = {}
 
 
 class Recorded(NamedTuple):
-    """A trace of a file: the masterchain blocks and the day it is of, and its rows."""
+    """A trace of a file: its masterchain blocks, its day and its rows."""
 
     first_mc_seqno: int
     last_mc_seqno: int
@@ -100,10 +100,11 @@ class Recorded(NamedTuple):
 
 
 def read_recording(path: Path) -> Iterator[Recorded]:
-    """Yield the traces of a ``.jsonl`` or ``.jsonl.zst`` file, in its order.
+    """Yield the traces of a ``.jsonl`` or ``.jsonl.zst`` file, in file order.
 
     Raises:
-        RecordingMalformed: a line does not have the form, or there is none; names file and line.
+        RecordingMalformed: a line is malformed, or the file is empty; the message names file and
+            line.
     """
     lines = read_lines(path)
     if not lines:
@@ -112,8 +113,8 @@ def read_recording(path: Path) -> Iterator[Recorded]:
         try:
             yield decode_line(line)
         except (BocError, DecodeError, ValueError, LookupError) as error:
-            # msgspec's errors and those of base64 are ValueErrors, as is a cell that ends too
-            # early, where it is no IndexError (see tonlake.ingest.decode.block.currency).
+            # Errors of msgspec and of base64 are ValueErrors; so is a cell that ends too early,
+            # unless it is an IndexError (see tonlake.ingest.decode.block.currency).
             raise RecordingMalformed(f"{path.name}, line {number}: {error}") from error
 
 
@@ -136,15 +137,15 @@ def decode_line(line: bytes) -> Recorded:
     """Decode one line.
 
     Raises:
-        ValueError, IndexError: the JSON, or a cell in it, is not as it must be.
-        BocError, DecodeError: a cell is not valid.
+        ValueError, IndexError: the JSON, or a cell in it, is malformed.
+        BocError, DecodeError: a cell is invalid.
     """
     trace = msgspec.json.decode(line, type=RecordedTrace)
     transactions = trace.transactions
     if not transactions:
         raise DecodeError("the trace has no transaction")
     if len({transaction.hash for transaction in transactions}) < len(transactions):
-        raise DecodeError("a transaction stands in the trace twice")
+        raise DecodeError("a transaction is in the trace twice")
     rows = RowSet()
     for transaction in transactions:
         rows.table(TRANSACTIONS.name).append(_make_transaction(transaction))
@@ -204,7 +205,7 @@ def _make_message(recorded: RecordedMessage) -> tuple[Any, ...]:
     """Return the columns from msg_hash on.
 
     Raises:
-        DecodeError: the cell is missing, or is another message's.
+        DecodeError: the cell is missing, or belongs to another message.
     """
     msg_hash = _read_hash(recorded.msg_hash)
     if recorded.msg_boc is None:
@@ -213,15 +214,15 @@ def _make_message(recorded: RecordedMessage) -> tuple[Any, ...]:
     columns = MessageDecoder(tree, None).decode(tree.roots[0])
     row = dict(zip(_CELL_COLUMNS, columns, strict=True))
     if row["msg_hash"] != msg_hash:
-        raise DecodeError(f"message {recorded.msg_hash}: its cell is another message's")
+        raise DecodeError(f"message {recorded.msg_hash}: its cell belongs to another message")
     if row["ihr_fee"] != recorded.ihr_fee:
-        # By the global version of its block the same bits were extra_flags.
+        # Depending on the global version of the block, these bits are ihr_fee or extra_flags.
         row |= {"ihr_fee": recorded.ihr_fee, "extra_flags": row["ihr_fee"]}
     return tuple(row.values())
 
 
 def _make_lost_message(recorded: RecordedMessage, msg_hash: bytes) -> tuple[Any, ...]:
-    """Return what is known of a message to the outside whose address is lost."""
+    """Return the known columns of an outgoing external message whose address is lost."""
     if recorded.destination is not None or recorded.source is None or recorded.body_hash is None:
         raise DecodeError(
             f"message {recorded.msg_hash}: its cell, msg_boc, is missing; {_WITHOUT_CELLS}"
@@ -245,7 +246,7 @@ def _make_lost_message(recorded: RecordedMessage, msg_hash: bytes) -> tuple[Any,
 def _read_hash(text: str) -> bytes:
     data = _read_base64(text)
     if len(data) != _HASH_BYTES:
-        raise DecodeError(f"{text!r} is no hash")
+        raise DecodeError(f"{text!r} is not a hash")
     return data
 
 

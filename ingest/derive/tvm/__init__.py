@@ -1,1 +1,1 @@
-"""Get-methods of contracts, run by the TVM of tonpy in processes of their own."""
+"""Runs get-methods and emulates transactions with the TVM of tonpy, in separate processes."""

@@ -1,8 +1,8 @@
-"""Calls of the TVM and of the emulator, and what they answer.
+"""Calls of the TVM and of the emulator, and their results.
 
-The emulator is the node's own code for ordinary and tick-tock transactions: what it makes from the
-state before a transaction, its message and its block's seed, time and configuration is that
-transaction, bit for bit.
+The emulator is the node's own code for ordinary and tick-tock transactions: given the state before
+a transaction, its message and its block's seed, time and configuration, it reproduces that
+transaction bit for bit.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.stack import StackValue
 
 SUCCESS = frozenset({0, 1})
-"""Exit codes of a normal and of an alternative end of a run."""
+"""Exit codes of normal and alternative termination."""
 
 NO_CODE = -13
-"""Exit code where there is no code to run: the bitwise not of 12 (fatal error)."""
+"""Exit code if there is no code to run: the bitwise not of 12 (fatal error)."""
 
 CELL_UNDERFLOW = 9
-"""Exit code of a read past the end of a cell, and of a library that is not there."""
+"""Exit code of a read past the end of a cell, and of a missing library."""
 
 _METHOD_MARK = 0x10000
 
 
 class GetMethodCall(msgspec.Struct, frozen=True):
-    """One run: cells are bags; ``stack`` has the deepest value first, and the method id last."""
+    """A run of a get-method; cells are bags; ``stack`` is deepest value first, method id last."""
 
     code: bytes
     data: bytes | None
     stack: tuple[StackValue, ...]
     c7: tuple[StackValue, ...]
-    """SmartContractInfo, the tuple that c7 has at 0."""
+    """SmartContractInfo, the tuple at index 0 of c7."""
     libraries: bytes | None = None
-    """Hashmap 256 ^Cell: the libraries that library cells are replaced by."""
+    """Hashmap 256 ^Cell: the libraries that library cells resolve to."""
     gas_limit: int | None = None
-    """Gas; None takes the limit of the settings."""
+    """Gas limit; None uses the limit of the settings."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a run ended; ``stack`` has the deepest value first."""
+    """The result of a run; ``stack`` is deepest value first."""
 
     exit_code: int
     gas_used: int
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def method_id(name: str) -> int:
-    """Return the id that compilers give a get-method: CRC-16/XMODEM of its name, and bit 16."""
+    """Return the id of a get-method: CRC-16/XMODEM of its name, with bit 16 set."""
     return binascii.crc_hqx(name.encode(), 0) | _METHOD_MARK
 
 
@@ -60,32 +60,32 @@ _HASH_BYTES, _LT_BITS = 32, 64
 
 
 class EmulationCall(msgspec.Struct, frozen=True):
-    """One transaction to be made; cells are bags."""
+    """A transaction to emulate; cells are bags."""
 
     account: bytes
     """ShardAccount: the state before, and its last transaction."""
     message: bytes | None
-    """Message, external or internal; None makes a tick-tock transaction."""
+    """External or internal message; None emulates a tick-tock transaction."""
     config: bytes
-    """Hashmap 32 ^Cell: the configuration after the masterchain block that is referred to."""
+    """Hashmap 32 ^Cell: the configuration after the referenced masterchain block."""
     now: int
-    """Unix seconds of the block."""
+    """Unix time of the block."""
     lt: int
-    """Logical time of the transaction, at the least."""
+    """Minimum logical time of the transaction."""
     libraries: bytes | None = None
-    """Hashmap 256 ^Cell: the libraries that library cells are replaced by."""
+    """Hashmap 256 ^Cell: the libraries that library cells resolve to."""
     previous: StackValue = None
     """PrevBlocksInfo as of that masterchain block (module ``context``)."""
     rand_seed: bytes = bytes(_HASH_BYTES)
-    """Seed of the block."""
+    """Random seed of the block."""
     ignore_chksig: bool = False
-    """Whether every signature counts as right."""
+    """Whether every signature is accepted as valid."""
     is_tock: bool = False
-    """Of a tick-tock transaction: tock."""
+    """Whether a tick-tock transaction is tock."""
 
 
 class Emulated(msgspec.Struct, frozen=True):
-    """A transaction that was made, and the ShardAccount after it, as bags."""
+    """An emulated transaction, and the ShardAccount after it, as bags."""
 
     transaction: bytes
     account: bytes
@@ -94,8 +94,8 @@ class Emulated(msgspec.Struct, frozen=True):
 class NotAccepted(msgspec.Struct, frozen=True):
     """An external message that the contract does not accept: there is no transaction.
 
-    ``exit_code`` is None where the run ended without one: the contract returned, or there is no
-    code to run.
+    ``exit_code`` is None if the run ended without one: the contract returned without accepting, or
+    has no code.
     """
 
     exit_code: int | None
@@ -104,7 +104,7 @@ class NotAccepted(msgspec.Struct, frozen=True):
 def join_shard_account(account: bytes | None, last_trans_hash: bytes, last_trans_lt: int) -> bytes:
     """Return ShardAccount: account_descr$_ account:^Account last_trans_hash last_trans_lt.
 
-    Without a state it is account_none$0, what an account is before its first message.
+    If ``account`` is None, the state is account_none$0, as before the first message of an account.
     """
     if account is None:
         tree = CellTree()
@@ -117,7 +117,7 @@ def join_shard_account(account: bytes | None, last_trans_hash: bytes, last_trans
 
 
 def split_shard_account(boc: bytes) -> tuple[bytes, bytes, int]:
-    """Return Account as bag, last_trans_hash and last_trans_lt of ShardAccount."""
+    """Return Account as a bag, last_trans_hash and last_trans_lt of ShardAccount."""
     tree = parse_boc(boc)
     start = tree.slice(tree.roots[0])
     account = serialize_boc(tree, [start.load_ref()])

@@ -1,4 +1,4 @@
-"""What a contract sees of the world while a get-method runs: the tuple in c7.
+"""Builds c7, the context that a contract reads while a get-method runs.
 
 SmartContractInfo of ``crypto/vm/vm.cpp`` and of tonlib's SmartContract: fields 0 to 9 always, 10 to
 13 since global version 4, 14 to 16 since 6, 17 since 11.
@@ -31,36 +31,36 @@ _ADDR_STD = 0b100  # addr_std$10 without anycast
 _PARAM_BITS, _LIBRARY_BITS = 32, 256
 _CONFIGS_KEPT = 8
 _PARAMS_KEPT = 64
-"""Parameters, each at a moment, of which the reading is kept: calls of one commit share them."""
+"""Maximum of parsed parameters in the cache, each for one time: calls of a commit share them."""
 
 
 class NetworkConfig(msgspec.Struct, frozen=True):
-    """The configuration of a key block: all of it as Hashmap 32 ^Cell, and its parameters."""
+    """The configuration of a key block: the whole as Hashmap 32 ^Cell, and its parameters."""
 
     root: bytes
     params: Mapping[int, bytes]
 
     @property
     def version(self) -> int:
-        """Global version (ConfigParam 8); 0 where it is not set."""
+        """Global version (ConfigParam 8); 0 if it is not set."""
         boc = self.params.get(_VERSION_PARAM)
         return 0 if boc is None else _read_version(boc)
 
 
 def join_params(params: Mapping[int, bytes]) -> bytes:
-    """Return the dictionary of parameters, Hashmap 32 ^Cell; equal to the chain's own."""
+    """Return the dictionary of parameters, Hashmap 32 ^Cell; identical to that of the chain."""
     by_key = {number & (1 << _PARAM_BITS) - 1: boc for number, boc in params.items()}
     return _join_cells(by_key, _PARAM_BITS)
 
 
 @lru_cache(_CONFIGS_KEPT)
 def join_config(params: tuple[tuple[int, bytes], ...]) -> NetworkConfig:
-    """Return the configuration of some parameters; most calls ask for the same."""
+    """Return the configuration with some parameters; cached, as most calls share it."""
     return NetworkConfig(join_params(dict(params)), dict(params))
 
 
 def join_libraries(libraries: Mapping[bytes, bytes]) -> bytes | None:
-    """Return Hashmap 256 ^Cell of libraries by their hashes; None where there are none."""
+    """Return Hashmap 256 ^Cell of libraries by hash; None if there are none."""
     if not libraries:
         return None
     by_key = {int.from_bytes(key, "big"): boc for key, boc in libraries.items()}
@@ -74,7 +74,7 @@ def _join_cells(cells: Mapping[int, bytes], key_bits: int) -> bytes:
 
 
 class MasterId(msgspec.Struct, frozen=True):
-    """A masterchain block."""
+    """The id of a masterchain block."""
 
     seqno: int
     root_hash: bytes
@@ -82,18 +82,18 @@ class MasterId(msgspec.Struct, frozen=True):
 
 
 class PreviousBlocks(msgspec.Struct, frozen=True):
-    """PrevBlocksInfo; a part that is not known is None, and a contract that asks for it fails."""
+    """PrevBlocksInfo; an unknown part is None, and a contract that reads it fails."""
 
     last: Sequence[MasterId] | None = None
     """The newest 16, newest first."""
     key: MasterId | None = None
     """The newest key block."""
     hundredths: Sequence[MasterId] | None = None
-    """The newest 16 of those whose seqno is divisible by 100."""
+    """The newest 16 of the blocks whose seqno is divisible by 100."""
 
 
 class Context(msgspec.Struct, frozen=True):
-    """The account and the moment of a run; ``balance`` is in nanoton, ``now`` in Unix seconds."""
+    """The account and the time of a run; ``balance`` is in nanoton, ``now`` in Unix seconds."""
 
     workchain: int
     account: bytes
@@ -120,7 +120,8 @@ def build_c7(context: Context) -> tuple[StackValue, ...]:
         # unpacked_config_tuple, due_payment, precompiled_gas_usage
         info += [_unpack_config(config, context.now), 0, None]
     if version >= _MESSAGE_SINCE:
-        # bounce, bounced, src, fwd_fee, created_lt, created_at, value as sent and now, others, init
+        # bounce, bounced, src, fwd_fee, created_lt, created_at, original and remaining value,
+        # currencies, state_init
         info.append((0, 0, _make_addr_none(), 0, 0, 0, 0, 0, None, None))
     return tuple(info)
 
@@ -136,7 +137,7 @@ def _build_address(workchain: int, account: bytes) -> bytes:
 
 
 def _build_currencies(currencies: Mapping[int, int]) -> TvmCell | None:
-    """Return the dictionary of ExtraCurrencyCollection; null where it is empty."""
+    """Return the dictionary of ExtraCurrencyCollection; null if it is empty."""
     if not currencies:
         return None
     tree = CellTree()
@@ -149,7 +150,7 @@ def _store_amount(node: CellBuilder, amount: int) -> None:
 
 
 def build_previous(previous: PreviousBlocks, version: int) -> StackValue:
-    """Return PrevBlocksInfo as contracts of a global version see it."""
+    """Return PrevBlocksInfo in the layout of a global version."""
     last, hundredths = (
         None if ids is None else tuple(map(_build_id, ids))
         for ids in (previous.last, previous.hundredths)
@@ -159,7 +160,7 @@ def build_previous(previous: PreviousBlocks, version: int) -> StackValue:
 
 
 def _build_id(block: MasterId) -> StackValue:
-    """Return [wc, shard, seqno, root_hash, file_hash]; the shard is signed, as the node's."""
+    """Return [wc, shard, seqno, root_hash, file_hash]; the shard is signed, as in the node."""
     hashes = (int.from_bytes(digest, "big") for digest in (block.root_hash, block.file_hash))
     return -1, -(1 << 63), block.seqno, *hashes
 
@@ -172,7 +173,7 @@ def _read_version(boc: bytes) -> int:
 
 
 def _unpack_config(config: NetworkConfig, now: int) -> StackValue:
-    """Return the parameters that fee instructions read, as slices; null for those not set."""
+    """Return the parameters that fee instructions read, as slices; null for unset ones."""
     params = (config.params.get(number) for number in _UNPACKED_PARAMS)
     rest = [None if boc is None else TvmSlice(boc) for boc in params]
     return _find_storage_prices(config.params.get(_STORAGE_PRICES), now), *rest
@@ -180,7 +181,7 @@ def _unpack_config(config: NetworkConfig, now: int) -> StackValue:
 
 @lru_cache(_PARAMS_KEPT)
 def _find_storage_prices(boc: bytes | None, now: int) -> TvmSlice | None:
-    """Return the prices that hold now (ConfigParam 18: Hashmap 32 StoragePrices)."""
+    """Return the prices in effect at ``now`` (ConfigParam 18: Hashmap 32 StoragePrices)."""
     if boc is None:
         return None
     tree = parse_boc(boc)

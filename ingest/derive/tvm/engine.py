@@ -1,6 +1,7 @@
-"""The TVM and the emulator of tonpy (Apache-2.0), by its native module; for worker processes alone.
+"""Runs the TVM and the emulator of tonpy (Apache-2.0); only in worker processes.
 
-Its own Python layer is passed by: it folds the sign of the exit code, and lays out c7 wrongly.
+It uses tonpy's native module directly: tonpy's Python layer drops the sign of the exit code, and
+builds c7 incorrectly.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ _PAIR = 2
 _KEPT_CELLS = 256
 
 Native = Any
-"""An object of the native module, which has no types."""
+"""An object of the native module, which is untyped."""
 
 FAULTS = (RuntimeError, ValueError, TypeError, python_ton.VmError)
-"""What the native module raises for input it does not like; anything else ends the process."""
+"""Exceptions of the native module for invalid input; any other failure ends the process."""
 
 
 class StackLimits(msgspec.Struct, frozen=True):
-    """How much of a resulting stack is returned."""
+    """Limits of a returned stack."""
 
     entries: int
     depth: int
@@ -59,8 +60,8 @@ def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
     """Run a get-method.
 
     Raises:
-        TvmStackDeep, TvmStackLarge: the resulting stack is beyond the limits.
-        FAULTS: the machine refuses the input.
+        TvmStackDeep, TvmStackLarge: the resulting stack exceeds the limits.
+        FAULTS: the machine rejects the input.
     """
     data = None if call.data is None else parse_cell(call.data)
     # log level, code, data, allow debug, same c3, skip c7, dump of stacks
@@ -79,21 +80,21 @@ def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
 
 
 def parse_cell(boc: bytes) -> Native:
-    """Return a bag of one root as a cell of the machine."""
+    """Parse a bag with one root into a cell of the machine."""
     return python_ton.parse_string_to_cell(base64.b64encode(boc).decode("ascii"))
 
 
 parse_kept_cell = lru_cache(_KEPT_CELLS)(parse_cell)
-"""For cells that call after call brings along: codes, and the configuration above all."""
+"""For cells that many calls share: codes, and above all the configuration."""
 
 
 def enter_value(value: StackValue) -> Native:
-    """Return a value as entry of the stack, its cells kept for the next call."""
+    """Return a value as a stack entry; its cells are cached for the next call."""
     return _enter(value, parse_kept_cell)
 
 
 def _enter(value: StackValue, parse: Callable[[bytes], Native]) -> Native:
-    """Return a value as entry of the stack."""
+    """Return a value as a stack entry."""
     if value is None:
         return python_ton.PyStackEntry()
     if isinstance(value, int):
@@ -119,7 +120,7 @@ def _enter_cell(value: StackValue, parse: Callable[[bytes], Native]) -> Native:
 
 
 class _StackReader:
-    """Reads a stack within limits: values are shared in the machine, but written out each time."""
+    """Reads a stack within limits: shared values of the machine are written out each time."""
 
     def __init__(self, limits: StackLimits) -> None:
         self._limits = limits
@@ -145,7 +146,7 @@ class _StackReader:
         return self._cells(entry)
 
     def _cells(self, entry: Native) -> StackValue:
-        """Read a value that is made of cells."""
+        """Read a value that consists of cells."""
         kind = entry.type()
         if kind == _CELL:
             return TvmCell(self._bag(entry.as_cell()))
@@ -156,7 +157,7 @@ class _StackReader:
         return TvmOpaque()
 
     def _tuple(self, items: list[Native], depth: int) -> StackValue:
-        """Read a tuple, or the list where it is the first pair of one."""
+        """Read a tuple, or a list if the tuple is its first pair."""
         self._check_depth(depth)
         if len(items) != _PAIR:
             return tuple(self._value(item, depth) for item in items)
@@ -166,7 +167,7 @@ class _StackReader:
             spine.append(pair[0])
             tail = pair[1]
             if len(spine) > self._entries_left:
-                raise TvmStackLarge(f"a list of the stack has over {len(spine) - 1} values")
+                raise TvmStackLarge(f"a list on the stack has more than {len(spine) - 1} values")
         if tail.type() == _NULL:
             return [self._value(item, depth) for item in spine]
         self._check_depth(depth + len(spine) - 1)
@@ -177,7 +178,7 @@ class _StackReader:
 
     def _check_depth(self, depth: int) -> None:
         if depth >= self._limits.depth:
-            raise TvmStackDeep(f"the stack is nested {depth} deep")
+            raise TvmStackDeep(f"the stack is nested {depth} levels deep")
 
     def _count(self) -> None:
         self._entries_left -= 1
@@ -185,7 +186,7 @@ class _StackReader:
             raise TvmStackLarge(f"the stack has more than {self._limits.entries} values")
 
     def _bag(self, cell: Native) -> bytes:
-        """Return a cell in the form in which bags are shown: canonical, with checksum."""
+        """Return a cell as a canonical bag with checksum, the form of all returned bags."""
         text = cell.to_boc()
         self._bytes_left -= len(text) // 4 * 3
         if self._bytes_left < 0:
@@ -195,7 +196,7 @@ class _StackReader:
 
 
 def _end(rest: Native) -> Native:
-    """Return the cell that holds just what is left of a slice."""
+    """Return a cell with the rest of a slice."""
     builder = python_ton.PyCellBuilder()
     builder.store_slice(rest)
     return builder.get_cell(False)  # noqa: FBT003
@@ -204,16 +205,16 @@ def _end(rest: Native) -> Native:
 _KEPT_EMULATORS = 8
 _EXIT_CODE = re.compile(r"terminating vm with exit code (-?\d+)")
 _NOT_RUN = "inbound external message rejected"
-"""Text of the emulator where there is no code, or no money, to run a message from outside."""
+"""Error of the emulator if an external message cannot run: no code, or no balance."""
 _RULES = 1
-"""Version of the rules of transactions: those since 2020."""
+"""Version of the transaction rules: those since 2020."""
 
 
 def run_emulation(call: EmulationCall) -> Emulated | NotAccepted:
-    """Make a transaction.
+    """Emulate a transaction.
 
     Raises:
-        FAULTS: the emulator refuses the input (module ``engine``).
+        FAULTS: the emulator rejects the input (module ``engine``).
     """
     emulator = _prepare(call)
     account = parse_cell(call.account)
@@ -228,14 +229,14 @@ def run_emulation(call: EmulationCall) -> Emulated | NotAccepted:
             if _NOT_RUN not in str(error):
                 raise
             return NotAccepted(None)
-    if not done:  # to read a transaction now would end the process
+    if not done:  # reading a transaction now would end the process
         codes = _EXIT_CODE.findall(emulator.vm_log)
         return NotAccepted(int(codes[-1]) if codes else None)
     return Emulated(_write(emulator.transaction_cell), _write(emulator.account_cell))
 
 
 def _prepare(call: EmulationCall) -> Native:
-    """Return an emulator in which nothing of earlier calls is left."""
+    """Return an emulator without any state of earlier calls."""
     emulator = _make_emulator(call.config, call.libraries)
     emulator.set_rand_seed(call.rand_seed.hex().upper())
     emulator.set_ignore_chksig(call.ignore_chksig)

@@ -1,6 +1,6 @@
-"""An operator's own ``libemulator``, by its C interface; loaded in worker processes alone.
+"""Emulates transactions with a user-supplied ``libemulator``; only in worker processes.
 
-The interface is ``emulator/emulator-extern.h`` of the node: bags are base64, answers are JSON.
+The C interface is ``emulator/emulator-extern.h`` of the node: bags are base64, results are JSON.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "transaction_emulator_emulate_tick_tock_transaction": (_HANDLE, (_HANDLE, _TEXT, _FLAG)),
 }
 _FREE = ("string_destroy", "free")
-"""What releases an answer: of the library itself where it has it, else that of the C library."""
+"""Functions that free a result: the library's own if it has one, else that of the C library."""
 
 
 class LibraryFault(ValueError):
-    """The library refuses the input."""
+    """The library rejects the input."""
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What a transaction ends with."""
+    """The JSON result of an emulation."""
 
     success: bool
     error: str = ""
@@ -58,7 +58,7 @@ class LibraryEmulator:
         """Load the library.
 
         Raises:
-            OSError: it cannot be loaded, or it is another one.
+            OSError: it cannot be loaded, or is not a libemulator.
         """
         self._library = ctypes.CDLL(path)
         try:
@@ -66,20 +66,20 @@ class LibraryEmulator:
                 function = getattr(self._library, name)
                 function.restype, function.argtypes = result, arguments
         except AttributeError as error:
-            raise OSError(f"{path} is no libemulator: {error}") from error
+            raise OSError(f"{path} is not a libemulator: {error}") from error
         self._free = self._find_free()
 
     def run_emulation(self, call: EmulationCall) -> Emulated | NotAccepted:
-        """Make a transaction.
+        """Emulate a transaction.
 
         Raises:
-            LibraryFault: the library refuses the input.
+            LibraryFault: the library rejects the input.
         """
         library = self._library
-        # 0: the log has how a run ended, and no more
+        # log level 0: only the exit code
         handle = library.transaction_emulator_create(_write(call.config), 0)
         if not handle:
-            raise LibraryFault("the configuration is none")
+            raise LibraryFault("the library rejects the configuration")
         try:
             self._prepare(handle, call)
             account = _write(call.account)
@@ -104,14 +104,14 @@ class LibraryEmulator:
             settings["prev_blocks_info"] = _write(serialize_value(call.previous))
         for name, value in settings.items():
             if not getattr(self._library, f"transaction_emulator_set_{name}")(handle, value):
-                raise LibraryFault(f"the library does not take {name}")
+                raise LibraryFault(f"the library rejects {name}")
 
     def _read(self, place: int) -> Emulated | NotAccepted:
-        """Read an answer and release it."""
+        """Read a result and free it."""
         try:
             answer = msgspec.json.decode(ctypes.string_at(place), type=_Answer)
         except msgspec.DecodeError as error:
-            raise LibraryFault(f"the library gives no answer: {error}") from error
+            raise LibraryFault(f"the library returned an invalid result: {error}") from error
         finally:
             self._free(place)
         if answer.success:
@@ -128,7 +128,7 @@ class LibraryEmulator:
                     free: Callable[[int], object] = getattr(owner, name)
                     free.argtypes = (_HANDLE,)  # type: ignore[attr-defined] # of ctypes
                     return free
-        raise OSError("nothing releases what the library answers")
+        raise OSError("found no function that frees the results of the library")
 
 
 def _write(boc: bytes) -> bytes:

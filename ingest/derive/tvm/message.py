@@ -1,4 +1,4 @@
-"""Messages as bags: read, built, taken out of transactions, and their fees.
+"""Messages as bags: parsing, building, extraction from transactions, and fees.
 
 TL-B: message$_ info:CommonMsgInfo init:(Maybe (Either StateInit ^StateInit)) body:(Either X ^X);
 msg_forward_prices#ea (parameters 24, 25), storage_prices#cc (parameter 18). Formulas are those of
@@ -36,40 +36,40 @@ _OWN_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
 def read_message(boc: bytes) -> dict[str, Any]:
-    """Return the columns of ``messages`` that a message itself has, from ``msg_hash`` on.
+    """Return the columns of ``messages`` that follow from the message itself, from ``msg_hash`` on.
 
     Raises:
-        BocError: ``boc`` is no bag of cells.
-        DecodeError: it holds no message.
+        BocError: ``boc`` is not a bag of cells.
+        DecodeError: it does not contain a message.
     """
     tree = parse_boc(boc)
     try:
         columns = MessageDecoder(tree, None).decode(tree.roots[0])
     except (BocError, DecodeError) as error:
-        raise DecodeError(f"the cell is no message: {error}") from error
+        raise DecodeError(f"the cell is not a message: {error}") from error
     except (ValueError, IndexError) as error:
-        raise DecodeError("the cell is no message: it ends too early") from error
+        raise DecodeError("the cell is not a message: it ends too early") from error
     return dict(zip(_OWN_COLUMNS, columns, strict=True))
 
 
 def read_destination(boc: bytes) -> AccountId:
-    """Return workchain and account that a message goes to.
+    """Return workchain and account of a message's destination.
 
     Raises:
-        BocError: ``boc`` is no bag of cells.
-        DecodeError: it holds no message, or one to no standard address.
+        BocError: ``boc`` is not a bag of cells.
+        DecodeError: it does not contain a message, or the destination is not a standard address.
     """
     message = read_message(boc)
     if message["destination_kind"] != "std":
-        raise DecodeError("the message goes to no standard address (addr_std)")
+        raise DecodeError("the destination of the message is not a standard address (addr_std)")
     return message["destination_workchain"], message["destination"]
 
 
 def list_messages(transaction: bytes) -> tuple[bytes | None, list[bytes]]:
-    """Return the in message and the out messages of a transaction, as bags of their own.
+    """Return the in message and the out messages of a transaction, as separate bags.
 
     Raises:
-        BocError: the bag is no transaction.
+        BocError: the bag does not contain a transaction.
     """
     tree = parse_boc(transaction)
     start = tree.slice(tree.refs(tree.roots[0])[0])
@@ -88,10 +88,10 @@ def build_external_message(
 ) -> bytes:
     """Return an external message as wallets send it: no source, no import fee, body by reference.
 
-    ``state_init`` is code and data as bags, as is the body; (None, None) brings no StateInit.
+    ``state_init`` is code and data as bags, as is the body; (None, None) sends no StateInit.
 
     Raises:
-        BocError: a bag is none, or the workchain does not fit 8 bits.
+        BocError: a bag is invalid, or the workchain does not fit into 8 bits.
     """
     tree = CellTree()
     builder = CellBuilder(tree).store_uint(_EXT_IN, 2).store_uint(_ADDR_NONE, 2)
@@ -117,7 +117,7 @@ _UTIME_BITS = 32
 
 
 class Fees(msgspec.Struct, frozen=True):
-    """What a message costs its account, in nanoton."""
+    """Fees that an account pays for a message, in nanoton."""
 
     in_fwd_fee: int
     storage_fee: int
@@ -128,7 +128,7 @@ class Fees(msgspec.Struct, frozen=True):
 def read_fees(made: Emulated, *, global_version: int) -> Fees:
     """Return the fees of an emulated external message.
 
-    What is left of total_fees after storage, gas and actions is the price of bringing it in.
+    The import fee is the rest of total_fees after storage, gas and actions.
     """
     row, _messages = decode_transaction(made.transaction, global_version=global_version)
     storage, gas = row["storage_fees_collected"] or 0, row["compute_gas_fees"] or 0
@@ -139,12 +139,12 @@ def read_fees(made: Emulated, *, global_version: int) -> Fees:
 def estimate_unaccepted(
     account: bytes | None, message: bytes, params: Mapping[int, bytes], now: int
 ) -> Fees:
-    """Return what a message that is not accepted would cost up to there: no gas, no actions.
+    """Return the fees of a message that is not accepted: no gas, no actions.
 
     Account and message are bags, ``params`` is the configuration by number, ``now`` Unix seconds.
 
     Raises:
-        DecodeError: the configuration lacks the prices, or the message goes to no account.
+        DecodeError: the configuration lacks the prices, or the message has no standard destination.
     """
     workchain, address = read_destination(message)
     if is_special(params, workchain, address):
@@ -156,7 +156,7 @@ def estimate_unaccepted(
 
 
 def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> bool:
-    """Return whether an account is one of those that pay nothing.
+    """Return whether an account is special, and so pays no fees.
 
     TL-B: config_addr:bits256 (parameter 0), fundamental_smc_addr:(HashmapE 256 True) (31).
     """
@@ -177,7 +177,7 @@ def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> b
 def compute_forward_fee(
     message: bytes, params: Mapping[int, bytes], *, is_masterchain: bool
 ) -> int:
-    """Return the price of bringing a message: of its cells but the root, each counted once.
+    """Return the forward fee of a message: for its cells except the root, each counted once.
 
     Raises:
         DecodeError: the configuration lacks the prices.
@@ -186,7 +186,7 @@ def compute_forward_fee(
     tree = parse_boc(_find(params, number))
     start = tree.slice(tree.roots[0])
     if start.load_uint(8) != _MESSAGE_TAG:
-        raise DecodeError(f"configuration parameter {number} holds no prices of messages")
+        raise DecodeError(f"configuration parameter {number} has no message prices")
     lump, bit_price, cell_price = (start.load_uint(64) for _ in range(3))
     bits, cells = _measure(parse_boc(message))
     return lump + _round_up(bit_price * bits + cell_price * cells)
@@ -195,7 +195,7 @@ def compute_forward_fee(
 def compute_storage_fee(
     account: bytes | None, params: Mapping[int, bytes], now: int, *, is_masterchain: bool
 ) -> int:
-    """Return what an account owes for its storage since it last paid.
+    """Return the storage fee that an account owes since its last payment.
 
     Raises:
         DecodeError: the configuration lacks the prices.
@@ -221,12 +221,12 @@ def _read_storage_prices(
     params: Mapping[int, bytes],
     is_masterchain: bool,  # noqa: FBT001 - one of two columns
 ) -> list[tuple[int, tuple[int, int]]]:
-    """Return the times from which prices hold, ascending, with prices of a bit and of a cell."""
+    """Return the start times of prices, ascending, with the prices of a bit and of a cell."""
     tree = parse_boc(_find(params, _STORAGE_PRICES))
     found = []
     for since, start in iter_hashmap(tree, tree.roots[0], _UTIME_BITS):
         if start.load_uint(8) != _STORAGE_TAG:
-            raise DecodeError("configuration parameter 18 holds no prices of storage")
+            raise DecodeError("configuration parameter 18 has no storage prices")
         start.skip(_UTIME_BITS)
         prices = [start.load_uint(64) for _ in range(4)]
         found.append((since, (prices[2], prices[3]) if is_masterchain else (prices[0], prices[1])))
@@ -234,7 +234,7 @@ def _read_storage_prices(
 
 
 def _measure(tree: CellTree) -> tuple[int, int]:
-    """Return the bits and the number of all cells under the root, equal ones counted once."""
+    """Return the total bits and the number of all cells below the root, equal ones counted once."""
     todo = list(tree.refs(tree.roots[0]))
     seen: set[bytes] = set()
     bits = 0
@@ -254,5 +254,5 @@ def _find(params: Mapping[int, bytes], number: int) -> bytes:
 
 
 def _round_up(price: int) -> int:
-    """Return nanoton of a price in 65536ths, rounded up."""
+    """Convert a price in 65536ths of a nanoton to nanoton, rounded up."""
     return -(-price >> _FRACTION_BITS)

@@ -1,4 +1,4 @@
-"""The TVM as the rest of the product sees it: a few worker processes, and a bounded queue."""
+"""The interface to the TVM: a pool of worker processes with a bounded queue."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from tonlake.ingest.settings import TvmSettings
 
 QUEUE = 64
-"""Get-methods that may wait for a process."""
+"""Maximum of get-methods that wait for a process."""
 WAIT_MS = 5000
-"""Milliseconds a get-method may wait for a process."""
+"""Maximum time that a get-method waits for a process, in milliseconds."""
 STACK_ENTRIES = 8000
-"""Most values, nested ones included, in a get-method's stack."""
+"""Maximum of values, including nested ones, in a resulting stack."""
 STACK_DEPTH = 100
-"""A get-method's stack is nested less deep than this."""
+"""Nesting depth that a resulting stack must stay below."""
 RESULT_BYTES = 16 << 20
-"""Most bytes of cells in a get-method's resulting stack."""
+"""Maximum bytes of cells in a resulting stack."""
 
 _REFUSALS: dict[str, type[TvmError]] = {
     "refused": TvmRefusal,
@@ -52,9 +52,9 @@ _REFUSALS: dict[str, type[TvmError]] = {
 
 
 class PoolLoad(msgspec.Struct, frozen=True):
-    """What a pool does: processes that live, calls at work and waiting, and starts so far.
+    """The load of a pool: live processes, running and waiting calls, and process starts so far.
 
-    ``restarts`` are starts in place of a process that died or was killed.
+    ``restarts`` counts starts that replaced a process that died or was killed.
     """
 
     alive: int
@@ -65,10 +65,10 @@ class PoolLoad(msgspec.Struct, frozen=True):
 
 
 class TvmPool:
-    """Runs get-methods and emulates messages in processes that may die of it; for all threads."""
+    """Runs get-methods and emulates messages in processes that may crash; thread-safe."""
 
     def __init__(self, settings: TvmSettings) -> None:
-        """Make the pool; processes are started when there is something to run."""
+        """Create the pool; processes start on demand."""
         self._settings = settings
         limits = WorkerSettings(
             memory_bytes=settings.memory_mib << 20,
@@ -86,14 +86,14 @@ class TvmPool:
         self._closed = False
 
     def run_get_method(self, call: GetMethodCall) -> Outcome:
-        """Run a get-method and return how it ended.
+        """Run a get-method and return its outcome.
 
         Raises:
             TvmMissing: no TVM is installed.
-            TvmBusy: too many calls wait already, or this one waited too long.
-            TvmTimeout, TvmCrash: the process was killed, or died; the next call gets another.
-            TvmRefusal: the machine does not take the call.
-            TvmStackDeep, TvmStackLarge: the resulting stack is beyond the limits.
+            TvmBusy: too many calls are waiting, or this one waited too long.
+            TvmTimeout, TvmCrash: the process was killed or died; the next call gets a new one.
+            TvmRefusal: the machine rejects the call.
+            TvmStackDeep, TvmStackLarge: the resulting stack exceeds the limits.
         """
         [outcome] = self.run_get_methods((call,))
         if isinstance(outcome, TvmError):
@@ -101,7 +101,7 @@ class TvmPool:
         return outcome
 
     def run_get_methods(self, calls: Iterable[GetMethodCall]) -> Generator[Outcome | TvmError]:
-        """Run get-methods in one process; yield in order how each ended, or why it did not.
+        """Run get-methods in one process; yield the outcome or the error of each, in order.
 
         Raises:
             TvmMissing, TvmBusy: as ``run_get_method``.
@@ -121,7 +121,7 @@ class TvmPool:
         return msgspec.structs.replace(call, gas_limit=self._settings.gas_limit)
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
-        """Make a transaction, or return that the contract does not accept the message.
+        """Emulate a transaction; return NotAccepted if the contract does not accept the message.
 
         Raises:
             TvmMissing, TvmBusy, TvmTimeout, TvmCrash, TvmRefusal: as ``run_get_method``.
@@ -129,7 +129,7 @@ class TvmPool:
         return _read_emulated(self._ask(pack_call(call)))
 
     def measure(self) -> PoolLoad:
-        """Return what the pool does just now."""
+        """Return the current load."""
         workers = self._workers
         return PoolLoad(
             alive=sum(worker.pid is not None for worker in workers),
@@ -140,10 +140,10 @@ class TvmPool:
         )
 
     def _ask(self, message: object) -> list[Any]:
-        """Give a message to a worker and return what it answers.
+        """Send a message to a worker and return its answer.
 
         Raises:
-            TvmError: none is free, it does not answer, or it refuses.
+            TvmError: no worker is free, or it does not answer, or it rejects the call.
         """
         worker = self._take()
         try:
@@ -156,7 +156,7 @@ class TvmPool:
         return answer
 
     def close(self) -> None:
-        """Stop the processes; those at work stop when their call ends."""
+        """Stop the processes; busy ones stop after their current call."""
         with self._lock:
             self._closed = True
         while True:
@@ -166,12 +166,12 @@ class TvmPool:
                 return
 
     def _take(self) -> WorkerProcess:
-        """Return a worker that is idle, or wait for one in the queue."""
+        """Return an idle worker; wait for one if all are busy."""
         with self._lock:
             if self._closed:
                 raise TvmBusy("the service is stopping")
             if self._idle.empty() and self._waiting >= QUEUE:
-                raise TvmBusy("too many get-methods wait to be run")
+                raise TvmBusy("too many get-methods are waiting to run")
             self._waiting += 1
         try:
             return self._idle.get(timeout=WAIT_MS / 1000)
@@ -191,15 +191,15 @@ class TvmPool:
 
 @contextmanager
 def _distrust() -> Iterator[None]:
-    """Turn what shows that an answer is none into TvmCrash."""
+    """Raise TvmCrash if an answer turns out to be malformed."""
     try:
         yield
     except (ValueError, TypeError, IndexError) as error:
-        raise TvmCrash("the TVM gave an answer that cannot be read") from error
+        raise TvmCrash("the TVM returned an unreadable answer") from error
 
 
 def _read_refusal(answer: list[Any]) -> TvmError | None:
-    """Return why the machine did not take a call; None where it did."""
+    """Return the error with which the machine rejected a call; None if it did not."""
     with _distrust():
         kind = _REFUSALS.get(answer[0])
         return None if kind is None else kind(str(answer[1]))
@@ -213,7 +213,7 @@ def _read_ended(answer: list[Any]) -> Outcome | TvmError:
 
 
 def _read_outcome(answer: list[Any]) -> Outcome:
-    """Return the outcome that a worker wrote; its content is not trusted."""
+    """Return the outcome in a worker's answer; the answer is untrusted."""
     with _distrust():
         _word, exit_code, gas_used, packed = answer
         stack = tuple(unpack_value(value) for value in packed)
@@ -221,7 +221,7 @@ def _read_outcome(answer: list[Any]) -> Outcome:
 
 
 def _read_emulated(answer: list[Any]) -> Emulated | NotAccepted:
-    """Return the transaction that a worker wrote, or that there is none."""
+    """Return the transaction in a worker's answer, or NotAccepted."""
     with _distrust():
         if answer[0] == "unaccepted":
             return NotAccepted(None if answer[1] is None else int(answer[1]))

@@ -1,6 +1,6 @@
-"""One worker process: started when needed, killed when it hangs, and the messages to and from it.
+"""A worker process and its channel: it starts on demand and is killed if it hangs.
 
-A message is its length and MessagePack, over a pair of sockets.
+A message is its length followed by MessagePack, over a pair of sockets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.tvm.worker import WorkerSettings
 
 START_S = 30.0
-"""How long a new process may take to load the machine, on a busy computer too."""
+"""Timeout for a new process to load the machine, even on a busy computer."""
 
 HOW_TO_INSTALL = (
     "get-methods are not available: no TVM is installed; "
@@ -33,10 +33,10 @@ HOW_TO_INSTALL = (
 
 
 class WorkerProcess:
-    """At most one process at a time; used by one thread at a time."""
+    """At most one process at a time; not thread-safe."""
 
     def __init__(self, settings: WorkerSettings) -> None:
-        """Remember the limits; nothing is started before the first call."""
+        """Store the limits; the process starts on the first call."""
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
@@ -44,14 +44,14 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """Number of the process, if there is one."""
+        """Process id; None if there is no process."""
         return None if self._process is None else self._process.pid
 
     def ask(self, message: object, limit_ms: int) -> list[Any]:
-        """Send one message and return the answer; a process that does not give one is killed.
+        """Send one message and return the answer; kill the process if it does not answer.
 
         Raises:
-            TvmMissing: there is no TVM to load.
+            TvmMissing: no TVM is installed.
             TvmTimeout: no answer within the limit.
             TvmCrash: the process died.
         """
@@ -63,13 +63,13 @@ class WorkerProcess:
     def ask_all(
         self, messages: Iterable[object], limit_ms: int
     ) -> Iterator[list[Any] | TvmTimeout | TvmCrash]:
-        """Yield the answer to each message in order, or how the process failed to give it.
+        """Yield the answer to each message in order, or the error if the process failed.
 
-        Some messages are sent ahead, so that neither side waits for the other. Those behind one
-        that kills its process are sent to the next process.
+        Some messages are sent ahead, so that neither side waits for the other. If one kills its
+        process, those sent after it are sent again to a new process.
 
         Raises:
-            TvmMissing: there is no TVM to load.
+            TvmMissing: no TVM is installed.
             TvmCrash: a process did not start.
         """
         sent: deque[bytes] = deque()
@@ -83,20 +83,20 @@ class WorkerProcess:
             while sent:
                 yield self._receive_first(sent, limit_ms)
         finally:
-            if sent:  # their answers would be taken for those to other messages
+            if sent:  # their answers would be mistaken for answers to later messages
                 self.stop()
 
     def _send(self, body: bytes, limit_ms: int) -> None:
         channel = self._start()
-        with suppress(OSError, TvmTimeout):  # seen where the answer is awaited
+        with suppress(OSError, TvmTimeout):  # reported when the answer is received
             channel.send(body, time.monotonic() + limit_ms / 1000)
 
     def _receive_first(
         self, sent: deque[bytes], limit_ms: int
     ) -> list[Any] | TvmTimeout | TvmCrash:
-        """Return the answer to the first message; where there is none, send the others again."""
+        """Return the answer to the first message; if there is none, send the others again."""
         sent.popleft()
-        error: TvmTimeout | TvmCrash = TvmCrash("the TVM died while it ran the get-method")
+        error: TvmTimeout | TvmCrash = TvmCrash("the TVM process died while running the get-method")
         try:
             if self._channel is not None:
                 answer: list[Any] = self._channel.receive(time.monotonic() + limit_ms / 1000)
@@ -121,7 +121,7 @@ class WorkerProcess:
             self._process = None
 
     def _start(self) -> Channel:
-        """Return the way to a process that lives, a new one where it must be."""
+        """Return the channel to a live process, starting one if necessary."""
         if self._channel is not None and self._process is not None and self._process.poll() is None:
             return self._channel
         self.stop()
@@ -130,7 +130,7 @@ class WorkerProcess:
         here, there = socket.socketpair()
         with there:
             arguments = [str(there.fileno()), msgspec.json.encode(self._settings).decode()]
-            # The import path without the working folder, which may hold anything.
+            # -P: the working folder, which may contain anything, stays off the import path.
             command = [sys.executable, "-P", "-m", "tonlake.ingest.derive.tvm.worker", *arguments]
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and numbers
                 command,
@@ -150,19 +150,19 @@ class WorkerProcess:
             word, *rest = channel.receive(time.monotonic() + START_S)
         except (EOFError, OSError, TvmTimeout, msgspec.DecodeError) as error:
             self.stop()
-            raise TvmCrash("the process of the TVM did not start") from error
+            raise TvmCrash("the TVM process did not start") from error
         if word != "ready":
             self.stop()
             raise TvmMissing(f"{HOW_TO_INSTALL} ({rest[0]})")
 
 
 _AHEAD, _AHEAD_BYTES = 16, 1 << 16
-"""Messages sent before the first of them is answered, unless they take more bytes: sockets hold
-these, so that nothing is sent while the process may wait for its answer to be read."""
+"""Limits of messages sent before the first is answered: socket buffers hold them, so that sending
+never blocks while the process waits for its answer to be read."""
 
 
 def _fits(sent: Sequence[bytes], body: bytes) -> bool:
-    """Whether a message may be sent ahead of the answers to others."""
+    """Return whether a message may be sent before earlier ones are answered."""
     return len(sent) < _AHEAD and sum(map(len, sent)) + len(body) <= _AHEAD_BYTES
 
 
@@ -174,35 +174,34 @@ class Channel:
     """One end of a pair of sockets."""
 
     def __init__(self, end: socket.socket) -> None:
-        """Take the end over; ``close`` closes it."""
+        """Take ownership of ``end``; ``close`` closes it."""
         self._end = end
 
     def close(self) -> None:
-        """Close this end; the other reads end of file."""
+        """Close this end; the other one reads end of file."""
         self._end.close()
 
     def send(self, message: object, deadline_s: float | None = None) -> None:
-        """Send one message; ``bytes`` are one that is encoded.
+        """Send one message; ``bytes`` are sent as an encoded message.
 
         Raises:
-            OSError: the other end is gone.
-            TvmTimeout: it did not take the message before the deadline (of the monotonic clock).
+            OSError: the other end is closed.
+            TvmTimeout: it was not sent before the deadline (of the monotonic clock).
         """
         body = message if isinstance(message, bytes) else msgspec.msgpack.encode(message)
         self._limit(deadline_s)
         try:
             self._end.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
         except TimeoutError as error:
-            raise TvmTimeout("the worker did not take the call in time") from error
+            raise TvmTimeout("the worker did not read the call in time") from error
 
     def receive(self, deadline_s: float | None = None) -> Any:  # noqa: ANN401 - plain data
         """Return the next message.
 
         Raises:
-            EOFError: the other end is gone.
-            OSError: likewise.
-            TvmTimeout: no complete message before the deadline.
-            msgspec.DecodeError: what came is no message.
+            EOFError, OSError: the other end is closed.
+            TvmTimeout: no complete message arrived before the deadline.
+            msgspec.DecodeError: the received bytes are not a message.
         """
         length = int.from_bytes(self._read(_LENGTH_BYTES, deadline_s), "big")
         return msgspec.msgpack.decode(self._read(length, deadline_s))
@@ -222,7 +221,7 @@ class Channel:
         return b"".join(parts)
 
     def _limit(self, deadline_s: float | None) -> None:
-        """Let the next operation wait until the deadline, and no longer."""
+        """Set the timeout of the next operation to the deadline."""
         if deadline_s is None:
             self._end.settimeout(None)
             return

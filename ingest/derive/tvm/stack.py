@@ -1,10 +1,10 @@
-"""Values of the TVM's stack, and the form in which they travel between processes.
+"""Values of the TVM's stack, and their encoding for other processes.
 
-An integer is an ``int``, null is None, a tuple is a ``tuple``, and a list of Lisp (pairs that end
-in null, never empty) is a ``list``. Cells, slices and builders are bags of cells.
+An integer is an ``int``, null is None, a tuple is a ``tuple``, and a Lisp-style list (pairs that
+end in null, never empty) is a ``list``. Cells, slices and builders are bags of cells.
 
-On the way null stays, an integer is decimal text, and all else is a list that begins with the
-number of its kind. Nothing that is unpacked can be more than data, whatever a broken process sends.
+In the encoding, null stays null, an integer is decimal text, and all else is a list that begins
+with the number of its kind. Decoding yields nothing but data, whatever a broken process sends.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 
 
 class TvmCell(msgspec.Struct, frozen=True):
-    """A cell, as bag of cells."""
+    """A cell, as a bag of cells."""
 
     boc: bytes
 
 
 class TvmSlice(msgspec.Struct, frozen=True):
-    """What is left of a slice, as bag of a cell with nothing else in it."""
+    """A slice, as a bag of a cell with only the rest of the slice."""
 
     boc: bytes
 
 
 class TvmBuilder(msgspec.Struct, frozen=True):
-    """What a builder holds, as bag of the cell it would end in."""
+    """A builder, as a bag of the cell that it would end in."""
 
     boc: bytes
 
 
 class TvmNan(msgspec.Struct, frozen=True):
-    """The integer that is no number: what quiet arithmetic gives on overflow."""
+    """Not a number: the result of quiet arithmetic on overflow."""
 
 
 class TvmOpaque(msgspec.Struct, frozen=True):
-    """A continuation, or another value that has no form outside of the machine."""
+    """A continuation, or another value without a representation outside the machine."""
 
 
 StackValue = Any
@@ -55,7 +55,7 @@ INTEGER_BITS = 257
 
 
 def fits_integer(number: int) -> bool:
-    """Return whether a number is one of the TVM: signed, of 257 bits."""
+    """Return whether a number fits an integer of the TVM: signed, 257 bits."""
     return -(1 << INTEGER_BITS - 1) <= number < 1 << INTEGER_BITS - 1
 
 
@@ -63,7 +63,7 @@ def pack_value(value: StackValue) -> object:
     """Return a value as plain data.
 
     Raises:
-        TypeError: it is none of the kinds of value.
+        TypeError: it is not a stack value.
     """
     if value is None:
         return None
@@ -78,14 +78,14 @@ def pack_value(value: StackValue) -> object:
         return NAN_TEXT
     if isinstance(value, TvmOpaque):
         return [_OPAQUE]
-    raise TypeError(f"{type(value).__name__} is no value of the stack")
+    raise TypeError(f"{type(value).__name__} is not a stack value")
 
 
 def unpack_value(packed: Any) -> StackValue:  # noqa: ANN401 - plain data of any shape
-    """Return the value that ``pack_value`` wrote.
+    """Return the value encoded by ``pack_value``.
 
     Raises:
-        ValueError, TypeError, IndexError: the data are none.
+        ValueError, TypeError, IndexError: the data are malformed.
     """
     if packed is None:
         return None
@@ -104,10 +104,10 @@ _TINY_BITS = 64
 
 
 def serialize_value(value: StackValue) -> bytes:
-    """Return a value of the stack as bag: VmStackValue.
+    """Return a stack value as a bag: VmStackValue.
 
     Raises:
-        TypeError: it has no form outside of the machine that is needed here.
+        TypeError: values of its type are not supported here.
     """
     tree = CellTree()
     return serialize_boc(tree, [_append_value(tree, value)])
@@ -141,7 +141,7 @@ def _append_cell(tree: CellTree, value: StackValue) -> int:
         builder.store_uint(4, 8).store_uint(0, 10).store_uint(tree.bit_length(cell), 10)
         builder.store_uint(0, 3).store_uint(len(tree.refs(cell)), 3)
         return builder.store_ref(cell).end()
-    raise TypeError(f"{type(value).__name__} is not written as a cell here")
+    raise TypeError(f"{type(value).__name__} cannot be serialized as VmStackValue")
 
 
 def _append_tuple(tree: CellTree, items: tuple[StackValue, ...]) -> int:
@@ -157,7 +157,7 @@ def _chain(tree: CellTree, values: list[int]) -> list[int]:
     """Return the references of VmTuple: head (VmTupleRef), then tail."""
     head: list[int] = []
     for place, value in enumerate(values):
-        if place > 1:  # vm_tupref_any: the tuple so far in a cell of its own
+        if place > 1:  # vm_tupref_any: the tuple so far in a separate cell
             builder = CellBuilder(tree)
             for child in head:
                 builder.store_ref(child)

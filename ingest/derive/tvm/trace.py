@@ -1,8 +1,8 @@
-"""What a message sets off: its transaction, and those of all internal messages that follow.
+"""Emulates the trace of a message: its transaction and those of all resulting messages.
 
-Messages are delivered in the order of their logical times, as if all accounts were in one shard
-and one block: where accounts share nothing but messages, as on the chain, that is what becomes of
-them. The seed of the block is not known beforehand: contracts that draw lots may do otherwise.
+Messages are delivered in the order of their logical times, as if all accounts were in one shard and
+one block: where accounts share nothing but messages, as on the chain, the result is the same. The
+seed of the block is not known in advance: contracts that use random numbers may act differently.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Row = dict[str, Any]
 
 
 class World(Protocol):
-    """What the emulator needs to know of the chain at one moment."""
+    """The state of the chain at one moment, as the emulator needs it."""
 
     now: int
-    """Unix seconds of the block that is made up."""
+    """Unix time of the emulated block."""
     lt: int
     """First logical time of that block."""
     rand_seed: bytes
@@ -40,24 +40,24 @@ class World(Protocol):
 
     @property
     def global_version(self) -> int:
-        """The version of the configuration."""
+        """The global version of the configuration."""
 
     @property
     def previous(self) -> StackValue:
         """PrevBlocksInfo."""
 
     def read_account(self, workchain: int, account: bytes) -> bytes:
-        """Return ShardAccount of an account, also of one that does not exist."""
+        """Return ShardAccount of an account, which need not exist."""
 
     def read_libraries(self, bags: Iterable[bytes]) -> bytes | None:
-        """Return the public libraries that these bags of cells name: Hashmap 256 ^Cell."""
+        """Return the public libraries that these bags of cells refer to: Hashmap 256 ^Cell."""
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One transaction of a trace.
+    """A transaction of a trace.
 
-    ``row`` and ``messages`` are what ``decode_transaction`` gives, the workchain filled in;
-    ``parent`` is the place in the trace of the transaction that sent its message, None for the
+    ``row`` and ``messages`` are those of ``decode_transaction``, with the workchain added;
+    ``parent`` is the index in the trace of the transaction that sent its message, None for the
     first; ``account`` is ShardAccount after it.
     """
 
@@ -68,14 +68,14 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class EmulatedTrace(msgspec.Struct, frozen=True):
-    """Transactions in the order in which they were made; ``cut`` if there would be more."""
+    """Transactions in the order of emulation; ``cut`` if the limit ended the trace."""
 
     steps: list[Step]
     cut: bool
 
 
 class _Due(msgspec.Struct, frozen=True, order=True):
-    """A message on its way; the earliest logical time comes first."""
+    """A message to be delivered, ordered by logical time."""
 
     lt: int
     number: int
@@ -92,17 +92,17 @@ def emulate_trace(
     *,
     most_transactions: int = 256,
 ) -> EmulatedTrace | NotAccepted:
-    """Make the transaction of a message and of every internal message that comes of it.
+    """Emulate the transaction of a message and of every internal message that results from it.
 
     Args:
-        emulate: Makes one transaction: ``TvmPool.emulate``.
-        world: The chain at the moment.
-        message: Message as bag, external or internal, to a standard address.
+        emulate: Emulates one transaction: ``TvmPool.emulate``.
+        world: State of the chain.
+        message: External or internal message to a standard address, as a bag.
         most_transactions: Number of transactions after which the trace is cut.
 
     Raises:
-        TvmError: the emulator refuses a message, or does not end with it.
-        DecodeError, BocError: the message is none, or has no destination.
+        TvmError: the emulator rejects a message, or does not finish.
+        DecodeError, BocError: the message is invalid, or has no standard destination.
     """
     trace = _Trace(world)
     workchain, account = read_destination(message)
@@ -111,14 +111,14 @@ def emulate_trace(
         due = heapq.heappop(todo)
         made = emulate(trace.describe(due))
         if isinstance(made, NotAccepted):
-            return made  # an internal message is never refused: this is the first one
+            return made  # an internal message is never refused, so this is the first one
         for sent in trace.add(due, made):
             heapq.heappush(todo, sent)
     return EmulatedTrace(trace.steps, bool(todo))
 
 
 class _Trace:
-    """The transactions so far, and the states after them."""
+    """The transactions so far, and the account states after them."""
 
     def __init__(self, world: World) -> None:
         self.steps: list[Step] = []
@@ -128,7 +128,7 @@ class _Trace:
         self._sent = 0
 
     def describe(self, due: _Due) -> EmulationCall:
-        """Return what is to be made of a message."""
+        """Return the emulation call that delivers a message."""
         world, key = self._world, (due.workchain, due.account)
         account = self._accounts.get(key)
         if account is None:

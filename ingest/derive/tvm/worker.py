@@ -1,8 +1,8 @@
-"""The process in which the TVM runs: reads calls from a socket, answers them, one after another.
+"""The worker process of the TVM: reads calls from a socket and answers them in order.
 
-Started as ``python -m tonlake.ingest.derive.tvm.worker FD SETTINGS``. It may die of any call; the
-pool starts another one. A call begins with a word, run or emulate, and so does an answer: ready,
-missing, ended, made, unaccepted, refused, deep, large.
+Started as ``python -m tonlake.ingest.derive.tvm.worker FD SETTINGS``. A call may crash it; the pool
+then starts a new one. The first item of a call is run or emulate; that of an answer is ready,
+missing, ended, made, unaccepted, refused, deep or large.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Answer = list[Any]
 Call = GetMethodCall | EmulationCall
 _CALLS: dict[str, type[Call]] = {"run": GetMethodCall, "emulate": EmulationCall}
 _STACKED = frozenset({"stack", "c7", "previous"})
-"""Fields of calls that hold values of the stack."""
+"""Fields of calls that hold stack values."""
 
 _NO_MEMORY = "std::bad_alloc"
 
 
 class WorkerSettings(msgspec.Struct, frozen=True):
-    """Limits of one worker: its memory, and the size of the stacks it gives out."""
+    """Limits of one worker: its memory, and the size of the stacks that it returns."""
 
     memory_bytes: int
     stack_entries: int
     stack_depth: int
     result_bytes: int
     library: str = ""
-    """Path of a libemulator that makes transactions; empty takes that of tonpy."""
+    """Path of a libemulator for transactions; empty uses the emulator of tonpy."""
 
 
 def serve(channel: Channel, settings: WorkerSettings) -> None:
@@ -60,12 +60,12 @@ def serve(channel: Channel, settings: WorkerSettings) -> None:
 
 
 def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
-    """Return the function that answers one call.
+    """Return a function that answers one call.
 
     Raises:
         ImportError, OSError: no TVM is installed, or its library cannot be loaded.
     """
-    # They need tonpy, which not every machine has.
+    # These need tonpy, which is not available on every platform.
     from tonlake.ingest.derive.tvm import engine  # noqa: PLC0415
 
     limits = engine.StackLimits(
@@ -103,14 +103,14 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
 
 
 def pack_call(call: Call) -> list[Any]:
-    """Return a call as plain data: its word, and its fields in their order."""
+    """Return a call as plain data: its word and its fields, in order."""
     word = next(word for word, kind in _CALLS.items() if isinstance(call, kind))
     fields = msgspec.structs.asdict(call).items()
     return [word, *(pack_value(value) if name in _STACKED else value for name, value in fields)]
 
 
 def unpack_call(message: list[Any]) -> Call:
-    """Return the call that ``pack_call`` wrote."""
+    """Return the call encoded by ``pack_call``."""
     word, *values = message
     kind = _CALLS[word]
     fields = zip(kind.__struct_fields__, values, strict=True)
@@ -124,10 +124,10 @@ def _pack_emulated(made: Emulated | NotAccepted) -> Answer:
 
 
 def main() -> None:
-    """Run the worker that the command line describes."""
+    """Run the worker configured by the command line."""
     settings = msgspec.json.decode(sys.argv[2], type=WorkerSettings)
     resource.setrlimit(resource.RLIMIT_AS, (settings.memory_bytes, settings.memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file is left behind
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dumps
     with socket.socket(fileno=int(sys.argv[1])) as end:
         serve(Channel(end), settings)
 

@@ -1,1 +1,1 @@
-"""What accounts are: their interfaces out of rows of the lake."""
+"""Interfaces of accounts, from rows of the lake."""

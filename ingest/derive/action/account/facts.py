@@ -1,4 +1,4 @@
-"""Interfaces of accounts out of rows of the tables of contracts, and of account states."""
+"""Reads interfaces of accounts from rows of the contract tables and of account states."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NAMES_BY_CODE = {
     ),
     bytes.fromhex("8b5ffc9ebfd39064d8d5f56e4659c826bb7593923f5ca48728be4d60af6f51f9"): DNS_ITEM,
 }
-"""Interfaces that are known by the hash of the code alone."""
+"""Interfaces identified by the hash of the code alone."""
 
 
 @lru_cache(maxsize=1 << 16)
 def show_address(workchain: int | None, account: bytes | None) -> str | None:
-    """Return a raw address; None for no address."""
+    """Return a raw address; None if ``account`` is None."""
     return None if account is None else f"{workchain}:{account.hex().upper()}"
 
 
@@ -110,4 +110,4 @@ READERS: Mapping[str, Callable[[Row, str], Iterator[tuple[str, Facts]]]] = {
     MULTISIG_ORDERS.name: _read_order,
     ACCOUNT_STATES.name: _read_state,
 }
-"""What reads the interfaces of an account from a row, by table; states of known code alone."""
+"""Readers of the interfaces in a row, by table; account states only have known codes."""

@@ -1,8 +1,8 @@
-"""What the lake knows of accounts that a trace only names, or that are gone after it.
+"""Looks up accounts in the lake that a trace only refers to, or that no longer exist after it.
 
-Rules ask for the interfaces of any account. Those of accounts that are active after the trace stand
-in the rows of its own blocks; for others the newest row before the end of the trace counts, however
-old it is. Few traces need any, so the lake is opened for those alone.
+Rules ask for the interfaces of any account. Those of accounts that are active after the trace are
+in the rows of its own blocks; for others the newest row before the end of the trace is used,
+however old. Few traces need any, so the lake is opened only for those.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _QUERIES = {
     "dex_pools": "from newest_until('dex_pools', $workchains, $accounts, $mc_seqnos)",
     "multisig_orders": "from newest_until('multisig_orders', $workchains, $accounts, $mc_seqnos)",
 }
-"""The newest row of each account up to the block at which it is asked for."""
+"""Queries for the newest row of each account up to the block of the lookup."""
 
 
 def find_nothing(_asked: set[Asked]) -> Mapping[Asked, Facts]:
-    """Know no account beside those of a trace."""
+    """Return no facts: only those of the trace itself are used."""
     return {}
 
 
@@ -58,15 +58,15 @@ class KnownContracts:
         state: LogState,
         fresh: Mapping[str, pa.Table] | None = None,
     ) -> None:
-        """Take the lake, its state, and the rows that are not in it yet, by table."""
+        """Combine the lake in a state with the rows that are not in it yet, by table."""
         self._lake_dir, self._settings, self._state = lake_dir, settings, state
         self._fresh = fresh or {}
 
     def find(self, asked: set[Asked]) -> dict[Asked, Facts]:
-        """Return what accounts were last, each at a masterchain block; unknown ones are left out.
+        """Return the last facts of accounts, each as of a masterchain block; omit unknown accounts.
 
         Args:
-            asked: Raw addresses, each with the block at which it is asked for.
+            asked: Raw addresses, each with the block as of which facts are looked up.
         """
         newest: dict[Asked, dict[str, Row]] = {}
         known = {key: parsed for key in asked if (parsed := _parse(key[0])) is not None}
@@ -95,7 +95,7 @@ class KnownContracts:
                     yield (_show(row), row["asked_at"]), name, row
 
     def _read_fresh(self, asked: Mapping[Asked, AccountId]) -> Iterator[tuple[Asked, str, Row]]:
-        """Yield the rows of each account in the new range up to the block it is asked for at."""
+        """Yield the rows of each account in the new range, up to the block of the lookup."""
         ends: dict[str, list[int]] = {}
         for address, mc_seqno in asked:
             ends.setdefault(address, []).append(mc_seqno)
@@ -116,7 +116,7 @@ def _show(row: Row) -> str:
 
 
 def _parse(address: str) -> AccountId | None:
-    """Return the account of a raw address; None of another text."""
+    """Return the account of a raw address; None for any other text."""
     match = _RAW.fullmatch(address)
     return None if match is None else (int(match[1]), bytes.fromhex(match[2]))
 

@@ -144,7 +144,10 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
         (" " * (MAX_CHARACTERS + 1), "at most 65,536"),
         ("{", "not a Tact ABI"),
         ('{"types": 1}', "not a Tact ABI"),
-        (ABI_FIELD % '{"name": "a b", "type": {"kind": "simple", "type": "bool"}}', "not a valid field name"),
+        (
+            ABI_FIELD % '{"name": "a b", "type": {"kind": "simple", "type": "bool"}}',
+            "not a valid field name",
+        ),
         (ABI_FIELD % '{"name": "a", "type": {"kind": "simple", "type": "Z"}}', "type 'Z'"),
         (ABI_FIELD % '{"name": "a", "type": {"kind": "simple", "type": "A"}}', "contains itself"),
     ],

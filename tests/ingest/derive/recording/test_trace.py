@@ -294,9 +294,9 @@ def test_traces_that_share_a_part_are_refused(tmp_path: Path) -> None:
     )
     path = tmp_path / "shared.jsonl"
     path.write_text("\n".join(json.dumps({"transactions": t}) for t in (one + two, two + three)))
-    with pytest.raises(RecordingMalformed, match=f"transaction {'02' * 32} stands in two traces"):
+    with pytest.raises(RecordingMalformed, match=f"transaction {'02' * 32} is in two traces"):
         replay_traces(path, tmp_path / "lake", IngestSections())
     path.write_text(json.dumps({"transactions": one + one}))
-    with pytest.raises(RecordingMalformed, match="stands in the trace twice"):
+    with pytest.raises(RecordingMalformed, match="is in the trace twice"):
         replay_traces(path, tmp_path / "lake", IngestSections())
     assert not (tmp_path / "lake").exists()

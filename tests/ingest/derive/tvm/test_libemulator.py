@@ -55,5 +55,5 @@ def test_a_path_to_nothing_is_named(tmp_path: Path) -> None:
 def test_a_library_without_the_interface() -> None:
     import _ctypes  # noqa: PLC0415 - any shared library does
 
-    with pytest.raises(OSError, match="no libemulator"):
+    with pytest.raises(OSError, match="not a libemulator"):
         LibraryEmulator(_ctypes.__file__)

@@ -30,7 +30,7 @@ def test_values_that_only_come_back(value: Any) -> None:
 
 
 def test_what_is_no_value() -> None:
-    with pytest.raises(TypeError, match="float is no value of the stack"):
+    with pytest.raises(TypeError, match="float is not a stack value"):
         pack_value((1, 2.5))
 
 
