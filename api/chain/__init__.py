@@ -1,1 +1,1 @@
-"""What both versions of the API read of the chain: blocks, states, configuration, get-methods."""
+"""Reads of the chain shared by v2 and v3: blocks, states, configuration, get-methods."""

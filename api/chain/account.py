@@ -1,4 +1,4 @@
-"""Accounts: their state after any masterchain block that the lake covers."""
+"""Reads the state of an account after any masterchain block in the lake."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ABSENT: dict[str, Any] = {
 
 
 class AccountState(msgspec.Struct, frozen=True):
-    """An account after a masterchain block; an account that does not exist is empty."""
+    """An account after a masterchain block; all fields are empty if it does not exist."""
 
     address: Address
     master: dict[str, Any]
@@ -60,14 +60,14 @@ class AccountState(msgspec.Struct, frozen=True):
     code_hash: bytes | None
     data_hash: bytes | None
     bags: Mapping[bytes, bytes] = {}
-    """Of an account that was fetched: its cells by hash."""
+    """Cells by hash, for an account fetched from lite servers."""
 
 
 def find_state(call: Call, params: AccountParams) -> AccountState:
-    """Return the state of an account after the masterchain block that is asked about.
+    """Return the state of an account after the masterchain block ``params.seqno`` or the newest.
 
     Raises:
-        LiteServerError: the lake lacks the block, or cannot know the state there.
+        LiteServerError: the block is not in the lake, or the lake cannot know the state there.
     """
     address = params.address.address
     master = find_master(call, params.seqno)
@@ -75,13 +75,13 @@ def find_state(call: Call, params: AccountParams) -> AccountState:
 
 
 def make_state(call: Call, address: Address, master: Row, row: Row | None) -> AccountState:
-    """Return the state of an account after a masterchain block; ``row`` is the newest up to it.
+    """Return the state of an account after a masterchain block from ``row``, its newest state.
 
     Raises:
         LiteServerError: the lake cannot know the state there.
     """
     seqno = master["seqno"]
-    # A row from before a hole may be out of date, and a missing one proves nothing.
+    # A row from before a gap may be stale, and a missing row proves nothing after one.
     known = row is not None and row["mc_seqno"] >= find_range_start(call, seqno)
     bags: Mapping[bytes, bytes] = {}
     if not known and not knows_every_account(call, seqno):
@@ -98,7 +98,7 @@ def make_state(call: Call, address: Address, master: Row, row: Row | None) -> Ac
 
 
 def _read_state(call: Call, address: Address, seqno: int) -> Row | None:
-    """Return the newest state of an account up to a masterchain block."""
+    """Return the newest state of an account up to masterchain block ``seqno``."""
     return call.reader.one(
         "v2/account_state",
         workchain=address.workchain,
@@ -108,10 +108,10 @@ def _read_state(call: Call, address: Address, seqno: int) -> Row | None:
 
 
 def find_utime(call: Call, state: AccountState) -> int:
-    """Return the time of the account's shard; of the masterchain where there is no such shard."""
+    """Return the block time of the account's shard, or of the masterchain without such a shard."""
     shards = list_ancestors(int.from_bytes(state.address.account[:8], "big"))
     seqno, reader = state.master["seqno"], call.reader
-    # The newest block's are asked for again and again, and are few.
+    # The rows of the newest block are requested most often, and are few.
     ask = reader.lasting_rows if seqno == reader.snapshot.last_mc_seqno else reader.rows
     utime: int = state.master["gen_utime"]
     for row in ask("v2/shard_utimes", mc_seqnos=[seqno]):
@@ -121,7 +121,7 @@ def find_utime(call: Call, state: AccountState) -> int:
 
 
 def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | None]:
-    """Return code and data of a state as bags of cells.
+    """Return code and data of a state as bags of cells; None for a missing one.
 
     Raises:
         LiteServerError: the lake does not have all of their cells.
@@ -140,7 +140,7 @@ def read_cells(call: Call, state: AccountState) -> tuple[bytes | None, bytes | N
 def _read_cells(
     call: Call, state: AccountState, roots: Sequence[bytes | None]
 ) -> Mapping[bytes, bytes]:
-    """Return those of some cells of a state that the lake has, or lite servers."""
+    """Return the cells that the lake or lite servers have, as bags of cells by root hash."""
     if state.bags:
         return state.bags
     cells = read_cell_trees(call.reader, roots)
@@ -151,7 +151,7 @@ def _read_cells(
 
 
 def read_shard_account(call: Call, state: AccountState) -> bytes:
-    """Return ShardAccount, the full state of an account and its last transaction, as a bag.
+    """Return ShardAccount (account state and last transaction) as a bag of cells.
 
     Raises:
         LiteServerError: the lake does not have all of its cells.
@@ -168,14 +168,14 @@ def read_shard_account(call: Call, state: AccountState) -> bytes:
 
 
 class WalletKind(msgspec.Struct, frozen=True):
-    """A kind of wallet: its name in the API, and the hash of its code."""
+    """A wallet version: its name in the API and the hash of its code."""
 
     name: str
     code_hash: bytes
 
 
 class WalletData(msgspec.Struct, frozen=True):
-    """Fields of a wallet's data; None where its kind does not keep it."""
+    """Fields of a wallet's data; None if the version does not have the field."""
 
     seqno: int
     wallet_id: int | None = None
@@ -199,13 +199,13 @@ WALLETS: dict[bytes, WalletKind] = {
     code_hash: WalletKind(name, code_hash)
     for name, code_hash in ((name, base64.b64decode(text)) for name, text in _TABLE)
 }
-"""Kinds of wallets by code hash; highload wallets and others without a seqno are not among them."""
+"""Wallet versions by code hash, without highload wallets and others that have no seqno."""
 
 
 def read_wallet_data(kind: WalletKind, data: bytes) -> WalletData | None:
-    """Read a wallet's data cell, a bag of cells.
+    """Decode the data cell of a wallet from a bag of cells.
 
-    None where the data is too short, or an exotic cell: such a wallet cannot work.
+    Return None if the data is too short or an exotic cell: such a wallet cannot work.
     """
     try:
         tree = parse_boc(data)

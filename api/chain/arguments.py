@@ -1,4 +1,4 @@
-"""Parameters that both versions of the API read alike: an account, and what runs contracts."""
+"""Parameters shared by v2 and v3: accounts, get-methods and fee estimates."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from tonlake.api.request.params import Query
 
 
 class Params(Query, frozen=True, kw_only=True):
-    """Parameters of one method."""
+    """Parameters of one API method."""
 
     def check(self, _max_limit: int, /) -> None:
-        """Check the rules of the method: a seqno is positive, and what the method adds.
+        """Check rules beyond types: a seqno is positive; methods add their own.
 
         Raises:
-            RequestInvalid: one is broken.
+            RequestInvalid: a rule is violated.
         """
         seqno = getattr(self, "seqno", None)
         refuse_unless(seqno is None or seqno > 0, "seqno should be positive")
 
 
 class AccountParams(Params, frozen=True, kw_only=True):
-    """An account, after the masterchain block ``seqno`` or the newest one."""
+    """An account after the masterchain block ``seqno``, or the newest one."""
 
     address: AccountAddress
     seqno: OptionalPositive = None
 
 
 class GetMethodParams(AccountParams, frozen=True, kw_only=True):
-    """A get-method of an account, and its arguments, the deepest first."""
+    """A get-method of an account, and its arguments, deepest in the stack first."""
 
     method: MethodId
     stack: RawList = ()
 
 
 class EstimateParams(Params, frozen=True, kw_only=True):
-    """An external message in parts, as bags of cells; an empty one of the last two is none."""
+    """An external message in parts, as bags of cells; empty code or data means none."""
 
     address: AccountAddress
     body: Bag
@@ -53,7 +53,7 @@ class EstimateParams(Params, frozen=True, kw_only=True):
 
 
 class EstimateCellParams(Params, frozen=True, kw_only=True):
-    """The same with each cell as an object of its data and its references."""
+    """As ``EstimateParams``, with each cell as an object of data and references."""
 
     address: AccountAddress
     body: CellObject
@@ -63,11 +63,11 @@ class EstimateCellParams(Params, frozen=True, kw_only=True):
 
 
 def refuse_unless(kept: bool, rule: str) -> None:  # noqa: FBT001 - the outcome of a rule
-    """Say which rule is broken, unless it is kept."""
+    """Raise RequestInvalid with ``rule`` unless it is ``kept``."""
     if not kept:
         raise RequestInvalid(rule)
 
 
 def check_natural(number: int | None, name: str) -> None:
-    """Refuse a negative number."""
+    """Raise RequestInvalid if ``number`` is negative."""
     refuse_unless(number is None or number >= 0, f"{name} should be non-negative")

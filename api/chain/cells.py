@@ -1,4 +1,4 @@
-"""Whole cells out of the lake's ``state_cells``: code and data of accounts, and libraries."""
+"""Assembles cell trees from ``state_cells``: code and data of accounts, and libraries."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _FLAGS_AT = 4
 
 
 def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[bytes, bytes]:
-    """Return the whole cell of each hash as a bag of cells with checksum.
+    """Return the cell tree of each hash as a bag of cells with checksum.
 
-    A hash whose cell, or any cell below it, is not in the lake is left out of the result: a part
-    is never shown as if it were the whole. None is passed over.
+    A hash is left out if any cell of its tree is missing, so a tree is never incomplete. None is
+    skipped.
     """
     roots = {cell_hash for cell_hash in hashes if cell_hash is not None}
     found = _CACHE.get_many(reader.snapshot, roots)
@@ -44,7 +44,7 @@ def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[byte
 
 
 def add_checksum(boc: bytes) -> bytes:
-    """Return a bag of cells with CRC-32C, as TON Center shows them; one that has it as it is."""
+    """Return a bag of cells with CRC-32C, as TON Center returns them; unchanged if it has one."""
     if boc[_FLAGS_AT] & _CRC_FLAG:
         return boc
     return add_crc32c(boc) if NATIVE is None else bytes(NATIVE.add_crc32c(boc))
@@ -52,16 +52,16 @@ def add_checksum(boc: bytes) -> bytes:
 
 @lru_cache(CACHED_CELLS)
 def write_depth_first(boc: bytes) -> str:
-    """Return a bag of one root depth first and without CRC, as base64.
+    """Serialise a bag with one root depth first and without CRC, as base64.
 
-    TON Center writes code and data of accounts and orders of multisigs in this form.
+    TON Center returns code and data of accounts and multisig orders in this form.
     """
     tree = parse_boc(boc)
     return encode_bytes(serialize_depth_first(tree, tree.roots[0]))
 
 
 def _read_trees(reader: Reader, roots: Iterable[bytes]) -> dict[bytes, PackedCell]:
-    """Return the cells with these hashes and all below them, level by level."""
+    """Return the cells with hashes ``roots`` and all their descendants, level by level."""
     found: dict[bytes, PackedCell] = {}
     missing = set(roots)
     while missing:
@@ -84,10 +84,10 @@ def _assemble(
 
 
 class _Cache:
-    """The cells used last, by lake and hash, each with the first snapshot it was found whole in.
+    """An LRU cache of complete trees by lake and hash, with the snapshot each was found in.
 
-    A hash means the same cell for ever, but an answer from an older snapshot must not show more
-    than that snapshot has.
+    A hash identifies the same cell forever, but a response from an older snapshot must not show
+    more than that snapshot has.
     """
 
     def __init__(self, size: int) -> None:

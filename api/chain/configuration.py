@@ -1,4 +1,4 @@
-"""Configuration of the network and data of the elector: names, and what their cells say."""
+"""Decodes configuration parameters and the data of the elector and of staking pools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.body.codec import Object
 
 CURRENT, NEXT, PREVIOUS = 34, 36, 32
-"""Parameters with validators: those at work, the next and the last."""
+"""Parameters with the current, next and previous validator set."""
 
 ELECTOR, TIMES, COUNTS, STAKES = 1, 15, 16, 17
 
@@ -67,36 +67,36 @@ NAMES = {
     81: "BNB Smart Chain token bridge",
     82: "Polygon token bridge",
 }
-"""What the parameters are about; others have no name."""
+"""Titles of configuration parameters; others have none."""
 
 
 def name_param(number: int) -> str:
-    """Return what a parameter is about; "" if that is not known."""
+    """Return the title of a parameter; "" if unknown."""
     return NAMES.get(number, "")
 
 
 def decode_param(number: int, boc: bytes) -> Object | None:
-    """Return what a parameter's cell says; None where its form is not known.
+    """Decode the cell of a configuration parameter; None if its format is unknown.
 
     Args:
-        number: The parameter.
+        number: Number of the parameter.
         boc: Its cell as a bag of cells.
     """
     return _decode(f"Param{number}", boc)
 
 
 def decode_elector(data: bytes) -> Object | None:
-    """Return what the data of the elector says; None where its form is not known."""
+    """Decode the data of the elector; None if its format is unknown."""
     return _decode("ElectorData", data)
 
 
 def decode_pool(data: bytes) -> Object | None:
-    """Return what the data of a nominator pool says; None where its form is not known."""
+    """Decode the data of a nominator pool; None if its format is unknown."""
     return _decode("NominatorPool", data)
 
 
 def decode_members(cell: bytes) -> Object | None:
-    """Return the members of a Whales pool; None where their form is not known."""
+    """Decode the members of a Whales pool; None if their format is unknown."""
     return _decode("WhalesMembers", cell)
 
 

@@ -1,4 +1,4 @@
-"""Emulation on the states after a masterchain block: the fees of a message, and what follows."""
+"""Emulates messages on the state after a masterchain block: fees and resulting traces."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.tvm.stack import StackValue
 
 LT_STEP = 1_000_000
-"""Blocks begin at a logical time that is divisible by this."""
+"""Block start times (lt) are multiples of this."""
 
 
 def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fees:
-    """Return the fees of a message in parts.
+    """Return the fees of an external message given in parts.
 
     Raises:
-        LiteServerError: a part is no bag of cells, the message cannot run, or the lake lacks the
-            account's state or the configuration.
-        TvmError: it could not be emulated.
+        LiteServerError: a part is not a bag of cells, the message cannot run, or the account's
+            state or the configuration is not in the lake.
+        TvmError: the emulation failed.
     """
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)
@@ -74,7 +74,7 @@ def estimate_fees(call: Call, params: EstimateParams | EstimateCellParams) -> Fe
 def describe_emulation(
     call: Call, state: AccountState, message: bytes, config: NetworkConfig
 ) -> EmulationCall:
-    """Return what is to be emulated: a message on a state, right after its masterchain block."""
+    """Return the emulation of ``message`` on ``state``, right after its masterchain block."""
     account = read_shard_account(call, state)
     return EmulationCall(
         account=account,
@@ -88,25 +88,25 @@ def describe_emulation(
 
 
 def find_libraries(call: Call, mc_seqno: int, bags: Iterable[bytes]) -> bytes | None:
-    """Return the public libraries that bags of cells name, as Hashmap 256 ^Cell."""
+    """Return the public libraries that ``bags`` reference, as Hashmap 256 ^Cell."""
     _named, found = read_libraries(call, mc_seqno, bags)
     return join_libraries(found)
 
 
 def next_block_lt(*lts: int) -> int:
-    """Return the logical time at which a block after all of these begins."""
+    """Return the start lt of the first block after all ``lts``."""
     return (max(lts) // LT_STEP + 1) * LT_STEP
 
 
 EMULATED_TRANSACTIONS = 256
-"""An emulated trace is cut after this many transactions."""
+"""Maximum transactions of an emulated trace; a longer trace is cut."""
 
 
 class LakeWorld:
-    """The chain after a masterchain block, as ``ingest.derive.tvm.trace`` reads it."""
+    """The chain after a masterchain block, as the world of ``ingest.derive.tvm.trace``."""
 
     def __init__(self, call: Call, master: Mapping[str, Any]) -> None:
-        """Take the moment; states are read when they are asked for."""
+        """Take the masterchain block; states are read on demand."""
         self._call = call
         self._master = master
         self.now: int = master["gen_utime"]
@@ -129,35 +129,35 @@ class LakeWorld:
 
     @cached_property
     def previous(self) -> StackValue:
-        """PrevBlocksInfo."""
+        """The previous blocks as PrevBlocksInfo."""
         return build_previous(find_previous(self._call, self._master), self.global_version)
 
     def read_account(self, workchain: int, account: bytes) -> bytes:
-        """Return ShardAccount of an account.
+        """Return the ShardAccount of an account.
 
         Raises:
-            LiteServerError: the lake cannot know it.
+            LiteServerError: the lake cannot know the state.
         """
         address = WrittenAddress(Address(workchain, account), friendly=False)
         params = AccountParams(address=address, seqno=self._master["seqno"])
         return read_shard_account(self._call, find_state(self._call, params))
 
     def read_libraries(self, bags: Iterable[bytes]) -> bytes | None:
-        """Return the public libraries that bags of cells name."""
+        """Return the public libraries that ``bags`` reference, as Hashmap 256 ^Cell."""
         return find_libraries(self._call, self._master["seqno"], bags)
 
 
 def emulate_message(
     call: Call, message: bytes, *, seqno: int | None = None
 ) -> EmulatedTrace | NotAccepted:
-    """Make all transactions that a message would set off after a masterchain block.
+    """Emulate all transactions that a message triggers after a masterchain block.
 
-    The message is a bag, external or internal; the block is that of ``seqno`` or the newest.
+    ``message`` is a bag of cells, external or internal; ``seqno`` defaults to the newest block.
 
     Raises:
-        LiteServerError: the lake lacks the block, a state or the configuration.
-        TvmError: it could not be emulated.
-        DecodeError, BocError: the message is none.
+        LiteServerError: the block, a state or the configuration is not in the lake.
+        TvmError: the emulation failed.
+        DecodeError, BocError: ``message`` is not a message.
     """
     if call.tvm is None:
         raise TvmMissing(HOW_TO_INSTALL)

@@ -1,7 +1,7 @@
-"""Accounts that the lake does not know: fetched from lite servers, proven, and kept.
+"""Fetches accounts that the lake does not know from lite servers, with proofs, and keeps them.
 
-An account that no block of the lake touches was the same in all of them. What is proven as of one
-block holds until a block touches the account, if no blocks are missing between.
+An account that no block in the lake touches had the same state in all of them. A state proven at
+one block is valid until a block touches the account, if no blocks are missing in between.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("tonlake.api")
 
 TIMEOUT_MS = 2000
-"""How long a lite server may take for a state; then another one is asked."""
+"""Timeout for one lite server to return a state, before the next one is asked."""
 
 KEEP_S = 2.0
-"""Seconds between two commits of what was fetched."""
+"""Interval between commits of fetched accounts."""
 
 IN_MEMORY = 1000
-"""Accounts and configurations held in memory, those that do not exist among them."""
+"""Maximum fetched accounts in memory, including accounts that do not exist."""
 
 Row = dict[str, Any]
 _Key = tuple[int, bytes]
 
 
 class FetchedAccount(msgspec.Struct, frozen=True):
-    """An account as of a block: a row as that of ``account_states``, and its cells by hash.
+    """A fetched account: its state as a row of ``account_states``, and its cells by hash.
 
-    ``row`` is None where the account does not exist.
+    ``row`` is None if the account does not exist.
     """
 
     mc_seqno: int
@@ -69,17 +69,17 @@ class FetchedAccount(msgspec.Struct, frozen=True):
 
 
 class AccountFetcher:
-    """Fetches accounts for a service, and puts them into its lake if it can be written."""
+    """Fetches accounts for the API and commits them to the lake if it is writable."""
 
     def __init__(self, lake_dir: Path, servers: StateServers, settings: Settings) -> None:
-        """Take the lake and the servers; ``close`` ends both."""
+        """Take ownership of ``servers``; ``close`` commits what is left and closes them."""
         self._lake_dir, self._servers, self._settings = lake_dir, servers, settings
         self._lock = threading.Lock()
         self._known: OrderedDict[_Key, FetchedAccount] = OrderedDict()
         self._configs: dict[int, dict[int, bytes]] = {}
         self._due: dict[_Key, FetchedAccount] = {}
         self._over = threading.Event()
-        # A copy takes no commits but its source's.
+        # A pulled copy accepts only commits from its source.
         self._keeps = (
             settings.liteserver.kept_accounts > 0 and not (lake_dir / STAGING_FOLDER).exists()
         )
@@ -87,7 +87,7 @@ class AccountFetcher:
         self._thread.start()
 
     def recall(self, address: Address, first: int, mc_seqno: int) -> FetchedAccount | None:
-        """Return what was fetched of an account as of a block of a range, up to another one."""
+        """Return a cached account fetched at a block from ``first`` to ``mc_seqno``, or None."""
         key = address.workchain, address.account
         with self._lock:
             found = self._known.get(key)
@@ -97,10 +97,10 @@ class AccountFetcher:
             return found
 
     def fetch(self, call: Call, address: Address) -> FetchedAccount:
-        """Ask lite servers for an account as of the newest block of the call's snapshot.
+        """Fetch an account as of the newest block of the call's snapshot.
 
         Raises:
-            SourceError: they do not know it, or cannot be reached or trusted.
+            SourceError: the lite servers cannot be reached, lack the state or fail the proof.
         """
         master = _identify(find_master(call))
         top = _find_top(call, master, address)
@@ -123,7 +123,7 @@ class AccountFetcher:
         return fetched
 
     def fetch_config(self, call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
-        """Ask lite servers for the configuration after a masterchain block.
+        """Fetch the configuration after a masterchain block.
 
         Raises:
             SourceError: as ``fetch``.
@@ -141,7 +141,7 @@ class AccountFetcher:
         return found
 
     def close(self) -> None:
-        """Commit what is left, and end all connections."""
+        """Commit the remaining accounts and close all connections."""
         self._over.set()
         self._thread.join()
         self._servers.close()
@@ -153,7 +153,7 @@ class AccountFetcher:
             self._keep()
 
     def _keep(self) -> None:
-        """Commit what was fetched since the last time; a lake that cannot be written stays."""
+        """Commit the accounts fetched since the last commit; stop trying if that fails."""
         with self._lock:
             due, self._due = self._due, {}
         if not due:
@@ -176,14 +176,14 @@ _CONFIGS = 4
 def find_fetched(
     call: Call, address: Address, mc_seqno: int, state_hash: bytes | None = None
 ) -> FetchedAccount | None:
-    """Return an account after a masterchain block, for which no block of the lake shows it.
+    """Return an account after a masterchain block that no block in the lake shows.
 
-    It is one of the lake's table, one in memory, or, after the newest block, fetched. None where
-    there is no such account; a warning of the answer says why none could be fetched. With
-    ``state_hash``, which the lake knows, it is the state that has it, fetched at any time.
+    It comes from memory, from the table ``fetched_accounts`` or, for the newest block, from lite
+    servers. None if there is none; if a fetch failed, a warning of the response says why. With
+    ``state_hash``, known from the lake, the state with that hash is returned, fetched at any block.
 
     Raises:
-        QueryNeeded: it takes a query, and the call cannot wait for one.
+        QueryNeeded: it takes a query or a fetch, and the call must not wait.
     """
     newest = call.reader.snapshot.last_mc_seqno
     span = (find_range_start(call, mc_seqno), mc_seqno) if state_hash is None else (0, newest)
@@ -208,7 +208,7 @@ def find_fetched(
 def find_bags(
     call: Call, address: Address, mc_seqno: int, state_hash: bytes
 ) -> Mapping[bytes, bytes]:
-    """Return account, code and data of a state whose cells the lake lacks, by hash; {} if none."""
+    """Return account, code and data cells of a state that the lake does not have, by hash."""
     found = find_fetched(call, address, mc_seqno, state_hash)
     return {} if found is None else found.bags
 
@@ -220,7 +220,7 @@ def _has(found: FetchedAccount, state_hash: bytes | None) -> bool:
 def _read_kept(
     call: Call, address: Address, span: tuple[int, int], state_hash: bytes | None
 ) -> FetchedAccount | None:
-    """Return an account of the lake's table, as of a block of a span."""
+    """Return an account from ``fetched_accounts`` as of a block in ``span``, or None."""
     if not call.reader.snapshot.files[FETCHED_ACCOUNTS.name]:
         return None
     row = call.reader.one(
@@ -265,7 +265,7 @@ def _identify(master: Mapping[str, Any]) -> BlockId:
 
 
 def _find_top(call: Call, master: BlockId, address: Address) -> BlockId | None:
-    """Return the block of an account's shard that a masterchain block names."""
+    """Return the block of an account's shard that a masterchain block commits, or None."""
     if address.workchain == MASTERCHAIN:
         return master
     shards = list_ancestors(int.from_bytes(address.account[:8], "big"))

@@ -1,7 +1,7 @@
-"""Get-methods: the code of an account, run on its state after any block that the lake covers.
+"""Runs get-methods on the state of an account after any masterchain block in the lake.
 
-What a contract sees of the network there is the same for all accounts: the configuration, the
-masterchain blocks before, and public libraries.
+The rest of a contract's environment is the same for all accounts: the configuration, the previous
+masterchain blocks, and public libraries.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.tvm.stack import StackValue
 
 LIBRARIES = 256
-"""Most public libraries that are read for one get-method."""
+"""Maximum public libraries read for one get-method."""
 
 _LAST, _STEP = 16, 100
 _LIBRARY_CELL = re.compile(rb"(?=\x08\x42\x02(.{32}))", re.DOTALL)
-"""A library cell in a bag: exotic without references, 33 bytes, of kind 2, and the hash. Other
-bytes may look so, too; no library has their hash."""
+"""A library cell in a bag: exotic, no references, 33 bytes (type 2 and a hash). Other bytes may
+match, too, but no library has their hash."""
 
 
 def read_network_config(call: Call, master: Mapping[str, Any]) -> NetworkConfig:
     """Return the configuration after a masterchain block.
 
     Raises:
-        LiteServerError: the lake lacks the key block.
+        LiteServerError: the key block is not in the lake.
     """
     return join_config(tuple(read_params(call, master).items()))
 
 
 def find_previous(call: Call, master: Mapping[str, Any]) -> PreviousBlocks:
-    """Return the masterchain blocks that a contract can ask for, as far as the lake has them."""
+    """Return the masterchain blocks that a contract can query, as far as the lake has them."""
     seqno: int = master["seqno"]
     last = range(seqno, max(-1, seqno - _LAST), -1)
     newest = seqno // _STEP * _STEP
@@ -84,7 +84,7 @@ def _identify_zero_state(call: Call) -> MasterId | None:
 
 
 def _pick(known: dict[int, MasterId], seqnos: Iterable[int]) -> list[MasterId] | None:
-    """Return the blocks of these seqnos, or None unless all are known."""
+    """Return the blocks of ``seqnos``, or None unless all are known."""
     found = [known.get(seqno) for seqno in seqnos]
     return None if None in found else [block for block in found if block is not None]
 
@@ -92,7 +92,7 @@ def _pick(known: dict[int, MasterId], seqnos: Iterable[int]) -> list[MasterId] |
 def read_libraries(
     call: Call, mc_seqno: int, bags: Iterable[bytes]
 ) -> tuple[set[bytes], dict[bytes, bytes]]:
-    """Return the hashes that library cells may name, in libraries too, and those public ones."""
+    """Return the hashes in library cells, also of libraries, and the public libraries found."""
     named: set[bytes] = set()
     found: dict[bytes, bytes] = {}
     fresh = _find_library_hashes(bags)
@@ -111,10 +111,10 @@ def _find_library_hashes(bags: Iterable[bytes]) -> set[bytes]:
 
 
 def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
-    """Return the configuration after a masterchain block: that of its newest key block.
+    """Return the configuration after a masterchain block, which is that of its newest key block.
 
     Raises:
-        LiteServerError: the lake lacks the key block.
+        LiteServerError: the key block is not in the lake.
     """
     key_seqno = find_configuration_seqno(master)
     rows = call.reader.rows("v2/config_params", mc_seqno=key_seqno)
@@ -134,13 +134,13 @@ def read_params(call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
 def run_get_method(
     call: Call, params: AccountParams, method: int, arguments: Sequence[Any]
 ) -> tuple[AccountState, Outcome]:
-    """Run a get-method, with arguments as JSON; return the state it ran on, and how it ended.
+    """Run a get-method with arguments as JSON; return the state it ran on and the outcome.
 
     Raises:
-        RequestInvalid, StackTypeUnknown: an argument cannot be read.
-        LiteServerError: the lake lacks the block, the state, the configuration or a library.
-        ResultDeep: the resulting stack is nested too deep to be shown.
-        TvmError: it could not be run.
+        RequestInvalid, StackTypeUnknown: an argument is invalid.
+        LiteServerError: the block, state, configuration or a library is not in the lake.
+        ResultDeep: the resulting stack is nested too deeply.
+        TvmError: the run failed.
     """
     stack = (*decode_stack(arguments), method)
     state = find_state(call, params)
@@ -148,7 +148,7 @@ def run_get_method(
 
 
 def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...]) -> Outcome:
-    """Run a get-method on a state; the stack has the deepest argument first, the id last.
+    """Run a get-method on a state; ``stack`` has the deepest argument first, the method id last.
 
     Raises:
         LiteServerError, ResultDeep, TvmError: as ``run_get_method``.
@@ -183,7 +183,7 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
 
 
 def _describe_context(call: Call, state: AccountState, code: bytes) -> Context:
-    """Return what the contract sees: the state of the moment, not of now."""
+    """Return the environment of the contract as of the state's block, not of today."""
     currencies = decode_currencies(state.extra_currencies)
     return Context(
         workchain=state.address.workchain,

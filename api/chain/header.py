@@ -1,4 +1,4 @@
-"""Headers of blocks by their place in the chain, and traces by what belongs to them."""
+"""Finds block headers by position in the chain, and traces by transaction or message."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _MOST_SHARDS = 2_000
-"""Blocks of one seqno, each of another shard, at the very most."""
+"""Upper bound of blocks with the same seqno, one per shard."""
 
 
 def find_masterchain_ends(reader: Reader) -> Sequence[Mapping[str, Any]]:
-    """Return the oldest and the newest masterchain block, each as ``v3/blocks``."""
+    """Return the oldest and the newest masterchain block as rows of ``v3/blocks``."""
     first, last = max(1, reader.snapshot.first_mc_seqno), reader.snapshot.last_mc_seqno
     return reader.lasting(
         "masterchain ends",
@@ -27,12 +27,12 @@ def find_masterchain_ends(reader: Reader) -> Sequence[Mapping[str, Any]]:
 
 
 def _find_masters(reader: Reader, seqno: int) -> list[Row]:
-    """Return the masterchain block of a seqno, which is its own ``mc_seqno``, if it is there."""
+    """Return the masterchain block with ``seqno`` (its own ``mc_seqno``), or []."""
     return reader.rows("v3/blocks", workchain=MASTERCHAIN, mc_seqno=seqno, limit=1)
 
 
 def find_block(reader: Reader, workchain: int, shards: Sequence[int], seqno: int) -> Row | None:
-    """Return the block of a seqno in the last of some shards that has it, as ``v3/blocks``."""
+    """Return block ``seqno`` of the last of ``shards`` that has it, as a row of ``v3/blocks``."""
     if workchain == MASTERCHAIN:
         found = _find_masters(reader, seqno)
     else:
@@ -50,9 +50,9 @@ def find_first_block(
     lt: int | None = None,
     utime: int | None = None,
 ) -> Row | None:
-    """Return the first block, in a line of shards, from a logical time or a time on.
+    """Return the first block in a line of shards at or after ``lt`` or ``utime``.
 
-    Exactly one of both is set; ``v2/first_block`` finds the place.
+    Exactly one of both must be set.
     """
     place = reader.one(
         "v2/first_block", workchain=workchain, shards=list(shards), lt=lt, utime=utime
@@ -68,7 +68,7 @@ def list_block_keys(
     offset: int = 0,
     descending: bool = False,
 ) -> list[Row]:
-    """Return a page of the keys of blocks' transactions, as ``v3/transaction_keys_of_blocks``."""
+    """Return a page of transaction keys of ``blocks``, from ``v3/transaction_keys_of_blocks``."""
     return reader.rows(
         "v3/transaction_keys_of_blocks",
         mc_seqnos=[row["mc_seqno"] for row in blocks],
@@ -84,7 +84,7 @@ def list_block_keys(
 def find_trace_ids(
     reader: Reader, *, tx_hashes: Sequence[bytes] = (), msg_hashes: Sequence[bytes] = ()
 ) -> list[bytes]:
-    """Return the traces of transactions or else of messages, each once, in no order."""
+    """Return the distinct trace ids of transactions, or else of messages, in no order."""
     if tx_hashes:
         found = reader.rows("v3/trace_ids_of_transactions", hashes=list(tx_hashes))
     else:

@@ -1,7 +1,7 @@
-"""Parameters of version 2: strict conversion with the texts that its clients know.
+"""Converts parameters of v2 strictly, with the error texts that its clients know.
 
-A value comes from a query string or from a JSON body, where a number may be a number or text.
-Converters therefore read text; a JSON value is written out before it is read.
+A value comes from a query string or a JSON body, in which a number may also be text. So JSON values
+are converted to text first, and converters read text.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def parse_flag(text: str) -> bool:
 
 
 def parse_hash(text: str) -> bytes:
-    """64 hex digits, or 43 to 44 characters of either base64 alphabet; a space stands for +."""
+    """64 hex digits, or 43 or 44 characters of either base64 alphabet; a space counts as +."""
     if _HEX_HASH.fullmatch(text):
         return bytes.fromhex(text)
     plain = text.replace(" ", "+")
@@ -62,7 +62,7 @@ def parse_hash(text: str) -> bytes:
 
 
 def parse_written_address(text: str) -> WrittenAddress:
-    """Read an address in any form; a space stands for +."""
+    """Parse an address in any notation; a space counts as +."""
     try:
         return read_address(text.replace(" ", "+"))
     except AddressInvalid as error:
@@ -70,7 +70,7 @@ def parse_written_address(text: str) -> WrittenAddress:
 
 
 def parse_account_hash(text: str) -> bytes:
-    """Return an account id, from a hash or a full address."""
+    """Return the account id in a hash or an address."""
     try:
         return parse_hash(text)
     except ConversionError as error:
@@ -87,7 +87,7 @@ def _parse_bounded(text: str, bits: int) -> int:
 
 
 def parse_method(text: str) -> int:
-    """Return the id of a get-method from a number or its name."""
+    """Return the id of a get-method given by number or name."""
     if _INTEGER.fullmatch(text):
         return parse_int32(text)
     if not text:
@@ -96,22 +96,22 @@ def parse_method(text: str) -> int:
 
 
 def parse_bag(text: str) -> bytes:
-    """Return the bytes of either base64 alphabet; a space stands for +."""
+    """Decode text in either base64 alphabet; a space counts as +."""
     plain = text.replace(" ", "+").replace("-", "+").replace("_", "/").rstrip("=")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except ValueError as error:  # binascii.Error, or text beyond ASCII
-        raise ConversionError("the text is no base64") from error
+        raise ConversionError("the text is not base64") from error
 
 
 def parse_cell_object(value: object) -> bytes:
-    """Return the bag of a cell in the form ``{"data": {"b64", "len"}, "refs": [...]}``."""
+    """Return the bag of a cell given as ``{"data": {"b64", "len"}, "refs": [...]}``."""
     try:
         tree = CellTree()
         root = _append_object(tree, msgspec.convert(value, _CellObject))
         return serialize_boc(tree, [root])
     except (msgspec.ValidationError, RecursionError, BocError) as error:
-        raise ConversionError(f"the object is no cell: {error}") from error
+        raise ConversionError(f"the object is not a cell: {error}") from error
 
 
 def _append_object(tree: CellTree, cell: _CellObject) -> int:
@@ -126,21 +126,21 @@ def _append_object(tree: CellTree, cell: _CellObject) -> int:
 
 
 class _CellData(msgspec.Struct, frozen=True):
-    """Bits: the first ``len`` of some bytes."""
+    """Bits: the first ``len`` bits of the decoded bytes."""
 
     b64: str
     len: Annotated[int, msgspec.Meta(ge=0, le=MAX_BITS)]
 
 
 class _CellObject(msgspec.Struct, frozen=True):
-    """A cell in the form of the Python server."""
+    """A cell in the format of the Python server of TON Center."""
 
     data: _CellData
     refs: list[_CellObject] = []
 
 
 def parse_list(value: object) -> tuple[Any, ...]:
-    """Take a JSON array as it is."""
+    """Return the items of a JSON array unchanged."""
     if not isinstance(value, list):
         raise ConversionError
     return tuple(value)
@@ -148,7 +148,7 @@ def parse_list(value: object) -> tuple[Any, ...]:
 
 _HASH = Converter(parse_hash, {"type": "string", "pattern": "^[0-9a-fA-F]{64}$|^.{43,44}$"})
 _INT32 = Converter(parse_int32, {"type": "integer", "format": "int32"})
-# Others are refused by the rules of a method, with texts of their own.
+# The rules of a method refuse values below the minimum, with their own texts.
 _POSITIVE = Converter(parse_int32, {"type": "integer", "format": "int32", "minimum": 1})
 _INT64 = Converter(parse_int64, {"type": "string", "pattern": "^-?[0-9]+$"})
 _TEXT = {"type": "string"}
@@ -177,10 +177,10 @@ Q = TypeVar("Q", bound=Query)
 
 
 def read_params(kind: type[Q], values: Mapping[str, Any]) -> Q:
-    """Convert the values that ``kind`` takes; what it does not take is ignored.
+    """Convert the values that ``kind`` declares; ignore others.
 
     Raises:
-        RequestInvalid: a value is missing, or does not have the form it needs.
+        RequestInvalid: a value is missing or malformed.
     """
     found: dict[str, object] = {}
     required = _list_required(kind)
@@ -198,12 +198,12 @@ def read_params(kind: type[Q], values: Mapping[str, Any]) -> Q:
 
 @cache
 def _list_required(kind: type[Query]) -> frozenset[str]:
-    """Return the names that have no default: to work out the fields takes longer than all else."""
+    """Return the names without a default; cached, as msgspec derives fields slowly."""
     return frozenset(field.name for field in msgspec.structs.fields(kind) if field.required)
 
 
 def _write(name: str, value: object) -> str:
-    """Write a JSON value out; a missing one is empty, and 5.0 is the number 5."""
+    """Convert a JSON value to text: a missing one to "", and 5.0 to "5"."""
     if value is None:
         return ""
     if not isinstance(value, str | int | float):

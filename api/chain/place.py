@@ -1,4 +1,4 @@
-"""Places in the chain: which block a seqno, a logical time or a time means."""
+"""Finds blocks by seqno, logical time or Unix time, and the ranges that the lake knows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ STATE_UNKNOWN = "LITE_SERVER_ERROR: state already gc'd"
 
 
 def find_master(call: Call, seqno: int | None = None) -> Row:
-    """Return the masterchain block of a seqno, the newest by default.
+    """Return the masterchain block with ``seqno``, by default the newest.
 
     Raises:
-        LiteServerError: the lake does not have it.
+        LiteServerError: the block is not in the lake.
     """
     if seqno is not None:
         return find_block(call, MASTERCHAIN, MASTERCHAIN_SHARD, seqno)
@@ -41,10 +41,10 @@ def find_master(call: Call, seqno: int | None = None) -> Row:
 
 
 def find_block(call: Call, workchain: int, prefix: int, seqno: int) -> Row:
-    """Return the block of a seqno in the shard that contains an account prefix.
+    """Return the block with ``seqno`` in the shard that contains an account prefix.
 
     Raises:
-        LiteServerError: the lake does not have it.
+        LiteServerError: the block is not in the lake.
     """
     row = header.find_block(call.reader, workchain, list_ancestors(prefix), seqno)
     if row is None:
@@ -56,7 +56,7 @@ def find_block_at_lt(call: Call, workchain: int, prefix: int, lt: int) -> Row:
     """Return the first block of a line of shards that ends at or after a logical time.
 
     Raises:
-        LiteServerError: the lake has none, or cannot know that it is the first.
+        LiteServerError: no block qualifies, or the lake cannot know which is the first.
     """
     row = header.find_first_block(call.reader, workchain, list_ancestors(prefix), lt=lt)
     if row is None or not (row["start_lt"] < lt or _follows_known(call, row, prefix)):
@@ -65,10 +65,10 @@ def find_block_at_lt(call: Call, workchain: int, prefix: int, lt: int) -> Row:
 
 
 def find_block_at_utime(call: Call, workchain: int, prefix: int, utime: int) -> Row:
-    """Return the first block of a line of shards that was made at or after a time.
+    """Return the first block of a line of shards with a time at or after ``utime``.
 
     Raises:
-        LiteServerError: the lake has none, or cannot know that it is the first.
+        LiteServerError: no block qualifies, or the lake cannot know which is the first.
     """
     row = header.find_first_block(call.reader, workchain, list_ancestors(prefix), utime=utime)
     if row is None or not (row["gen_utime"] == utime or _follows_known(call, row, prefix)):
@@ -77,7 +77,7 @@ def find_block_at_utime(call: Call, workchain: int, prefix: int, utime: int) -> 
 
 
 def _follows_known(call: Call, row: Row, prefix: int) -> bool:
-    """Return whether the lake has the block before, in the line of shards, or there is none."""
+    """Return whether the previous block in the line of shards is known, or there is none."""
     shards = list_ancestors(prefix)
     before = "prev" if row["prev_shard"] in shards else "prev2"
     seqno = row[f"{before}_seqno"]
@@ -87,18 +87,18 @@ def _follows_known(call: Call, row: Row, prefix: int) -> bool:
 
 
 def find_configuration_seqno(master: Row) -> int:
-    """Return the seqno of the key block whose configuration holds after a masterchain block."""
+    """Return the seqno of the key block whose configuration is valid after a masterchain block."""
     seqno: int = master["seqno"] if master["key_block"] else master["prev_key_block_seqno"]
     return seqno
 
 
 def begins_at_zero_state(call: Call, mc_seqno: int) -> bool:
-    """Return whether the lake has everything from the zero state to a masterchain block."""
+    """Return whether the lake has all blocks from the zero state to a masterchain block."""
     return _is_unbroken(call, call.reader.snapshot.ranges[0], mc_seqno)
 
 
 def _is_unbroken(call: Call, oldest: tuple[int, int], mc_seqno: int) -> bool:
-    """Return whether a range, the oldest, reaches from the zero state to a masterchain block."""
+    """Return whether the range ``oldest`` reaches from the zero state to a masterchain block."""
     first, last = oldest
     return (
         first <= 1
@@ -108,9 +108,9 @@ def _is_unbroken(call: Call, oldest: tuple[int, int], mc_seqno: int) -> bool:
 
 
 def knows_every_account(call: Call, mc_seqno: int) -> bool:
-    """Return whether an account that the lake lacks does not exist after a masterchain block.
+    """Return whether an account without a state in the lake does not exist at ``mc_seqno``.
 
-    A pruned lake may know so without all that led to it.
+    This can hold for a pruned lake, too, although it no longer has all blocks.
     """
     snapshot = call.reader.snapshot
     return snapshot.has_every_account(mc_seqno) or _is_unbroken(
@@ -119,20 +119,20 @@ def knows_every_account(call: Call, mc_seqno: int) -> bool:
 
 
 def find_range_start(call: Call, mc_seqno: int) -> int:
-    """Return the first seqno from which on no change of a state is missing up to a block."""
+    """Return the first seqno of the gapless range of state changes that contains ``mc_seqno``."""
     known = call.reader.snapshot.known_ranges
     return max(first for first, _last in known if first <= mc_seqno)
 
 
 def name_ranges(call: Call) -> str:
-    """Return a text of the masterchain blocks that the lake has."""
+    """Return a text with the masterchain ranges in the lake."""
     return f"the lake covers masterchain {ranges.name_ranges(call.reader.snapshot.ranges)}"
 
 
 def list_ancestors(shard: int) -> list[int]:
-    """Return the ids of all shards that contain the account prefix ``shard``, signed.
+    """Return the signed ids of all shards that contain the account prefix ``shard``.
 
-    A shard is the bits of its prefix, a one, and zeroes; the node splits to at most 60 bits.
+    A shard id is the bits of its prefix, a one, then zeros; the node splits to at most 60 bits.
     """
     prefix = shard & 0xFFFF_FFFF_FFFF_FFFF
     found = []

@@ -1,4 +1,4 @@
-"""What needs the network is handed on: to another service of version 2, or to lite servers."""
+"""Forwards requests that need the network to another v2 service or to lite servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tonlake.api.settings import UpstreamSettings
 
 TIMEOUT_MS = 10_000
-"""Milliseconds that the upstream may take to answer."""
+"""Timeout of the upstream."""
 
 NO_NETWORK = "sending is not available: this server has no network connection"
 _MOST_BYTES = 1 << 20
@@ -30,11 +30,11 @@ _MOST_BYTES = 1 << 20
 
 _ERRORS = range(400, 600)
 _NO_STATUS = 500
-"""Stands for a status that is none of an error."""
+"""Used if the upstream gives no error status."""
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """The envelope of version 2."""
+    """The response envelope of v2."""
 
     ok: bool
     result: Any = None
@@ -48,10 +48,10 @@ def sends_by_liteserver(settings: UpstreamSettings) -> bool:
 
 
 def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
-    """Hand a message on, and return what the method of version 2 answers.
+    """Send a message and return the result of the v2 method ``method``.
 
     Raises:
-        LiteServerError: it is no message, or no lite server takes it.
+        LiteServerError: ``boc`` is not a message, or lite servers refuse it.
         SendingUnavailable, UpstreamRefusal: as for ``ask_upstream``.
     """
     if not sends_by_liteserver(settings):
@@ -60,7 +60,7 @@ def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
         message = read_message(boc)
     except (BocError, DecodeError) as error:
         raise LiteServerError(f"LITE_SERVER_UNKNOWN: {error}") from error
-    # It takes half a second to load, which those who never send do without.
+    # Imported here because it takes half a second to load.
     from tonlake.ingest.source.liteserver import pool  # noqa: PLC0415
 
     try:
@@ -78,18 +78,18 @@ def send_message(settings: UpstreamSettings, method: str, boc: bytes) -> object:
 
 
 def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]) -> object:
-    """Return the result that the upstream gives for a method by POST.
+    """Call a method of the upstream by POST and return its result.
 
     Raises:
-        SendingUnavailable: none is set, it cannot be reached, or it gives no valid answer.
-        UpstreamRefusal: it refuses; code and text are its own.
+        SendingUnavailable: no upstream is set, it cannot be reached, or its response is invalid.
+        UpstreamRefusal: the upstream refuses, with its own code and text.
     """
     if not settings.url:
         raise SendingUnavailable(NO_NETWORK)
     headers = {"Content-Type": "application/json"}
     if settings.key:
         headers["X-API-Key"] = settings.key
-    # The setting admits http and https alone.
+    # The setting allows only http and https.
     request = urllib.request.Request(  # noqa: S310
         f"{settings.url.rstrip('/')}/{method}", msgspec.json.encode(params), headers
     )
@@ -106,20 +106,20 @@ def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]
 
 
 def _read_refusal(status: int, answer: _Answer) -> UpstreamRefusal:
-    """Return the error that the upstream means.
+    """Return the error of a refusal by the upstream.
 
-    Some servers refuse under status 200 with the code in the envelope alone, and gateways in
-    front of them put the text where the result would stand.
+    Some servers refuse with status 200 and the code only in the envelope, and gateways in front
+    of them put the text into ``result``.
     """
     stated = (status, answer.code, _NO_STATUS)
     code = next(one for one in stated if isinstance(one, int) and one in _ERRORS)
     texts = (answer.error, answer.result)
     text = next((one for one in texts if one and isinstance(one, str)), None)
-    return UpstreamRefusal(code, text or f"the upstream refuses with {code} and says no more")
+    return UpstreamRefusal(code, text or f"the upstream refuses with {code} and no message")
 
 
 def _exchange(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes]:
-    """Return status and body, whatever the status."""
+    """Send a request; return status and body, also for error statuses."""
     try:
         try:
             answer = urllib.request.urlopen(request, timeout=timeout_s)  # noqa: S310 - as above
@@ -137,10 +137,10 @@ PARTS = ("body", "init_code", "init_data")
 
 
 def check_bag(boc: bytes, name: str) -> None:
-    """Refuse what is no bag of one root, with the text of the node's client library.
+    """Check that ``boc`` is a bag with one root; the error text is that of the node's client.
 
     Raises:
-        LiteServerError: it is none.
+        LiteServerError: it is not.
     """
     try:
         roots = len(parse_boc(boc).roots)
@@ -151,10 +151,10 @@ def check_bag(boc: bytes, name: str) -> None:
 
 
 def check_parts(params: EstimateParams | EstimateCellParams) -> None:
-    """Refuse a message of which a part is no bag; code and data may be left out.
+    """Check that the parts of a message are bags of cells; code and data may be empty.
 
     Raises:
-        LiteServerError: a part is none.
+        LiteServerError: a part is not.
     """
     for name in PARTS:
         boc = getattr(params, name)
@@ -163,11 +163,11 @@ def check_parts(params: EstimateParams | EstimateCellParams) -> None:
 
 
 def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: ANN401 - as it came
-    """Hand a message on and return the answer of the upstream.
+    """Send a message and return the result of the upstream.
 
     Raises:
-        LiteServerError: it is no bag of cells.
-        SendingUnavailable, UpstreamRefusal: it could not be handed on, or was refused.
+        LiteServerError: ``boc`` is not a bag of cells.
+        SendingUnavailable, UpstreamRefusal: the message could not be sent or was refused.
     """
     check_bag(boc, "body")
     answer = send_message(call.settings.upstream, method, boc)
@@ -176,6 +176,6 @@ def send_bag(call: Call, boc: bytes, method: str = "sendBoc") -> Any:  # noqa: A
 
 
 def keep_pending(call: Call, boc: bytes) -> None:
-    """Keep a message that the upstream took, until it is in a block."""
+    """Keep a sent message as pending until a block contains it."""
     if call.pending is not None:
         call.pending.add(call, boc)

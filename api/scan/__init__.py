@@ -1,1 +1,1 @@
-"""Scans: rows of one table in chain order, over HTTP, in Python and as a command."""
+"""Scans: rows of tables in chain order, over HTTP, in Python and on the command line."""

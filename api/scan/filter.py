@@ -1,4 +1,4 @@
-"""What a scan reads of a table: its columns and filters as the schema has them."""
+"""Resolves the columns and filters of a scan against the schema of its table."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Column, Table
 
 MOST_DIGITS = 300
-"""Characters of a number: 256 bits have fewer. To make decimals of longer ones takes seconds."""
+"""Maximum length of a number: 256 bits need less, and parsing longer ones would take seconds."""
 
 MOST_NAMES = 40
-"""Names that an error lists where none is like the one that was meant."""
+"""Maximum names in an error if none is similar to the requested one."""
 
 _INTEGERS = {"int8": 8, "int32": 32, "int64": 64, "ints": 32}
 _TEXTS = frozenset({"text", "texts"})
@@ -38,14 +38,14 @@ _ALIASES = {
     "action_type": ("type",),
     "account": ("tx_account",),
 }
-"""Names of filters that stand for the first of these columns that a table has."""
+"""Alternative filter names; each means the first of these columns that the table has."""
 
 
 def make_plan(name: str, where: Sequence[Selection], columns: Sequence[str]) -> Plan:
-    """Return what a scan reads of a table.
+    """Return the plan of a scan of one table.
 
     Raises:
-        RequestInvalid: the table or a column does not exist, or a value is none of its column's.
+        RequestInvalid: the table or a column does not exist, or a value does not fit its column.
     """
     if name not in SCANNED:
         raise RequestInvalid(f"table {suggest(name, SCANNED)}")
@@ -56,13 +56,13 @@ def make_plan(name: str, where: Sequence[Selection], columns: Sequence[str]) -> 
         tuple(read_filter(table, column, values) for column, values in each.items())
         for each in where
     )
-    # A selection without filters chooses every row.
+    # A selection without filters matches every row.
     chosen = selections if all(selections) else ()
     return Plan(table, tuple(columns) or table.names, chosen)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return that a name does not exist, and the nearest that do."""
+    """Return the text that ``name`` does not exist, with the most similar known names."""
     listed = sorted(known)
     near = get_close_matches(name[:80], listed, 3) or [
         *listed[:MOST_NAMES],
@@ -72,7 +72,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def _find_column(table: Table, name: str) -> Column:
-    """Return a column of a table or of what is joined to it."""
+    """Return a column of a table or of a table joined to it."""
     prefix, dot, rest = name.partition(".")
     joins = list_joins(table)
     if dot and prefix not in joins:
@@ -89,17 +89,17 @@ def _list_joined(joins: Mapping[str, Join]) -> list[str]:
 
 
 def read_filter(table: Table, name: str, values: list[Value]) -> Filter:
-    """Return the filter that a name and its values stand for.
+    """Return the filter on column ``name`` for ``values``.
 
     Raises:
-        RequestInvalid: the column does not exist, or a value is none of its column's.
+        RequestInvalid: the column does not exist, or a value does not fit it.
     """
     known = {*table.names, *_list_joined(list_joins(table))}
     if name not in known:
         name = next((alias for alias in _ALIASES.get(name, ()) if alias in known), name)
     column = _find_column(table, name)
     if column.type not in _FILTERED:
-        raise RequestInvalid(f"{name} is of type {column.type}, by which a scan cannot choose")
+        raise RequestInvalid(f"{name} is of type {column.type}, which scans cannot filter by")
     workchain = name_workchain(name)
     if column.type == "hash" and workchain in known and None not in values:
         return _read_accounts(name, workchain, values)
@@ -112,7 +112,7 @@ def read_filter(table: Table, name: str, values: list[Value]) -> Filter:
 
 
 def name_workchain(name: str) -> str:
-    """Return the column with the workchain of a column of account ids."""
+    """Return the name of the workchain column that belongs to a column of account ids."""
     if name.endswith("account"):
         return f"{name.removesuffix('account')}workchain"
     return f"{name}_workchain"
@@ -122,7 +122,7 @@ def _read_accounts(name: str, workchain: str, values: list[Value]) -> AmongAccou
     accounts: dict[int, list[bytes]] = {}
     for value in values:
         if not isinstance(value, str):
-            raise RequestInvalid(f"{name} is a list of addresses, and {value!r} is none")
+            raise RequestInvalid(f"{name} takes a list of addresses, not {value!r}")
         address = parse_address(value)
         accounts.setdefault(address.workchain, []).append(address.account)
     ids = {each: pa.array(found, pa.binary(32)) for each, found in accounts.items()}
@@ -130,7 +130,7 @@ def _read_accounts(name: str, workchain: str, values: list[Value]) -> AmongAccou
 
 
 def _read_value(column: Column, value: Value) -> object:
-    """Return a value as its column has it: addresses raw, hashes as bytes, opcodes signed."""
+    """Convert a value to its column's type: addresses to raw, hashes to bytes, opcodes signed."""
     if value is None:
         return None
     if column.type == "bool":
@@ -149,15 +149,15 @@ def _read_value(column: Column, value: Value) -> object:
     bits = _INTEGERS[column.type]
     if not -1 << (bits - 1) <= number < 1 << bits:
         raise ConversionError(f"{value!r} does not fit in {bits} bits")
-    # Opcodes and shards are written unsigned as well.
+    # Opcodes and shards may be written as unsigned numbers.
     return number - (1 << bits) if 1 << (bits - 1) <= number < 1 << bits else number
 
 
 def read_number(value: str | int) -> int:
-    """Return a number, or that which a text has: decimal digits, or others behind 0x, 0o or 0b.
+    """Return a number, parsing text as decimal or with the prefix 0x, 0o or 0b.
 
     Raises:
-        ConversionError: the text is no number, or longer than that of any column.
+        ConversionError: the text is not a number, or longer than any column's.
     """
     if isinstance(value, int):
         return value
@@ -170,7 +170,7 @@ def read_number(value: str | int) -> int:
 
 
 def read_text(text: str) -> str:
-    """Return an address raw, and any other text as it is."""
+    """Return an address in raw form, other text unchanged."""
     try:
         return str(parse_address(text))
     except AddressInvalid:

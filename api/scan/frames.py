@@ -1,4 +1,4 @@
-"""Batches of a scan as bytes: an Arrow stream, Parquet, NDJSON or CSV."""
+"""Serialises batches of a scan as an Arrow stream, Parquet, NDJSON or CSV."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ SCAN_TYPES = {
     NDJSON: NDJSON_TYPE,
     CSV: MEDIA_TYPES[CSV],
 }
-"""Media types of the answer by form, the usual one first."""
+"""Media types of scan responses by format, the default first."""
 
 MARK = "@batch"
-"""The one field of a line of NDJSON that is no row: what is known of the rows before it."""
+"""The only field of an NDJSON line that is not a row but the mark of the rows before it."""
 
 FOOTER = b"tonlake.batch"
-"""The key of the same in the footer of a Parquet file."""
+"""The key of the mark in a Parquet footer."""
 
 
 Bytes = bytes | bytearray
 
 MOST_CHUNKS = 16
-"""The most record batches that a batch is written as: to join its rows copies them."""
+"""Maximum record batches written for one batch; beyond that, rows are copied into one."""
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What stands beside the rows of a batch: cursor, height, and first and last undone block.
+    """Metadata of a batch: cursor, height, and the first and last undone block.
 
-    ``misfits`` are the bodies that do not fit their signature, by its table.
+    ``misfits`` counts, by table, the bodies that do not match their signature.
     """
 
     cursor: str
@@ -60,20 +60,20 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Frames(Protocol):
-    """Writes the batches of one scan; the rows of each are complete in the bytes returned."""
+    """Serialises the batches of one scan; each call returns complete rows."""
 
     def begin(self) -> Bytes:
-        """Return what comes before the first batch."""
+        """Return the bytes before the first batch."""
 
     def write(self, rows: pa.Table, mark: Mark) -> Bytes:
-        """Return a batch."""
+        """Return the bytes of a batch."""
 
     def end(self) -> Bytes:
-        """Return what comes behind the last batch."""
+        """Return the bytes after the last batch."""
 
 
 class _Sink(io.RawIOBase):
-    """Keeps what a writer of Arrow writes until it is taken."""
+    """Buffers the output of an Arrow writer until ``take``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class _Sink(io.RawIOBase):
 
 
 class _ArrowFrames:
-    """A record batch for each batch; its custom metadata has the fields of ``Mark`` as text.
+    """One or more record batches per batch; the last has ``Mark`` as custom metadata, as text.
 
     ``undone`` is written ``first-last``, ``misfits`` as JSON.
     """
@@ -129,7 +129,7 @@ def _make_empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 class _ParquetFrames:
-    """A file that ends with the scan; the footer has the mark of the last batch."""
+    """One file per scan; its footer has the mark of the last batch."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._sink = _Sink()
@@ -152,7 +152,7 @@ class _ParquetFrames:
 
 
 class _LineFrames:
-    """An object for each row, and after those of a batch one with its mark."""
+    """An object per row, and after each batch one with its mark."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._names = schema.names
@@ -171,7 +171,7 @@ class _LineFrames:
 
 
 class _CsvFrames:
-    """A header and rows; without marks, as there is no place for them."""
+    """A header and rows, without marks, which CSV has no place for."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -199,16 +199,16 @@ _FRAMES: dict[str, Callable[[pa.Schema], Frames]] = {
     CSV: _CsvFrames,
 }
 MARKED = frozenset({ARROW, NDJSON})
-"""Forms that show what was undone, and so can follow the chain."""
+"""Formats that can report undone blocks, and so can follow the chain."""
 
 
 def make_frames(form: str, schema: pa.Schema) -> Frames:
-    """Return what writes the batches of a scan in a form of ``SCAN_TYPES``."""
+    """Return the serialiser for ``form``, a key of ``SCAN_TYPES``."""
     return _FRAMES[form](schema)
 
 
 def choose_form(accept: str) -> str:
-    """Return the form that an Accept header asks for: an Arrow stream, if nothing else."""
+    """Return the format for an Accept header; an Arrow stream by default."""
     if NDJSON in accept.lower():
         return NDJSON
     chosen = choose_format(accept)

@@ -1,4 +1,4 @@
-"""Threads and places of scans: apart from those of requests, so that none waits for a scan."""
+"""Threads and client limits of scans, separate from requests, so that no request waits for one."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ T = TypeVar("T")
 
 THREADS = 2
 SHARE = 4
-"""One key or address may have a quarter of all scans."""
+"""One key or address may use this fraction (a quarter) of all scans."""
 
 NICENESS = 10
-"""Other threads of the process come first where there are not enough cores."""
+"""Scan threads yield to others of the process when cores are scarce."""
 
 
 class ScanLane:
-    """The scans of a service; used by the event loop's thread."""
+    """The open scans of a service; used by the event loop's thread only."""
 
     def __init__(self, settings: ScanSettings) -> None:
-        """Take how many scans there may be; threads start with the first one."""
+        """Take the limits; threads start with the first scan."""
         self._settings = settings
         self._threads = ThreadPoolExecutor(THREADS, "scan", initializer=_stand_back)
         self._open: Counter[str] = Counter()
         self.is_closed = False
 
     def enter(self, client: str) -> Callable[[], None]:
-        """Take a place for a client, named by key or address; return what gives it back.
+        """Register a scan of ``client`` (key or address); return a function that ends it.
 
         Raises:
-            ServiceBusy, ShareExceeded: all places, or those of the client, are taken.
+            ServiceBusy, ShareExceeded: the limit of the service or of the client is reached.
         """
         share = max(1, self._settings.clients // SHARE)
         if self._open[client] >= share:
-            raise ShareExceeded(f"{share} scans are open, the most of one key or address")
+            raise ShareExceeded(f"{share} scans are open, the maximum per key or address")
         if self._open.total() >= self._settings.clients:
             raise ServiceBusy("too many scans at once")
         self._open[client] += 1
@@ -55,20 +55,20 @@ class ScanLane:
             if is_held:
                 is_held = False
                 self._open[client] -= 1
-                self._open += Counter()  # without those at 0
+                self._open += Counter()  # drops zero counts
 
         return leave
 
     async def call(self, work: Callable[[], T]) -> T:
-        """Do a step of a scan in a thread, behind the steps of other scans that wait."""
+        """Run one step of a scan in a thread, queued behind the steps of other scans."""
         return await asyncio.wrap_future(self._threads.submit(work))
 
     def end_scans(self) -> None:
-        """Let every scan end behind the batch that it is at."""
+        """Let every scan end after its current batch."""
         self.is_closed = True
 
     def close(self) -> None:
-        """End the threads once they have done what they do."""
+        """End all scans and wait for the threads."""
         self.end_scans()
         self._threads.shutdown(cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""What a scan gives, where it begins and ends, and a scan that is about to begin."""
+"""Opens a scan: resolves its tables, filters and the masterchain blocks it begins and ends at."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ _SNAPSHOT = "snapshot:"
 
 
 MOST_VALUES = 10_000
-"""Values of all filters of a scan."""
+"""Maximum values in all filters of a scan."""
 
 MOST_TABLES = 20
 
 
 def make_given(scan: Scan, settings: LakeSettings) -> Given:
-    """Return the rows that a scan gives.
+    """Return the source of the rows of a scan.
 
     Raises:
-        RequestInvalid: a table, column or signature is none, or a value is none of its column's.
+        RequestInvalid: a table, column or signature is invalid, or a value does not fit its column.
     """
     if bool(scan.tables) == (scan.table is not None):
-        raise RequestInvalid("a scan has either table or tables")
+        raise RequestInvalid("a scan takes either table or tables")
     if scan.table is not None:
         tables = {scan.table: TableScan(scan.where, scan.columns)}
     elif scan.where or scan.columns:
-        raise RequestInvalid("with tables, where and columns stand within each of them")
+        raise RequestInvalid("with tables, where and columns belong into each of them")
     else:
         tables = scan.tables
     chosen = [values for each in tables.values() for one in each.where for values in one.values()]
@@ -60,7 +60,7 @@ def make_given(scan: Scan, settings: LakeSettings) -> Given:
     if len(tables) > MOST_TABLES:
         raise RequestInvalid(f"more than {MOST_TABLES} tables: use several scans")
     if HEIGHT in scan.tables:
-        raise RequestInvalid(f"of several tables none can be called {HEIGHT}, as a column is")
+        raise RequestInvalid(f"no table may be called {HEIGHT}, which is a column of the scan")
     known = read_signature_tables(scan.signature)
     views = BodyViews(msgspec.structs.replace(settings, duckdb_threads=1)) if known else None
     given = {name: _make_rows(name, each, known, views) for name, each in tables.items()}
@@ -83,16 +83,16 @@ def open_scan(
     open_newest: Callable[[], Reader],
     open_file: OpenFile,
 ) -> Scanner:
-    """Return a scan that is about to begin; ``reader`` finds the blocks of times.
+    """Open a scan; ``reader`` finds the blocks of times.
 
     Raises:
-        RequestInvalid: a table, column, value or position does not exist.
+        RequestInvalid: a table, column, value or position is invalid.
         CursorRefused: the cursor is not of this lake.
-        BlocksLacking: the lake has not the blocks.
+        BlocksLacking: the lake does not have the blocks.
     """
     given = make_given(scan, settings)
     if scan.cursor is not None and scan.start is not None:
-        raise RequestInvalid("a scan begins at from or behind a cursor, and not at both")
+        raise RequestInvalid("a scan begins at from or after cursor, not both")
     snapshot = reader.snapshot
     start: Cursor | int
     if scan.cursor is not None:
@@ -107,12 +107,12 @@ def open_scan(
         last = snapshot.last_mc_seqno
     if last is not None and not scan.follow and last > snapshot.last_mc_seqno:
         raise RequestInvalid(
-            f"to is masterchain block {last}, and the newest in the lake is"
+            f"to is masterchain block {last}, but the newest in the lake is"
             f" {snapshot.last_mc_seqno}: leave it out, or wait for it with follow"
         )
     scanner = Scanner(given, start, last, open_newest, open_file, limit=scan.limit)
     height = scanner.cursor.height
-    # A cursor may be behind the last block because blocks were undone: the first batch says so.
+    # A cursor may be past the last block because blocks were undone: the first batch reports it.
     if last is not None and height > last and find_undone(scanner.cursor, snapshot) is None:
         raise RequestInvalid(
             f"the scan begins at masterchain block {height + 1}, after its last one, {last}"
@@ -129,7 +129,7 @@ def _find_block(position: Position, reader: Reader, *, is_first: bool) -> int:
     if position.startswith(_SNAPSHOT):
         number = position.removeprefix(_SNAPSHOT)
         if not number.isdecimal():
-            raise RequestInvalid(f"{position[:80]!r}: write {_SNAPSHOT}N, N the number of a commit")
+            raise RequestInvalid(f"{position[:80]!r}: in {_SNAPSHOT}N, N is a commit number")
         last = read_state(reader.snapshot.lake_dir, int(number)).ranges[-1][1]
         return last + is_first
     if position.isdecimal():
@@ -154,6 +154,6 @@ def _read_time(text: str) -> float:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise RequestInvalid(
-            f"{text[:80]!r} is no masterchain seqno, no time in ISO 8601 and no {_SNAPSHOT}N"
+            f"{text[:80]!r} is not a masterchain seqno, an ISO 8601 time or {_SNAPSHOT}N"
         ) from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,4 +1,4 @@
-"""A scan as people write it: the same struct for HTTP, Python and the command line."""
+"""The definition of a scan, shared by HTTP, Python and the command line."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tonlake.api.errors import RequestInvalid
 
 Value = str | int | bool | None
 Selection = dict[str, list[Value]]
-"""Values by name of a filter: a row has one of them for every filter."""
+"""Filter values by column: a row matches if it has one of the values in every column."""
 
 Where = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
-"""Selections as Python takes them: one or several, with lists of values or single ones."""
+"""Selections as accepted in Python: one or several, with lists of values or single values."""
 
 Position = int | str
 """A masterchain seqno, a time (ISO 8601, UTC without a zone), or ``snapshot:N``."""
@@ -25,8 +25,8 @@ Position = int | str
 Chosen = Annotated[
     list[Selection],
     Meta(
-        description="Selections; a row is given if it fits one of them. A selection has lists of"
-        " values by column: for every column the row has one of the values"
+        description="Selections; a row is returned if it matches one of them. A selection has lists"
+        " of values by column: in every column the row must have one of the values"
     ),
 ]
 Columns = Annotated[
@@ -40,14 +40,14 @@ Columns = Annotated[
 
 
 class TableScan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is read of one of several tables."""
+    """Filters and columns of one of several tables."""
 
     where: Chosen = []
     columns: Columns = []
 
 
 class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Rows of a table in chain order, or of several; the fields are those of ``POST /api/scan``."""
+    """A scan of one table or several; the fields are those of ``POST /api/scan``."""
 
     table: Annotated[str | None, Meta(description="Table to read")] = None
     where: Chosen = []
@@ -55,65 +55,65 @@ class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     tables: Annotated[
         dict[str, TableScan],
         Meta(
-            description="Several tables, in place of table, where and columns: a row has mc_seqno,"
-            " and under the name of its table an object of the table's columns"
+            description="Several tables, instead of table, where and columns: a row has mc_seqno,"
+            " and under the name of its table an object with the table's columns"
         ),
     ] = {}
     signature: Annotated[
         str | None,
         Meta(
-            description="Layout of message bodies that makes tables: TL-B, the JSON of a Tact ABI,"
-            " or the name of a shipped layout"
+            description="Layout of message bodies that defines tables: TL-B, a Tact ABI as JSON, or"
+            " the name of a built-in layout"
         ),
     ] = None
     start: Annotated[
         Position | None,
         Meta(
-            description="First masterchain block: its seqno, the time that it is not before"
-            " (ISO 8601), or snapshot:N for the block after the last one of commit N; by default"
-            " the first of the lake's newest range"
+            description="First masterchain block: its seqno, the earliest time (ISO 8601), or"
+            " snapshot:N for the block after the last one of commit N; by default the first of"
+            " the lake's newest range"
         ),
     ] = msgspec.field(default=None, name="from")
     stop: Annotated[
         Position | None,
         Meta(
-            description="Last masterchain block: its seqno, the time that it is not after, or"
-            " snapshot:N; by default the newest of the lake, with follow none"
+            description="Last masterchain block: its seqno, the latest time, or snapshot:N; by"
+            " default the newest in the lake, with follow none"
         ),
     ] = msgspec.field(default=None, name="to")
     cursor: Annotated[
-        str | None, Meta(description="Cursor of a batch to resume after, in place of from")
+        str | None, Meta(description="Cursor of a batch to resume after, instead of from")
     ] = None
-    follow: Annotated[bool, Meta(description="Go on with new blocks as they come")] = False
+    follow: Annotated[bool, Meta(description="Continue with new blocks as they arrive")] = False
     limit: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="End with the masterchain block that has this row"),
+        Meta(description="End with the masterchain block that contains this row"),
     ] = None
 
 
 _RENAMED = {"start": "from", "stop": "to"}
-"""Names that Python has other words for, and their fields."""
+"""Options in Python whose field has another name, as ``from`` is a keyword."""
 
 
 def read_scan(data: bytes) -> Scan:
-    """Read a scan from JSON.
+    """Parse a scan from JSON.
 
     Raises:
-        RequestInvalid: it is none.
+        RequestInvalid: ``data`` is malformed.
     """
     try:
         return msgspec.json.decode(data, type=Scan)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestInvalid(f"the scan cannot be read: {error}") from error
+        raise RequestInvalid(f"invalid scan: {error}") from error
 
 
 def convert_scan(table: str | Mapping[str, Any], options: dict[str, Any]) -> Scan:
-    """Return a scan from Python values; a selection may stand alone, and so may a value.
+    """Return a scan from Python values; single selections and values need no list.
 
-    ``table`` is a name, or has by name ``where`` and ``columns`` of several tables.
+    ``table`` is a name, or maps names of several tables to their ``where`` and ``columns``.
 
     Raises:
-        RequestInvalid: an option does not exist, or has a value of another type.
+        RequestInvalid: an option does not exist or has a value of the wrong type.
     """
     fields = {
         _RENAMED.get(name, name): value.isoformat() if isinstance(value, datetime) else value
@@ -127,11 +127,11 @@ def convert_scan(table: str | Mapping[str, Any], options: dict[str, Any]) -> Sca
     try:
         return msgspec.convert(fields, Scan)
     except msgspec.ValidationError as error:
-        raise RequestInvalid(f"the scan cannot be read: {error}") from error
+        raise RequestInvalid(f"invalid scan: {error}") from error
 
 
 def _list_selections(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields with selections as a list, of lists of values."""
+    """Return ``fields`` with ``where`` as a list of selections with lists of values."""
     where = fields.get("where") or []
     listed = [where] if isinstance(where, Mapping) else list(where)
     return {**fields, "where": [_list_values(one) for one in listed]}

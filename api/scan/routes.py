@@ -1,4 +1,4 @@
-"""``POST /api/scan``: rows of a table in chain order, as fast as the client reads them."""
+"""``POST /api/scan``: streams rows in chain order, as fast as the client reads them."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 PATH = "/api/scan"
 LOOK_S = 0.1
-"""How often a scan that follows looks for a new commit."""
+"""Interval at which a following scan looks for a new commit."""
 
 KEEP_ALIVE_S = 15.0
-"""A client to which nothing was sent for this long is sent its cursor."""
+"""An idle client is sent its cursor after this long."""
 
 PIECE_BYTES = 256 << 10
-"""Bytes that are handed to a connection at once; it waits until most of them were read."""
+"""Bytes written to a connection at once; the next write waits until most of them were read."""
 
 
 @post(PATH, status_code=200)
 async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
-    """Send the rows that a scan chooses, batch by batch.
+    """Stream the rows that match a scan, batch by batch.
 
     Raises:
-        RequestInvalid, ScanError: the scan cannot be carried out.
-        ServiceBusy, ShareExceeded: there are too many scans.
+        RequestInvalid, ScanError: the scan cannot be run.
+        ServiceBusy, ShareExceeded: too many scans are open.
     """
     scan = read_scan(body)
     form = choose_form(request.headers.get("accept", ""))
@@ -71,7 +71,7 @@ async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
 
 
 class _Run:
-    """A scan for one client."""
+    """A scan running for one client."""
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class _Run:
         self._frames: Frames = make_frames(form, self.scanner.given.schema)
 
     def __del__(self) -> None:
-        self._leave()  # a client may go away before anything is written
+        self._leave()  # the client may disconnect before anything is written
 
     async def write(self, batch: Batch | None) -> AsyncIterator[bytes]:
-        """Yield the pieces of the answer."""
+        """Yield the chunks of the response body."""
         try:
             yield bytes(self._frames.begin())
             while not self._lane.is_closed:
@@ -122,7 +122,7 @@ class _Run:
             self._leave()
 
     async def _wait(self) -> Batch:
-        """Return the next batch, or one without rows where none comes."""
+        """Return the next batch, or an empty one after ``KEEP_ALIVE_S``."""
         ends_s = time.monotonic() + KEEP_ALIVE_S
         while time.monotonic() < ends_s and not self._lane.is_closed:
             if self._holder.newest_number() != self.scanner.cursor.commit:

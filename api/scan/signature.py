@@ -1,4 +1,4 @@
-"""Scans of messages by the layout of their bodies: a table that a signature defines."""
+"""Scans of messages by the layout of their bodies, as tables that a signature defines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_signature_tables(signature: str | None) -> dict[str, BodyTable]:
     """Return the tables that a signature defines, by name.
 
     Raises:
-        RequestInvalid: it cannot be read.
+        RequestInvalid: the signature is invalid.
     """
     if signature is None:
         return {}
@@ -45,10 +45,10 @@ def read_signature_tables(signature: str | None) -> dict[str, BodyTable]:
 def make_body_rows(
     name: str, table: TableScan, known: dict[str, BodyTable], views: BodyViews
 ) -> BodyRows | None:
-    """Return what a scan gives of the table of a signature; None: the table is none of these.
+    """Return the rows of a signature's table; None if ``name`` is not one of them.
 
     Raises:
-        RequestInvalid: a column does not exist, or a value is none of its column's.
+        RequestInvalid: a column does not exist, or a value does not fit its column.
     """
     misfits = name not in known
     found = known.get(name.removesuffix(MISFITS) if misfits else name)
@@ -82,7 +82,7 @@ def _make_filter(view: BodyView, name: str, values: list[Value]) -> BodyFilter:
 
 
 def _make_early(column: str, values: list[Value]) -> Filter | None:
-    """Return the filter of messages that chooses the same, if there is one."""
+    """Return the equivalent filter on ``messages``, applied before decoding, or None."""
     is_plain = MESSAGE_COLUMNS.get(column) == column and column != "tx_account"
     if None in values or not (is_plain or column in _ADDRESSES):
         return None
@@ -90,7 +90,7 @@ def _make_early(column: str, values: list[Value]) -> Filter | None:
 
 
 def _read_value(kind: pa.DataType, value: Value) -> object:
-    """Return a value as its column has it."""
+    """Convert a value to the type of its column."""
     if value is None:
         return None
     if pa.types.is_boolean(kind) or isinstance(value, bool):
@@ -104,4 +104,4 @@ def _read_value(kind: pa.DataType, value: Value) -> object:
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         number = read_number(value)
         return Decimal(number) if pa.types.is_decimal(kind) else number
-    raise ValueError("a scan cannot choose by it")
+    raise ValueError("scans cannot filter by it")

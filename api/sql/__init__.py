@@ -1,1 +1,1 @@
-"""SQL over HTTP: every statement in a process of its own that can read the lake and do no more."""
+"""SQL over HTTP; each statement runs in a sandboxed process that can only read the lake."""

@@ -1,4 +1,4 @@
-"""What a statement may name: tables, views and macros, with their comments."""
+"""Lists the tables, views and macros that a statement may use, with their comments."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _MACROS = {
     "ton_time": "Unix seconds as a UTC timestamp",
     "ton_workchain": "Workchain of an address in raw or friendly form",
 }
-"""Macros for people; the others are parts of these."""
+"""Public macros; the others are parts of these."""
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of a view; ``type`` is empty where only the view knows it."""
+    """A column of a view; ``type`` is "" for columns that the view computes."""
 
     name: str
     type: str
@@ -53,7 +53,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What may stand behind ``from``: ``title`` has the parameters of a macro behind the name."""
+    """A table, view or table macro; ``title`` includes the parameters of a macro."""
 
     name: str
     title: str
@@ -62,7 +62,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 class Macro(msgspec.Struct, frozen=True):
-    """A function of the lake: how it is called, and what it returns."""
+    """A scalar macro: its arguments and what it returns."""
 
     name: str
     arguments: str
@@ -74,7 +74,7 @@ _DAY = Column(PARTITION, "date", "UTC day of the masterchain block")
 
 @cache
 def list_views() -> Mapping[str, tuple[View, ...]]:
-    """Return the views for people, and the tables and the views over them, each by name."""
+    """Return the readable views, and the tables with the views over them, each sorted by name."""
     tables = [
         View(
             name,
@@ -102,7 +102,7 @@ def list_views() -> Mapping[str, tuple[View, ...]]:
 
 
 def list_own_views(lake_dir: Path) -> tuple[View, ...]:
-    """Return the tables that a person added, with their columns."""
+    """Return the user-defined tables of a lake, with their columns."""
     return tuple(
         View(
             table.name,
@@ -115,7 +115,7 @@ def list_own_views(lake_dir: Path) -> tuple[View, ...]:
 
 
 def _describe_derived(name: str) -> View:
-    """Return a view over another one: it has the columns of that, and those that it comments on."""
+    """Describe a view over a table: the table's columns and those with a column comment."""
     text = read_sql(name)
     doc = " ".join(line[2:].strip() for line in text.splitlines() if line.startswith("--"))
     base = VIEWED_TABLES[DERIVED_VIEWS[name][0]]
@@ -126,6 +126,6 @@ def _describe_derived(name: str) -> View:
 
 @cache
 def list_macros() -> tuple[Macro, ...]:
-    """Return the macros for people, with their arguments."""
+    """Return the public macros with their arguments."""
     arguments = {found[1]: " ".join(found[2].split()) for found in _MACRO.finditer(read_macros())}
     return tuple(Macro(name, arguments[name], doc) for name, doc in _MACROS.items())

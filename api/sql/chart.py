@@ -1,4 +1,4 @@
-"""A picture of a result: bars, a line, or points, as the reader or the question chooses."""
+"""Draws a query result as bars, a line or points, as chosen by the reader or the query."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 WIDTH, HEIGHT = 100, 300
-"""Places across are in percent, so that a picture fits any page; heights are in pixels."""
+"""Horizontal positions are in percent, so that a chart fits any page; heights are in pixels."""
 
 EDGE, TOP, BOTTOM = 0.3, 12, 30
 NAME_HEIGHT, BAR_HEIGHT, BAR_GAP = 18, 16, 6
 DIGIT_WIDTH, LEAST_WIDTH = 8, 320
-"""Pixels of a digit, and of the narrowest picture: numbers have room beside their bars in it."""
+"""Pixels of a digit, and of the narrowest chart, in which numbers must fit beside their bars."""
 
 MOST_SERIES, MOST_BARS, MOST_DOTS = 4, 40, 60
 KEPT_ENDS = 10
-"""Characters of a long name that are shown of either end."""
+"""Characters kept of each end of a long name."""
 
 BAR_SHARE = 0.8
-"""Width of a group of upright bars; the rest is between them."""
+"""Width of a group of vertical bars, as a share of the distance between groups."""
 
 KINDS = ("auto", "bar", "line", "scatter", "none")
 _NUMBERS = ("int", "uint", "double", "float", "decimal")
 _TIMES = ("date", "timestamp")
 _PLACES = ("now", "lt", "seqno", "utime", "workchain", "shard", "index")
-"""How columns end whose numbers are places in the chain: no picture by itself compares them."""
+"""Suffixes of columns with positions in the chain; they are drawn only if chosen."""
 
 
 class ChartUnfit(ValueError):
-    """The result cannot be drawn as it was asked for; the text is the reason."""
+    """The result cannot be drawn as requested; the text is the reason."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What to draw: a kind, and names of columns; empty ones are chosen here.
+    """The chart to draw: kind and column names; empty ones are chosen automatically.
 
-    With ``by``, each value of that column is a series of the first ``y``.
+    With ``by``, each value of that column is a series of the first column in ``y``.
     """
 
     kind: str = "auto"
@@ -56,7 +56,7 @@ DEFAULT = Choice()
 
 
 class Box(msgspec.Struct, frozen=True):
-    """A bar; ``text`` stands beside it, or is read out. ``x`` and ``width`` are in percent."""
+    """A bar with its label ``text``; ``x`` and ``width`` are in percent."""
 
     x: float
     y: float
@@ -67,7 +67,7 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class Dot(msgspec.Struct, frozen=True):
-    """A point."""
+    """A point of a line or scatter chart."""
 
     x: float
     y: float
@@ -76,16 +76,16 @@ class Dot(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line through the points of a series, as the path of an SVG."""
+    """A line through the points of a series, as an SVG path."""
 
     path: str
     shade: int
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """What a template draws; ``names`` are the marks of an axis of names, one for each group.
+    """A drawn chart for the template; ``names`` label the groups of a categorical axis.
 
-    ``…_left_out`` is what the picture has no room for.
+    ``names_left_out`` and ``series_left_out`` did not fit.
     """
 
     kind: str
@@ -107,33 +107,33 @@ class Chart(msgspec.Struct, frozen=True):
 Columns = Sequence[tuple[str, str]]
 Rows = Sequence[Sequence[Any]]
 Point = tuple[Any, float]
-"""A value of the axis as the result has it, and a number."""
+"""A value of the axis as in the result, and a number."""
 
 
 class Series(msgspec.Struct, frozen=True):
-    """A column, or what one value of another column selects of it."""
+    """The values of a column, or of one group of its rows (``by``)."""
 
     name: str
     points: list[Point]
 
 
 def is_number(kind: str) -> bool:
-    """Return whether values of an Arrow type are numbers."""
+    """Return whether values of the Arrow type ``kind`` are numbers."""
     return kind.startswith(_NUMBERS)
 
 
 def draw_chart(columns: Columns, rows: Rows, choice: Choice = DEFAULT) -> Chart:
-    """Return the picture of a result.
+    """Draw a result.
 
     Args:
         columns: Names and Arrow types.
-        rows: Values as JSON has them.
-        choice: What to draw; by itself names become bars, numbers and times lines.
+        rows: Values as in JSON.
+        choice: The chart to draw; by default names become bars, numbers and times lines.
 
     Raises:
-        ChartUnfit: the result cannot be drawn so.
+        ChartUnfit: the result cannot be drawn as requested.
     """
-    if len(rows) < 2:  # noqa: PLR2004 - one point is no picture
+    if len(rows) < 2:  # noqa: PLR2004 - one point makes no chart
         raise ChartUnfit("a chart needs two rows")
     kinds = dict(reversed(columns))
     for name in (choice.x, choice.by, *choice.y):
@@ -146,7 +146,7 @@ def draw_chart(columns: Columns, rows: Rows, choice: Choice = DEFAULT) -> Chart:
         if is_number(kind) and name not in {axis, choice.by} and not _is_place(name)
     )
     if not drawn or not all(is_number(kinds[name]) for name in drawn):
-        raise ChartUnfit("a chart needs a column of numbers beside its axis")
+        raise ChartUnfit("a chart needs a column of numbers in addition to its axis")
     series = _list_series([name for name, _ in columns], rows, axis, drawn, choice.by)
     if not series:
         raise ChartUnfit(f"{drawn[0]} has no values")
@@ -170,7 +170,7 @@ def _is_place(name: str) -> bool:
 
 
 def _choose_axis(columns: Columns) -> str:
-    """Return the first time, else the first column that is no number, else the first."""
+    """Return the first time column, else the first that is not a number, else the first."""
     for wanted in (lambda kind: kind.startswith(_TIMES), lambda kind: not is_number(kind)):
         if found := [name for name, kind in columns if wanted(kind)]:
             return found[0]
@@ -180,9 +180,9 @@ def _choose_axis(columns: Columns) -> str:
 def _list_series(
     names: list[str], rows: Rows, axis: str, drawn: Sequence[str], by: str
 ) -> list[Series]:
-    """Return the values of each column; with ``by``, of the first for each value of that column.
+    """Return a series per column; with ``by``, of the first column for each value of ``by``.
 
-    Those without any value are left out.
+    Series without values are left out.
     """
     at = names.index(axis)
     found: dict[str, list[Point]] = {}
@@ -198,7 +198,7 @@ def _list_series(
 
 
 def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
-    """Return horizontal bars, a group for each name, which stands above it."""
+    """Return horizontal bars, grouped under each name."""
     names = list(dict.fromkeys(_cut(name) for each in series for name, _ in each.points))
     shown = names[: max(1, MOST_BARS // len(series))]
     values = [value for each in series for name, value in each.points if _cut(name) in shown]
@@ -229,7 +229,7 @@ def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
 
 
 def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_time: bool) -> Chart:
-    """Return upright bars, lines or points over an axis of numbers or times."""
+    """Return vertical bars, lines or points over an axis of numbers or times."""
     placed = [_place_points(each.points) for each in series]
     places = [place for points in placed for place, _, _ in points]
     if not places or min(places) == max(places):
@@ -249,7 +249,7 @@ def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_tim
         kind,
         axis,
         y,
-        boxes=tuple(_stand_bars(every, up.put(0.0), width)) if kind == "bar" else (),
+        boxes=tuple(_raise_bars(every, up.put(0.0), width)) if kind == "bar" else (),
         dots=tuple(dot for dots in every for dot in dots) if dotted else (),
         lines=tuple(_join(dots) for dots in every if dots) if kind == "line" else (),
         x_marks=tuple(across.list_marks()),
@@ -260,7 +260,7 @@ def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_tim
 
 
 def _place_points(points: Iterable[Point]) -> list[tuple[float, float, str]]:
-    """Return points by their place on the axis, with their text; those without one are left out."""
+    """Return points sorted by position, with their labels; points without one are left out."""
     placed = [
         (place, value, f"{name}: {write_number(value)}")
         for name, value in points
@@ -270,14 +270,14 @@ def _place_points(points: Iterable[Point]) -> list[tuple[float, float, str]]:
 
 
 def _measure_bar(places: Iterable[float]) -> float:
-    """Return how wide a group of bars is: as the smallest gap between two, with some air."""
+    """Return the width of a group of bars: most of the smallest gap between two positions."""
     known = sorted(set(places))
     gap = min(after - before for before, after in pairwise(known))
     steps = (known[-1] - known[0]) / gap + 1
     return max(0.2, WIDTH / steps * BAR_SHARE)
 
 
-def _stand_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator[Box]:
+def _raise_bars(every: list[list[Dot]], ground: float, width: float) -> Iterator[Box]:
     one = width / len(every)
     for at, dots in enumerate(every):
         for dot in dots:
@@ -291,7 +291,7 @@ def _join(dots: list[Dot]) -> Line:
 
 
 def _list_key(series: list[Series]) -> tuple[tuple[int, str], ...]:
-    """Return shade and name of each series, if there are several."""
+    """Return the legend: shade and name of each series, if there are several."""
     named = tuple((shade, each.name) for shade, each in enumerate(series, 1))
     return named if len(named) > 1 else ()
 

@@ -1,4 +1,4 @@
-"""Examples of statements: the everyday questions among the named queries, ready to be changed."""
+"""Turns the named queries of ``everyday/`` into examples for the SQL page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_MEANING = ("-- chart:", "-- returns:")
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A question, its statement, and the page that shows the answer."""
+    """An example: title, statement, and path of the page with its result."""
 
     title: str
     query: str
@@ -30,7 +30,7 @@ class Example(msgspec.Struct, frozen=True):
 
 @cache
 def list_examples() -> tuple[Example, ...]:
-    """Return the everyday questions that need no value, by title."""
+    """Return the everyday queries without required parameters, sorted by title."""
     found = [
         _read_example(query)
         for name, query in load_queries().items()
@@ -47,16 +47,16 @@ def _read_example(query: Query) -> Example:
 
 
 def _list_fields(chart: Chart | None) -> dict[str, str | tuple[str, ...]]:
-    """Return the fields of the page that choose this chart, or none at all."""
+    """Return the form fields that select ``chart``, or no chart for None."""
     if chart is None:
         return {"chart": "none"}
     return {"chart": chart.kind, "x": chart.x, "y": chart.y, "by": chart.by or ""}
 
 
 def write_statement(query: Query) -> str:
-    """Return a query with every parameter replaced by its default, and its name beside it.
+    """Return a statement with each parameter replaced by its default and a comment with its name.
 
-    What the parameters mean stays above the statement, as a comment.
+    The descriptions of the parameters remain as a comment above the statement.
     """
     lines = query.sql.strip().splitlines()
     end = next(at for at, line in enumerate(lines) if not line.startswith("--"))

@@ -1,8 +1,8 @@
-"""What a statement of a stranger must not name: what shows where the lake is on this machine.
+"""Refuses statements that could reveal where the lake is on this machine.
 
-DuckDB resolves the paths that it may read, and shows them among its settings. Its name resolution
-cannot be closed there, so names are looked for in the text, in string constants as well: some of
-these may stand for a table. Functions that run text as SQL would get around that, and are refused.
+DuckDB resolves the paths that it may read and shows them among its settings. Its name resolution
+cannot be restricted, so the whole text is searched for these names, string constants included, as a
+string may name a table. Functions that run text as SQL would circumvent that and are refused, too.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _SETTINGS = re.compile(
     re.IGNORECASE,
 )
 _RUNNING = "query"
-"""Function that runs its argument as a statement."""
+"""Table function that runs its argument as a statement."""
 
 
 def check_hidden(query: str) -> None:
-    """Refuse a statement that would show settings of the database.
+    """Refuse a statement that could show settings of the database.
 
     Raises:
-        QueryError: it would, or it runs text as SQL.
+        QueryError: the statement names a setting, or a function that runs text as SQL.
     """
     found = _SETTINGS.search(query)
     name = found[0] if found else _RUNNING if _RUNNING in _list_identifiers(query) else None
@@ -35,7 +35,7 @@ def check_hidden(query: str) -> None:
 
 
 def _list_identifiers(query: str) -> set[str]:
-    """Return the names in a statement, in small letters and without quotes."""
+    """Return the identifiers in a statement, lower-cased and unquoted."""
     data = query.encode()
     tokens = duckdb.tokenize(query)
     ends = [*(at for at, _ in tokens[1:]), len(data)]

@@ -1,7 +1,7 @@
-"""Which pages may ask for SQL: those of the service itself, under a name that is its own.
+"""Restricts SQL requests from browsers to pages of the service itself, under its own host name.
 
-A browser lets any page send requests, and a page whose host name was made to point at this service
-(DNS rebinding) read the answers. Programs send neither an origin nor a foreign name.
+A browser lets any page send requests, and a page whose host name resolves to this service (DNS
+rebinding) could read the responses. Other clients send neither Origin nor a foreign host name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonlake.api.request.call import ApiRequest
 
 PRIVATE_DOMAINS = (".localhost", ".local", ".internal", ".home.arpa")
-"""Domains that no public name server answers for (RFC 6761, 6762, 8375)."""
+"""Domains that public name servers do not resolve (RFC 6761, 6762, 8375)."""
 
 _PORT = re.compile(r":\d*$")
 _DEFAULT_PORTS = (":80", ":443")
@@ -25,14 +25,14 @@ _OWN_SITES = ("same-origin", "none")
 
 
 def check_origin(request: ApiRequest, hosts: str) -> None:
-    """Refuse a request that a page of another origin, or under a foreign host name, sends.
+    """Refuse a request from a page of another origin, or under a foreign host name.
 
     Args:
-        request: The request; a link elsewhere passes: it may show a statement, and run none.
-        hosts: Host names that are allowed beside addresses and private names, with commas.
+        request: The request. Links from other sites pass: they show a statement without running it.
+        hosts: Host names allowed besides IP addresses and private names, separated by commas.
 
     Raises:
-        OriginForbidden: it is such a request.
+        OriginForbidden: the request is refused.
     """
     own = _read_header(request, b"host")
     names = {part.strip().lower() for part in hosts.split(",")}
@@ -52,17 +52,17 @@ def check_origin(request: ApiRequest, hosts: str) -> None:
 
 
 def check_own(request: ApiRequest) -> None:
-    """Refuse a request that another site causes, be it by a link.
+    """Refuse a request that another site initiates, even by a link.
 
     Raises:
-        OriginForbidden: it is such a request.
+        OriginForbidden: the request is refused.
     """
     if is_foreign(request):
         raise OriginForbidden("SQL requests from pages of other web origins are refused")
 
 
 def is_foreign(request: ApiRequest) -> bool:
-    """Return whether a browser reports that another site causes the request."""
+    """Return whether a browser reports that another site initiated the request."""
     return any(site not in _OWN_SITES for site in _read_header(request, b"sec-fetch-site"))
 
 
@@ -71,7 +71,7 @@ def _read_header(request: ApiRequest, name: bytes) -> list[str]:
 
 
 def _is_own(host: str, names: set[str]) -> bool:
-    """Return whether no stranger can have a page under a host name."""
+    """Return whether ``host`` is a name that no third party can serve pages under."""
     host = host.rstrip(".")
     if "." not in host or host.endswith(PRIVATE_DOMAINS) or host in names:
         return True
@@ -83,7 +83,7 @@ def _is_own(host: str, names: set[str]) -> bool:
 
 
 def _find_authority(origin: str) -> str | None:
-    """Return host and port of an origin; None for ``null`` and what is none."""
+    """Return host and port of an origin; None for ``null`` and invalid origins."""
     try:
         return _shorten(urlsplit(origin).netloc) or None
     except ValueError:
@@ -91,7 +91,7 @@ def _find_authority(origin: str) -> str | None:
 
 
 def _shorten(authority: str) -> str:
-    """Return host and port in small letters, without a default port."""
+    """Return host and port in lower case, without a default port."""
     authority = authority.lower()
     for port in _DEFAULT_PORTS:
         authority = authority.removesuffix(port)

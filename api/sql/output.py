@@ -1,4 +1,4 @@
-"""What the process of a statement writes."""
+"""Reads the output of a statement's process."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _PIECE_BYTES = 1 << 20
 
 
 class Output:
-    """What a process writes, read up to bounds of bytes and time."""
+    """The output of a process, read with limits on bytes and time."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        """Take a process that was started with a pipe."""
-        assert process.stdout is not None  # noqa: S101 - it was started with a pipe
+        """Take a process with ``stdout`` as a pipe."""
+        assert process.stdout is not None  # noqa: S101 - started with a pipe
         self._descriptor = process.stdout.fileno()
         self._held = bytearray()
 
     def read_line(self, deadline_s: float) -> bytes:
-        """Return the next line with its end; less where the output ends.
+        """Return the next line with its newline, which is missing if the output ends.
 
         Raises:
-            TimeoutError: the deadline passed.
+            TimeoutError: the deadline has passed.
         """
         while b"\n" not in self._held and len(self._held) < _HEAD_BYTES:
             if not self._read_more(deadline_s):
@@ -40,19 +40,19 @@ class Output:
         return line
 
     def read_rest(self, most: int, deadline_s: float) -> bytes:
-        """Return all that follows.
+        """Return the rest of the output.
 
         Raises:
             RequestInvalid: it is more than ``most`` bytes.
-            TimeoutError: the deadline passed.
+            TimeoutError: the deadline has passed.
         """
         while self._read_more(deadline_s):
             if len(self._held) > most:
-                raise RequestInvalid(f"the answer has more than {most:,} bytes: ask for less")
+                raise RequestInvalid(f"the answer has more than {most:,} bytes: select less")
         return bytes(self._held)
 
     def _read_more(self, deadline_s: float) -> bool:
-        """Take the next piece; False where the output ends."""
+        """Read the next chunk; False at the end of the output."""
         waiter = select.poll()
         waiter.register(self._descriptor, select.POLLIN)
         left_ms = max(0, int((deadline_s - time.monotonic()) * 1000))

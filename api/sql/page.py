@@ -1,4 +1,4 @@
-"""The page of ``/sql``: an editor beside the schema, examples, and a result with its chart."""
+"""Renders the page ``/sql``: an editor with the schema and examples, a result and its chart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.snapshot import Snapshot
 
 MOST_CHARACTERS = 120
-"""Values that are longer are cut in the table of the page."""
+"""Longer values are cut in the table of the page."""
 
 _HASH = re.compile(r"[0-9a-fA-F]{64}")
 _BASE64_HASH = re.compile(r"[-_+/0-9A-Za-z]{43}=")
@@ -39,11 +39,11 @@ _HASH_PAGES = {
     "trace_id": "/trace/",
     "trace": "/trace/",
 }
-"""Pages by the name of the column; the search finds all other hashes."""
+"""Pages by column name; other hashes link to the search."""
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A value: its text, None for NULL, and the path of its page, if it has one."""
+    """A value: its text (None for NULL) and the path of a page about it, if any."""
 
     text: str | None
     path: str | None = None
@@ -59,7 +59,7 @@ def write_row(names: Sequence[str], row: Sequence[Any]) -> list[Cell]:
 
 
 def write_value(value: Any) -> str | None:  # noqa: ANN401 - any JSON
-    """Return a value as text; None for NULL."""
+    """Format a value as text; None for NULL."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -69,9 +69,9 @@ def write_value(value: Any) -> str | None:  # noqa: ANN401 - any JSON
 
 
 def find_page(name: str, value: object, row: dict[str, Any]) -> str | None:
-    """Return the path of the page about an address or a hash; None for any other value.
+    """Return the path of the page about an address or hash; None for any other value.
 
-    Account ids are addresses with the workchain that stands in the row beside them.
+    Account ids are combined with the workchain column of the same row.
     """
     if not isinstance(value, str):
         return None
@@ -89,7 +89,7 @@ def find_page(name: str, value: object, row: dict[str, Any]) -> str | None:
 
 
 def _link_address(text: str) -> str | None:
-    """Return the page of an account; None for what only looks like an address."""
+    """Return the path of an account page; None if ``text`` is not a valid address."""
     try:
         return f"/account/{quote(str(parse_address(text)))}"
     except AddressInvalid:
@@ -99,7 +99,7 @@ def _link_address(text: str) -> str | None:
 TEMPLATE = "sql.html"
 SHOWN_ROWS = 200
 DRAWN_ROWS = 2000
-"""Rows of the table, and of the chart; files have all of them."""
+"""Rows in the table and in the chart; downloads contain all."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -115,7 +115,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The JSON answer to a statement, read again."""
+    """The decoded JSON answer to a statement."""
 
     columns: list[Header]
     rows: list[list[Any]]
@@ -126,7 +126,7 @@ class Result(msgspec.Struct, frozen=True):
 def render_page(
     request: ApiRequest, shown: Shown, snapshot: Snapshot | None = None
 ) -> Response[bytes]:
-    """Return the page; the editor alone may add styles to it, by a number used once."""
+    """Render the page; a nonce lets only the editor add styles."""
     own = list_own_views(request.app.state.lake_dir)
     shown.values["views"] = [*([("Own tables", own)] if own else []), *list_views().items()]
     values = {} if snapshot is None else {"snapshot": snapshot.number, "covered": snapshot.ranges}
@@ -143,13 +143,13 @@ def show_editor(
     notice: str | None = None,
     error: Exception | None = None,
 ) -> Shown:
-    """Return the page without a result: to begin with, or with what went wrong.
+    """Return the page without a result.
 
     Args:
-        query: What stands in the editor.
-        signatures: What stands beside it.
-        notice: Why it was not run.
-        error: What running it raised.
+        query: Text of the editor.
+        signatures: The signatures entered with it.
+        notice: Why the statement was not run.
+        error: The error that running it raised.
     """
     status = 200 if error is None else status_of(error)
     values = _list_values(query, signatures) | {
@@ -162,10 +162,10 @@ def show_editor(
 def show_result(
     pool: SqlPool, snapshot: Snapshot, query: str, signatures: tuple[str, ...], choice: Choice
 ) -> Shown:
-    """Return the page with the answer to a statement, and the chart that was chosen.
+    """Return the page with the answer to a statement and the selected chart.
 
     Raises:
-        ApiError: there is none.
+        ApiError: the statement cannot be answered.
     """
     answer = pool.run(snapshot, query, JSON, DRAWN_ROWS, signatures)
     fields = {"query": query} | ({"signature": signatures} if signatures else {})
@@ -190,7 +190,7 @@ def show_result(
 
 
 def _draw(result: Result, choice: Choice) -> tuple[Chart | None, str]:
-    """Return the chart, or why there is none; one that was not chosen needs no reason."""
+    """Return the chart, or the reason why there is none; "" if no chart was requested."""
     if choice.kind == "none":
         return None, ""
     columns = [(each.name, each.type) for each in result.columns]

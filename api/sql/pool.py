@@ -1,4 +1,4 @@
-"""Runs statements, each in a process of its own that is killed when its time is over."""
+"""Runs each statement in its own process, which is killed after the timeout."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ QUEUE = 8
 """Statements that may wait for a process."""
 
 START_S = 60.0
-"""How long a process may take to open the lake, on a busy computer too."""
+"""Timeout for a process to open the lake, sufficient on a busy machine."""
 
 CPU_SPARE_S = 2
 _COMMAND = (sys.executable, "-P", "-m", "tonlake.api.sql.worker")
-"""The import path without the working folder, which may hold anything."""
+"""``-P`` keeps the working directory out of the import path, as it may contain anything."""
 
 _PASSED_ON = (
     "PATH",
@@ -46,21 +46,21 @@ _PASSED_ON = (
     "PYTHONPATH",
     "VIRTUAL_ENV",
     "LD_LIBRARY_PATH",
-    # By these the one-file binary finds what it has unpacked already.
+    # The one-file binary finds its unpacked files by these.
     "_PYI_APPLICATION_HOME_DIR",
     "_PYI_ARCHIVE_FILE",
     "_PYI_PARENT_PROCESS_LEVEL",
 )
-"""What of the environment a process gets: keys and passwords are none of it."""
+"""Environment variables that a process inherits; none holds keys or passwords."""
 
 DIED = (
-    "the process of the statement died: it most likely needed more memory than the "
-    "{memory} MiB that are allowed"
+    "the process of the statement died, most likely because it needed more than the allowed "
+    "{memory} MiB of memory"
 )
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer in the form that was asked for, its rows, and whether these are all."""
+    """An answer in the requested format; ``complete`` is False if rows were cut."""
 
     body: bytes
     rows: int
@@ -70,17 +70,18 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class SqlPool:
-    """For all threads; keeps one process ready, which saves the next statement its start."""
+    """A thread-safe pool that keeps one idle process, which saves its start-up time."""
 
     def __init__(self, settings: SqlSettings, lake: LakeSettings, *, most_bytes: int) -> None:
-        """Make the pool; nothing is started before the first statement.
+        """Create the pool; no process starts before the first statement.
 
-        ``most_bytes`` bounds an answer; ``lake`` has the threads and the labels of each process.
+        ``most_bytes`` limits the size of an answer; ``lake`` sets the threads and labels of a
+        process.
         """
-        render_labels(lake)  # raises LabelsInvalid now, and not at the first statement
+        render_labels(lake)  # raises LabelsInvalid now rather than at the first statement
         labels = str(Path(lake.labels).absolute()) if lake.labels else ""
         self._settings = settings
-        self._lake = msgspec.structs.replace(lake, labels=labels)  # they work in another folder
+        self._lake = msgspec.structs.replace(lake, labels=labels)  # workers change directory
         self._most_bytes = most_bytes
         self._places = threading.Semaphore(settings.workers)
         self._lock = threading.Lock()
@@ -97,14 +98,14 @@ class SqlPool:
         most_rows: int,
         signatures: tuple[str, ...] = (),
     ) -> Answer:
-        """Answer a statement about a snapshot, with its first rows.
+        """Run a statement on a snapshot and return up to ``most_rows`` rows.
 
-        ``signatures`` are layouts of bodies whose messages are tables of the statement.
+        ``signatures`` are layouts of message bodies that the statement can read as tables.
 
         Raises:
-            RequestInvalid: the statement cannot be answered, or not within the bounds.
-            SqlBusy: too many statements run and wait.
-            SqlUnavailable: this machine cannot run them safely.
+            RequestInvalid: the statement is invalid or exceeds a limit.
+            SqlBusy: too many statements are running and waiting.
+            SqlUnavailable: this machine cannot run statements safely.
             LakeCorrupt: a file that the statement may have read is damaged.
         """
         self._take_place()
@@ -114,7 +115,7 @@ class SqlPool:
             _check_files(snapshot, list_tables(query))
             raise
         except SqlUnavailable:
-            _check_files(snapshot, snapshot.sound_files())  # a process begins with all tables
+            _check_files(snapshot, snapshot.sound_files())  # a worker opens all tables first
             raise
         finally:
             self._places.release()
@@ -123,7 +124,7 @@ class SqlPool:
         return answer
 
     def close(self) -> None:
-        """End every process; a caller that waits for one gets an error."""
+        """Kill all processes; callers that wait for one get an error."""
         with self._lock:
             self._closed = True
             left = [*self._running, *([self._spare] if self._spare else [])]
@@ -159,7 +160,7 @@ class SqlPool:
             lake=self._lake,
             bounds=Bounds(
                 memory_bytes=settings.memory_mib << 20,
-                # Counted from the start of the process, whose own start takes some as well.
+                # CPU time counts from the start of the process, which takes some of it.
                 cpu_s=(seconds + CPU_SPARE_S) * self._lake.duckdb_threads + int(START_S),
                 user=settings.user,
             ),
@@ -170,11 +171,11 @@ class SqlPool:
             return
         with self._lock:
             if self._waiting >= QUEUE:
-                raise SqlBusy("too many statements wait to be run: ask again later")
+                raise SqlBusy("too many statements are waiting: retry later")
             self._waiting += 1
         try:
             if not self._places.acquire(timeout=self._settings.timeout_ms / 1000):
-                raise SqlBusy("no process for the statement became free in time: ask again later")
+                raise SqlBusy("no process became free for the statement in time: retry later")
         finally:
             with self._lock:
                 self._waiting -= 1
@@ -211,7 +212,7 @@ class SqlPool:
             body = output.read_rest(job.most_bytes, time.monotonic() + START_S)
         except TimeoutError as error:
             raise RequestInvalid(
-                f"the statement did not end within {limit_ms} ms: ask for less, "
+                f"the statement did not end within {limit_ms} ms: simplify it, "
                 "or raise the setting [sql] timeout_ms"
             ) from error
         if head.error is not None:
@@ -236,7 +237,7 @@ class SqlPool:
 
 
 def _check_files(snapshot: Snapshot, tables: Iterable[str]) -> None:
-    """Raise the damage of a table, if there is any."""
+    """Raise the error of the first damaged table, if any."""
     for table in tables:
         if table in snapshot.damaged:
             raise snapshot.damaged[table]
@@ -245,7 +246,7 @@ def _check_files(snapshot: Snapshot, tables: Iterable[str]) -> None:
 
 def _start() -> subprocess.Popen[bytes]:
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return subprocess.Popen(  # noqa: S603 - this interpreter, and nothing of a stranger's
+    return subprocess.Popen(  # noqa: S603 - this interpreter with constant arguments
         _COMMAND,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -255,15 +256,15 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _bury(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process that was killed, and close what led to it."""
+    """Wait for a killed process and close its pipes."""
     process.wait()
     for pipe in filter(None, (process.stdin, process.stdout)):
-        with suppress(BrokenPipeError):  # A job that it never read.
+        with suppress(BrokenPipeError):  # it never read the job
             pipe.close()
 
 
 def _read_head(line: bytes) -> Head | None:
-    """Return the head of an answer; None where it cannot be read."""
+    """Decode the head of an answer; None if it is invalid."""
     try:
         return msgspec.json.decode(line, type=Head)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""``/sql``: a statement in, rows out for programs; for people a page with an editor."""
+"""``/sql``: runs a statement and returns rows, or a page with an editor."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from tonlake.api.sql.pool import SqlPool
 
 SIGNATURES = 20
-"""Most signatures of one statement."""
+"""Maximum signatures of one statement."""
 
 
 class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A statement as JSON; ``format`` wins over the header Accept.
+    """A statement as JSON; ``format`` overrides the Accept header.
 
-    ``signature`` has TL-B constructors, Tact ABIs or names of shipped layouts: messages that follow
+    ``signature`` has TL-B constructors, Tact ABIs or names of built-in layouts; messages that match
     them are tables of the statement.
     """
 
@@ -48,10 +48,10 @@ class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_body(body: bytes, media_type: str) -> SqlRequest:
-    """Return what a body says: JSON, a form, or the statement alone.
+    """Parse a request body: JSON, a form, or the plain statement.
 
     Raises:
-        RequestInvalid: it cannot be read.
+        RequestInvalid: the body is malformed.
     """
     try:
         if media_type == "application/json":
@@ -67,7 +67,7 @@ def read_body(body: bytes, media_type: str) -> SqlRequest:
 
 
 def list_signatures(arguments: Arguments) -> tuple[str, ...]:
-    """Return the signatures of a request; the page sends an empty one where there is none.
+    """Return the signatures of a request, without the empty one that the page may send.
 
     Raises:
         RequestInvalid: there are too many.
@@ -79,7 +79,7 @@ def list_signatures(arguments: Arguments) -> tuple[str, ...]:
 
 
 TEXT_BYTES = 65_536
-"""Most bytes of one statement."""
+"""Maximum size of one statement."""
 
 _TEXT = Converter(str, {"type": "string"})
 _COLUMNS = Converter(str, {"type": "array", "items": {"type": "string"}}, many=True)
@@ -92,17 +92,17 @@ _KNOWN = {
 _SHARED = frozenset({"api_key", "snapshot", SAFE_CSV})
 _FORMATS = (*MEDIA_TYPES, HTML)
 
-FOREIGN = "The statement came with a link from another site: read it, then run it"
-OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to have it"
+FOREIGN = "The statement came with a link from another site: check it, then run it"
+OFF = "SQL over HTTP is off: set [sql] enabled (TONLAKE_SQL_ENABLED=1) to turn it on"
 
 
 def answer_sql(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """Answer the statement in ``query`` or in the body: plain text, a form, or JSON.
+    """Run the statement in ``query`` or in the body: plain text, a form, or JSON.
 
-    Without one, there is the page to write it.
+    Without a statement, return the SQL page.
 
     Raises:
-        OriginForbidden: a page of another web origin asks, whatever ``[http] cors_origins`` allows.
+        OriginForbidden: the request comes from another origin, even one in ``[http] cors_origins``.
     """
     check_origin(request, request.app.state.settings.sql.hosts)
     arguments = read_arguments(request)
@@ -127,7 +127,7 @@ def _answer(request: ApiRequest, arguments: Arguments) -> Response[bytes]:
     usual = HTML if query is None and request.method != "POST" else JSON
     form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or usual
     if form not in _FORMATS:
-        raise RequestInvalid(f"format is one of {', '.join(_FORMATS)}, and not {form[:80]!r}")
+        raise RequestInvalid(f"format is one of {', '.join(_FORMATS)}, not {form[:80]!r}")
     answer = _answer_page if form == HTML else _answer_rows
     answered = answer(request, arguments, query or "", form)
     answered.headers["Vary"] = "Accept, Cookie"
@@ -157,7 +157,7 @@ def _answer_rows(
     for note in answer.warnings:
         call.warn(note)
     if not answer.complete:
-        call.warn(f"the answer is cut after {answer.rows} rows, the most in one answer")
+        call.warn(f"the answer is cut after {answer.rows} rows, the maximum per answer")
     return Response(answer.body, media_type=MEDIA_TYPES[form])
 
 
@@ -187,7 +187,7 @@ def _answer_page(
 def _read_choice(arguments: Arguments) -> Choice:
     kind = arguments.last("chart") or KINDS[0]
     if kind not in KINDS:
-        raise RequestInvalid(f"chart is one of {', '.join(KINDS)}, and not {kind[:80]!r}")
+        raise RequestInvalid(f"chart is one of {', '.join(KINDS)}, not {kind[:80]!r}")
     columns = tuple(dict.fromkeys(filter(None, arguments.values.get("y", ()))))
     return Choice(kind, arguments.last("x") or "", columns, arguments.last("by") or "")
 

@@ -1,8 +1,8 @@
-"""A process that gives up everything but reading, before it runs a stranger's statement.
+"""Drops all privileges of a process except reading before it runs an untrusted statement.
 
-DuckDB's own settings do not keep it from writing to a file that it may read, and its memory limit
-is none for single values. So the operating system holds the bounds: another user where the
-process may change to one, limits of memory, CPU time and files, and a filter of system calls.
+DuckDB's own settings do not stop it from writing to a file that it may read, and its memory limit
+does not cover single values. So the operating system enforces the limits: an unprivileged user if
+the process runs as root, limits on memory, CPU time and files, and a filter of system calls.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_SET_MODE_FILTER = 1
 _TSYNC = 1
-"""Flag: the filter holds for all threads of the process."""
+"""Flag: the filter applies to all threads of the process."""
 
 _LOAD, _IF_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
 """Instructions of classic BPF (linux/filter.h): load a word, two jumps, return."""
 
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
-"""What a filter answers (linux/seccomp.h); the error number stands in the last one's low bits."""
+"""Return values of a filter (linux/seccomp.h); _FAIL has the errno in its low bits."""
 
 _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT, _ARGUMENT_BYTES = 0, 4, 16, 8
-"""Places in ``struct seccomp_data``."""
+"""Offsets in ``struct seccomp_data``."""
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CLONE_THREAD = 0x00010000
 
 _MACHINES = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}
-"""Column of the table below, AUDIT_ARCH, and the number of ``seccomp`` itself."""
+"""Column in ``_ALLOWED``, AUDIT_ARCH, and the number of the system call ``seccomp``."""
 
 _ALLOWED = {
     "read": (0, 63),
@@ -105,7 +105,7 @@ _ALLOWED = {
     "membarrier": (324, 283),
     "getcpu": (309, 168),
 }
-"""Numbers on x86-64 and arm64, by name; some are on one of the two alone."""
+"""System call numbers on x86-64 and arm64; None where the call does not exist."""
 
 _OPENAT, _CLONE, _CLONE3 = (257, 56), (56, 220), (435, 435)
 
@@ -115,7 +115,7 @@ class _Program(ctypes.Structure):
 
 
 def forbid_writing() -> bool:
-    """Put the filter on this process for good; False where kernel or machine cannot."""
+    """Install the filter irrevocably; return False if kernel or machine do not support it."""
     known = _MACHINES.get(platform.machine())
     if known is None:
         return False
@@ -130,7 +130,7 @@ def forbid_writing() -> bool:
 
 
 def _write_filter(column: int, machine: int) -> bytes:
-    """Return the filter; a jump of 0 goes on with the next instruction."""
+    """Return the BPF program; a jump offset of 0 continues with the next instruction."""
     code = [
         (_LOAD, 0, 0, _MACHINE_AT),
         (_IF_EQUAL, 1, 0, machine),
@@ -140,7 +140,7 @@ def _write_filter(column: int, machine: int) -> bytes:
     for number in (numbers[column] for numbers in _ALLOWED.values()):
         if number is not None:
             code += [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
-    # The C library makes threads with clone where there is no clone3, whose flags are out of sight.
+    # clone3 has its flags in memory, out of reach of a filter; without it the C library uses clone.
     code += [(_IF_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _FAIL | errno.ENOSYS)]
     code += [
         (_IF_EQUAL, 0, 4, _CLONE[column]),
@@ -163,7 +163,7 @@ _OPEN_FILES = 1024
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """What one statement may use; ``user`` is taken where the process runs as root."""
+    """Resource limits of one statement; ``user`` applies if the process runs as root."""
 
     memory_bytes: int
     cpu_s: int
@@ -171,14 +171,14 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
-    """Give up everything but reading, for good.
+    """Irrevocably drop all privileges except reading.
 
     Args:
         bounds: The limits.
-        readable: Files that must stay readable; the user stays as it is where another could not.
+        readable: Files that must stay readable; if ``bounds.user`` cannot, the user is kept.
 
     Raises:
-        SqlUnavailable: the process could still write; it must not go on.
+        SqlUnavailable: the process could still write and must not continue.
     """
     held = _read_address_space()
     own_user = _change_user(bounds.user, readable)
@@ -193,13 +193,13 @@ def confine(bounds: Bounds, readable: Iterable[Path]) -> None:
         _lower_limit(kind, most)
     if not forbid_writing() and not own_user:
         raise SqlUnavailable(
-            "this machine cannot keep a statement from writing: its kernel has no seccomp filter, "
-            "and the service does not run as root, so that there is no other user to change to"
+            "this machine cannot prevent a statement from writing: its kernel has no seccomp "
+            "filter, and the service does not run as root, so it cannot change to another user"
         )
 
 
 def _change_user(name: str, readable: Iterable[Path]) -> bool:
-    """Become a user who may read the files, where root runs this; return whether that was done."""
+    """If root, become ``name`` if that user can read the files; return whether that was done."""
     if os.geteuid() != 0:
         return False
     try:
@@ -222,7 +222,7 @@ def _change_user(name: str, readable: Iterable[Path]) -> bool:
 
 
 def _read_address_space() -> int:
-    """Return the bytes of address space that the process has now."""
+    """Return the current size of the process's address space in bytes."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     return pages * resource.getpagesize()
 
@@ -230,5 +230,5 @@ def _read_address_space() -> int:
 def _lower_limit(kind: int, most: int) -> None:
     hard = resource.getrlimit(kind)[1]
     bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    with suppress(ValueError):  # A limit that is lower already stays.
+    with suppress(ValueError):  # a lower limit is already set
         resource.setrlimit(kind, (bound, bound))

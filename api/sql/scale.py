@@ -1,4 +1,4 @@
-"""Axes of pictures: numbers and moments to places, with round marks."""
+"""Maps numbers and times to positions on chart axes, with round tick marks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MOST_MARKS = 6
-"""Marks of one axis."""
+"""Maximum marks per axis."""
 
 _SECOND_STEPS = (
     *(1, 2, 5, 15, 30, 60, 120, 300, 900, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600),
@@ -22,23 +22,23 @@ _FORMS = ((86400, "%Y-%m-%d"), (3600, "%m-%d %H:%M"), (60, "%H:%M"), (0, "%H:%M:
 _ROUND = (1, 2, 5, 10)
 _GREATEST = 1e300
 _SAME = 1e-12
-"""Values whose distance is a smaller part of them are drawn as the same."""
+"""Values with a smaller relative difference are drawn as equal."""
 
 _WHOLE = 1000.0
-"""From here on a number has no decimals."""
+"""Larger numbers are shown without decimals."""
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A mark of an axis: its place in the picture, and its text."""
+    """A tick mark: its position and its text."""
 
     place: float
     text: str
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """Values from ``low`` to ``high`` on a way from ``start`` to ``end`` in the picture."""
+    """A linear map from values ``low`` … ``high`` to positions ``start`` … ``end``."""
 
     low: float
     high: float
@@ -47,12 +47,12 @@ class Scale(msgspec.Struct, frozen=True):
     is_time: bool = False
 
     def put(self, value: float) -> float:
-        """Return the place of a value."""
+        """Return the position of a value."""
         share = (value - self.low) / ((self.high - self.low) or 1.0)
         return round(self.start + (self.end - self.start) * share, 2)
 
     def list_marks(self) -> list[Mark]:
-        """Return round values with their places, the lowest first."""
+        """Return round values with their positions, lowest first."""
         step = _choose_seconds(self.high - self.low) if self.is_time else _choose_step(self)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
@@ -66,7 +66,7 @@ class Scale(msgspec.Struct, frozen=True):
 def fit_scale(
     values: Sequence[float], start: float, end: float, *, zero: bool, is_time: bool = False
 ) -> Scale:
-    """Return a scale for values; with ``zero`` it begins there, so that lengths can be compared."""
+    """Return a scale for ``values``; ``zero`` includes zero, so that lengths are comparable."""
     low, high = min(values), max(values)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
@@ -87,7 +87,7 @@ def _choose_seconds(span: float) -> float:
 
 
 def write_number(number: float) -> str:
-    """Return a number with the digits that a reader of a picture needs."""
+    """Format a number with the precision that a chart needs."""
     return f"{number:,.0f}" if number == int(number) or abs(number) >= _WHOLE else f"{number:,.4g}"
 
 
@@ -99,22 +99,22 @@ def _write_brief(number: float) -> str:
 
 
 def write_moment(seconds: float, step: float) -> str:
-    """Return a moment (UTC) as precisely as marks that are ``step`` seconds apart need."""
+    """Format a time (UTC) as precisely as marks ``step`` seconds apart require."""
     moment = datetime.fromtimestamp(seconds, UTC)
     form = next(form for least, form in _FORMS if step >= least)
     return moment.strftime(form)
 
 
 def read_place(value: object) -> float | None:
-    """Return the place of a number, or of a moment in ISO 8601 (UTC without a zone), on an axis.
+    """Return a number, or an ISO 8601 time as Unix seconds (UTC without a zone).
 
-    Decimals come as text; what is neither, NULL and numbers beyond all measure have none.
+    Decimals come as text. None for NULL, other values and numbers too large to draw.
     """
     if value is None or isinstance(value, bool):
         return None
     try:
         number = float(value) if isinstance(value, int | float | str) else math.nan
-        return number if abs(number) < _GREATEST else None  # not of NaN either
+        return number if abs(number) < _GREATEST else None  # None for NaN, too
     except ValueError:
         pass
     try:

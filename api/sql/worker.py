@@ -1,7 +1,7 @@
-"""The process that runs one statement: ``python -m tonlake.api.sql.worker``.
+"""Runs one statement in a separate process: ``python -m tonlake.api.sql.worker``.
 
-Reads a job from its input, opens the snapshot, gives up everything but reading, reports that it is
-ready, and writes one line of JSON (Head) followed by the answer. It is not trusted after that.
+Reads a job from standard input, opens the snapshot, drops its privileges, reports that it is ready,
+and writes one line of JSON (``Head``) followed by the answer. Its output is untrusted after that.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Damaged(msgspec.Struct, frozen=True):
-    """A data file that is not to be read, and why."""
+    """A damaged data file that must not be read, and why."""
 
     file: str
     reason: str
@@ -42,7 +42,7 @@ class Damaged(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One statement, the snapshot that it is about, and what the answer may be like."""
+    """A statement, the snapshot to run it on, and limits and format of the answer."""
 
     lake_dir: str
     snapshot: int
@@ -58,7 +58,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What precedes an answer: its rows, and whether these are all; or what went wrong."""
+    """Precedes an answer: its row count and whether it is complete, or an error."""
 
     error: str | None = None
     rows: int = 0
@@ -67,13 +67,13 @@ class Head(msgspec.Struct, frozen=True):
 
 
 READY = b"ready\n"
-"""The process holds its bounds; the statement's time begins."""
+"""The process is confined; the timeout of the statement begins."""
 
 LAKE_DIR = Path("/proc/self/cwd")
-"""The lake by a name that hides where it is: DuckDB shows the paths that it may read."""
+"""A path of the lake that hides its location: DuckDB shows the paths that it may read."""
 
 _MEMORY_SHARE = 0.75
-"""Part of the allowed memory that DuckDB may use, so that its own limit is met first."""
+"""DuckDB's share of the memory limit, so that its own limit takes effect first."""
 
 
 _EVERY_TYPE = """
@@ -81,15 +81,15 @@ _EVERY_TYPE = """
         now(), now()::timestamp, today(), localtime, [1], {'a': 1}, map {'a': 1}, null, bit '01',
         'a'::enum ('a', 'b')
 """
-"""One value of every type that every form can hold."""
+"""One value of every type that all formats can hold."""
 
 
 def answer_job(job: Job) -> tuple[Head, bytes]:
-    """Open the snapshot, confine this process, and answer the statement.
+    """Open the snapshot, confine this process and run the statement.
 
     Raises:
-        LakeError: the lake or the statement is at fault.
-        SignatureInvalid: a signature is.
+        LakeError: the lake is damaged or the statement is invalid.
+        SignatureInvalid: a signature is invalid.
         SqlUnavailable: the process cannot be confined.
     """
     lake_dir = LAKE_DIR
@@ -100,9 +100,9 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     connection = connect(snapshot, settings, statement=job.query)
     _warm_up(connection)
     if job.signatures:
-        load_scheme()  # reads a file
+        load_scheme()  # reads a file, so before confinement
     paths = (files[0].path for files in snapshot.files.values() if files)
-    # DuckDB opens a file by its real path, which the other user may not reach.
+    # DuckDB opens a file by its real path, which an unprivileged user may not reach.
     confine(job.bounds, [(lake_dir / path).resolve() for path in paths])
     _say(READY)
     check_hidden(job.query)
@@ -114,13 +114,13 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     warnings = tuple(misfits.warnings())
     head = Head(rows=table.num_rows, complete=complete, warnings=warnings)
     if len(body) > job.most_bytes:
-        text = f"the answer has {len(body):,} bytes, more than {job.most_bytes:,}: ask for less"
+        text = f"the answer has {len(body):,} bytes, more than {job.most_bytes:,}: select less"
         return Head(error=text), b""
     return head, body
 
 
 def take_rows(reader: pa.RecordBatchReader, most: int) -> tuple[pa.Table, bool]:
-    """Return the first rows, and whether these are all."""
+    """Return up to ``most`` rows, and whether these are all."""
     batches, count = [], 0
     for batch in reader:
         batches.append(batch)
@@ -132,7 +132,7 @@ def take_rows(reader: pa.RecordBatchReader, most: int) -> tuple[pa.Table, bool]:
 
 
 def write_answer(table: pa.Table, form: str, snapshot: int, *, complete: bool) -> bytes:
-    """Return the rows in a form; JSON names the columns with their types, and the snapshot."""
+    """Serialise the rows; JSON includes column names, types and the snapshot number."""
     if form != JSON:
         return WRITERS[form](table.to_reader())
     return ENCODER.encode(
@@ -147,7 +147,7 @@ def write_answer(table: pa.Table, form: str, snapshot: int, *, complete: bool) -
 
 
 def _warm_up(connection: duckdb.DuckDBPyConnection) -> None:
-    """Write every type in every form, so that all modules are loaded while they can be read."""
+    """Write every type in every format, which loads all modules while files can be opened."""
     table = connection.sql(_EVERY_TYPE).to_arrow_table()
     for form in (JSON, *WRITERS):
         write_answer(table, form, 0, complete=True)
@@ -159,7 +159,7 @@ def _say(data: bytes) -> None:
 
 
 def main() -> None:
-    """Run the one job that the input holds."""
+    """Run the job on standard input."""
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
     os.environ["HOME"] = "/"  # shown in DuckDB's settings
     try:

@@ -116,7 +116,7 @@ def test_many_rows_are_cut() -> None:
     ("columns", "rows", "choice", "reason"),
     [
         (NAMED, [["x", 1]], Choice(), "two rows"),
-        ([("n", "int64")], [[1], [2]], Choice(), "column of numbers beside"),
+        ([("n", "int64")], [[1], [2]], Choice(), "column of numbers in addition"),
         ([("a", "string"), ("b", "string")], [["x", "y"]] * 2, Choice(), "column of numbers"),
         (NAMED, [["x", None], ["y", None]], Choice(), "n has no values"),
         (TIMED, [["2026-01-01", 1, 1]] * 2, Choice(), "hour has no two values"),

@@ -80,7 +80,7 @@ def test_parts_as_objects(patient: Asker) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "text"),
     [
-        ({"address": NOBODY, "body": "?"}, 422, "the text is no base64"),
+        ({"address": NOBODY, "body": "?"}, 422, "the text is not base64"),
         ({"address": NOBODY, "body": ""}, 500, "INVALID_BAG_OF_CELLS: body"),
         ({"address": NOBODY, "body": "aaaa"}, 500, "INVALID_BAG_OF_CELLS: body"),
         (

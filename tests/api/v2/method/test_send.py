@@ -55,7 +55,7 @@ def test_without_an_upstream(ask: Asker, method: str) -> None:
     ("boc", "status", "text"),
     [
         ("", 422, "failed to validate request: empty boc"),
-        ("!", 422, "failed to parse post request: the text is no base64"),
+        ("!", 422, "failed to parse post request: the text is not base64"),
         ("aaaa", 500, "INVALID_BAG_OF_CELLS: body"),
     ],
 )
@@ -67,7 +67,7 @@ def test_objects_that_are_no_cells(ask: Asker) -> None:
     for cell in ("x", {}, {"data": {"b64": "AA==", "len": 1024}, "refs": []}, {**CELL, "refs": 1}):
         status, text = refuse(ask, "sendCellSimple", {"cell": cell})
         assert status == 422
-        assert "the object is no cell" in text
+        assert "the object is not a cell" in text
 
 
 class Upstream(BaseHTTPRequestHandler):
@@ -135,8 +135,8 @@ def test_the_refusal_of_an_upstream_is_passed_on(relay: Asker) -> None:
         (429, {"result": "Ratelimit exceed", "code": 429}, 429, "Ratelimit exceed"),
         (200, {"error": "seqno is old", "code": 500}, 500, "seqno is old"),
         (302, {"error": "seqno is old", "code": "x"}, 500, "seqno is old"),
-        (999, {"error": None}, 500, "the upstream refuses with 500 and says no more"),
-        (500, {"error": {"reason": 1}}, 500, "the upstream refuses with 500 and says no more"),
+        (999, {"error": None}, 500, "the upstream refuses with 500 and no message"),
+        (500, {"error": {"reason": 1}}, 500, "the upstream refuses with 500 and no message"),
     ],
 )
 def test_a_refusal_is_one_in_whatever_form(
