@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.spread import Spread
     from tonlake.lake.log.place import Place
 
-_GRAMMAR = re.compile(r"(?P<first>-?\d+)?(?P<colon>:)?(?P<last>\d+)?")
+_GRAMMAR = re.compile(r"(?P<first>-?[0-9]{1,10})?(?P<colon>:)?(?P<last>[0-9]{1,10})?")
 
 
 class SpanError(IngestError):
@@ -52,6 +52,8 @@ def parse_span(text: str, *, oldest: int, newest: int) -> Span:
     if found is None or not text.strip(" :"):
         raise SpanError(f"range {text!r}: write 1000:2000, 1000:, :2000, 1500 or -1000:")
     first, last = found["first"], found["last"]
+    if 0 in (first and int(first), last and int(last)):
+        raise SpanError(f"range {text!r}: masterchain blocks have numbers from 1 on")
     start = oldest if first is None else int(first)
     if start < 0:
         start = max(oldest, newest + 1 + start)

@@ -20,7 +20,7 @@ from tonlake.api.command.tail import Tail
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.metrics.logs import configure_logs
 from tonlake.ingest.command.metadata import name_fetcher
-from tonlake.ingest.command.node import choose_node, node_option
+from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
@@ -112,6 +112,7 @@ def serve_command(
         raise click.UsageError("--follow needs --node DIR or --liteserver FILE")
     if node is not None and not follow:
         raise click.UsageError("--node needs --follow: a lake alone is served without its node")
+    keep_apart(lake, node)
     settings = load_command_settings(http_host=host, http_port=port)
     _check_lake(lake, grows=follow or source is not None, wait=wait)
     serve_lake(

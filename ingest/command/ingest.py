@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
-from tonlake.ingest.command.node import choose_node, node_option
+from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.command.recording import replay_recording
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
 from tonlake.ingest.decode import native
@@ -111,6 +111,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     node = choose_node(node, elsewhere=any((packs, liteserver, traces)))
     is_partial = any((span, first, last, workers, follow))
     _check_source([node, packs, liteserver, traces], is_partial=is_partial, state=state)
+    keep_apart(lake, node, packs)
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
     keep_freed_memory()

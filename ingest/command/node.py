@@ -28,3 +28,12 @@ def choose_node(node: Path | None, *, elsewhere: bool) -> Path | None:
     """Return the node's folder; None if only the environment names it and blocks come elsewhere."""
     source = click.get_current_context().get_parameter_source("node")
     return None if elsewhere and source is ParameterSource.ENVIRONMENT else node
+
+
+def keep_apart(lake: Path, *sources: Path | None) -> None:
+    """Refuse a lake in a folder that blocks are read from, which is never written to."""
+    for source in sources:
+        if source is not None and lake.resolve().is_relative_to(source.resolve()):
+            raise click.UsageError(
+                f"--lake {lake} lies in {source}, which is only read: choose a folder elsewhere"
+            )

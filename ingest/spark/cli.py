@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tonlake.ingest.command.ingest import EXIT_DATA, EXIT_PARTIAL, print_report
-from tonlake.ingest.command.node import choose_node, node_option
+from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
@@ -70,6 +70,7 @@ def spark_ingest_command(
     node = choose_node(node, elsewhere=packs is not None)
     if (node is None) == (packs is None):
         raise click.UsageError("name one source: --node DIR or --packs DIR")
+    keep_apart(lake, node, packs)
     origin = Origin(node and node.absolute(), packs and packs.absolute())
     settings = read_settings(IngestSections)
     spark_settings = read_pairs(conf, "--conf")

@@ -262,7 +262,7 @@ def open_node(
     if missing:
         inner = all((db_dir / "db" / name).is_dir() for name in NODE_FOLDERS)
         raise SourceError(
-            f"{db_dir.name} is no database folder of a TON node, it lacks {', '.join(missing)}"
+            f"{db_dir} is no database folder of a TON node, it lacks {', '.join(missing)}"
             + (": name the folder db inside it" if inner else "")
         )
     return NodeSource(db_dir, open_indexes=open_indexes, proofs=proofs)

@@ -49,7 +49,8 @@ def test_contradictions_are_usage_errors(tmp_path: Path, arguments: tuple[str, .
 
 def test_a_bad_setting_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONLAKE_LAKE_ZSTD_LEVEL", "high")
-    done = _run("--node", tmp_path, "--lake", tmp_path / "lake")
+    (tmp_path / "node").mkdir()
+    done = _run("--node", tmp_path / "node", "--lake", tmp_path / "lake")
     assert done.exit_code == 1
     assert done.stderr.startswith(
         "error: TONLAKE_LAKE_ZSTD_LEVEL: setting [lake] zstd_level = 'high'"
@@ -57,9 +58,20 @@ def test_a_bad_setting_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_folder_that_is_no_node_is_a_data_problem(tmp_path: Path) -> None:
-    done = _run("--node", tmp_path, "--lake", tmp_path / "lake")
+    (tmp_path / "node").mkdir()
+    done = _run("--node", tmp_path / "node", "--lake", tmp_path / "lake")
     assert done.exit_code == 1
-    assert "no database folder of a TON node" in done.stderr
+    assert f"{tmp_path / 'node'} is no database folder of a TON node" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--node", "--packs"])
+def test_no_lake_is_made_in_the_folder_of_a_source(tmp_path: Path, option: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    for lake in (tmp_path, tmp_path / "lake", tmp_path / "link" / "lake"):
+        done = _run(option, tmp_path, "--lake", lake)
+        assert done.exit_code == 2
+        assert "which is only read: choose a folder elsewhere" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 
 def test_a_lake_that_cannot_be_made_is_named(demo_node: Path, tmp_path: Path) -> None:
