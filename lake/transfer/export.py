@@ -13,7 +13,7 @@ from tonlake.lake.log.own import read_definitions
 from tonlake.lake.log.place import list_places, read_place
 from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.selection import read_selection
-from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.log.state import LOG_FOLDER, read_commit, read_state
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.storage.storage import open_storage, work_through
 from tonlake.lake.transfer.manifest import (
@@ -66,7 +66,8 @@ def export_lake(
         LakeNotFound: the folder holds no commit.
         LakeCorrupt: a file of the lake is damaged.
         LakeFull: no room.
-        PieceRefused: the lake has none of the days, or is a copy without some tables.
+        PieceRefused: the lake has none of the days, or is a copy without some tables; or there is
+            a lake at the place.
         StorageError: object storage does not answer.
     """
     if lacking := read_selection(lake_dir).lacking:
@@ -77,6 +78,8 @@ def export_lake(
     state = read_state(lake_dir)
     manifest = describe_piece(lake_dir, state, days)
     source, target = open_storage(lake_dir), open_storage(place)
+    if target.list_files([LOG_FOLDER]):
+        raise PieceRefused(f"{place} holds a lake: export to a place of its own")
     before = read_manifest(target)
     files = (*manifest.files, *manifest.segments)
     standing = target.list_files(sorted({file.table for file in files}))

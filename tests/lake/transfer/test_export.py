@@ -128,6 +128,13 @@ def test_a_damaged_lake_is_not_exported(lake: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "piece" / MANIFEST).exists()
 
 
+def test_no_export_is_mixed_with_a_lake(lake: Path) -> None:
+    files = file_bytes(lake)
+    with pytest.raises(PieceRefused, match="holds a lake"):
+        export_lake(lake, lake)
+    assert file_bytes(lake) == files
+
+
 def test_what_does_not_fit_is_refused(read_lake: Path, tmp_path: Path) -> None:
     folder = tmp_path / "piece"
     export_lake(read_lake, folder)
