@@ -1,1 +1,1 @@
-"""One module per protocol: the shapes of its messages, and who is who in them."""
+"""One module per protocol: the shapes of its messages, and the roles of the accounts in them."""

@@ -1,4 +1,4 @@
-"""Auctions of NFTs: bids, refunds of those who were outbid, ends and cancellations."""
+"""NFT auctions: bids, refunds to outbid bidders, completion and cancellation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CLOSING_COMMENTS = {"finish", "stop", "cancel"}
 
 
 def _make_bid(match: Match) -> Draft | None:
-    """A bid: coins to an auction, or to an item that is its own auction."""
+    """Draft a bid: coins sent to an auction, or to an item that is its own auction."""
     block = match.block
     address = block.message.destination
     if block.deployments or block.comment in _CLOSING_COMMENTS:
@@ -54,14 +54,14 @@ def _make_bid(match: Match) -> Draft | None:
 
 
 def _is_own_auction(block: Block, interfaces: Interfaces, item: NftItem) -> bool:
-    """Whether coins for an item were a bid: for a domain, if an earlier bidder was refunded."""
+    """Return whether coins for an item are a bid; for a domain, if an earlier one got refunded."""
     if is_telegram_item(item):
         return True
     return is_domain(interfaces, item) and any(after.opcode == OUTBID for after in block.next)
 
 
 def _make_outbid(match: Match) -> Draft | None:
-    """The coins that the bidder before got back; several refunds are no refund of a bid."""
+    """Draft an outbid: coins returned to the previous bidder; several refunds are not an outbid."""
     refund, bid = match.block, match["bid"]
     if sum(map(_is_refund, bid.next)) != 1:
         return None
@@ -79,7 +79,7 @@ def _make_outbid(match: Match) -> Draft | None:
 
 
 def _is_refund(block: Block) -> bool:
-    """Whether a block pays back what an earlier bidder of the same auction gave."""
+    """Return whether a block refunds the bid of an earlier bidder in the same auction."""
     bid = block.previous
     if bid is None or bid.type != "auction_bid":
         return False
@@ -89,12 +89,12 @@ def _is_refund(block: Block) -> bool:
 
 
 def _make_finish(match: Match) -> Draft | None:
-    """An auction is ended, and the item goes to the last bidder."""
+    """Draft the end of an auction that transfers the item to the last bidder."""
     return _draft_end("nft_finish_auction", match)
 
 
 def _make_cancel(match: Match) -> Draft | None:
-    """An auction is cancelled, and the item goes back."""
+    """Draft the cancellation of an auction that returns the item."""
     return _draft_end("nft_cancel_auction", match)
 
 
@@ -119,7 +119,7 @@ def _draft_end(kind: str, match: Match) -> Draft | None:
 
 
 def _make_telegram_start(match: Match) -> Draft | None:
-    """The owner of a Telegram item lets it be auctioned.
+    """Draft the start of an auction of a Telegram item by its owner.
 
     TL-B of the config: beneficiary_address:MsgAddress initial_min_bid:Coins max_bid:Coins.
     """
@@ -149,7 +149,7 @@ def _make_telegram_start(match: Match) -> Draft | None:
 
 
 def _make_telegram_cancel(match: Match) -> Draft | None:
-    """The owner of a Telegram item ends its auction, that had no bid."""
+    """Draft the cancellation of a Telegram item's auction by its owner, before any bid."""
     block = match.block
     item = find_item(match.interfaces, block.message.destination)
     if not is_telegram_item(item):

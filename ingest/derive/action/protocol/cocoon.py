@@ -1,7 +1,7 @@
-"""Cocoon: who pays whom for computing: workers, proxies and their clients.
+"""Cocoon: payments for computing between workers, proxies and their clients.
 
-A contract of a client or a worker passes what its owner asks to the proxy (65448ff4, 4d725d2c);
-the proxy pays (c59a7cd3) and sends what is left of the coins back (2565934c).
+The contract of a client or worker forwards requests of its owner to the proxy (65448ff4, 4d725d2c);
+the proxy pays (c59a7cd3) and returns the remaining coins (2565934c).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EXTERN = 1
 
 
 def _read_expected(body: Body) -> str | None:
-    """Read an address as text; an external one is its length in bits and its digits."""
+    """Read an address as text; an external one as its length in bits and its digits."""
     if body.copy().uint(2) != _EXTERN:
         return body.address()
     bits = body.skip(2).uint(9)
@@ -39,10 +39,10 @@ def _read_expected(body: Body) -> str | None:
 
 
 def _read_signed(body: Body, field: str) -> Columns:
-    """Read number and address behind the query id, where the service looks for them.
+    """Read number and address after the query id, at the positions where the service reads them.
 
-    What really stands there is the address that excesses go to and a signature; the numbers of
-    the signed part are in the first reference. Actions show what the service shows.
+    The real fields there are the address for excesses and a signature; the numbers of the signed
+    part are in the first reference. Actions show the values of the service.
     """
     return {field: body.uint(64), "expected_address": _read_expected(body)}
 
@@ -52,7 +52,7 @@ def _is_aborted(block: Block | None) -> bool:
 
 
 def _make_worker_payout(match: Match) -> Draft:
-    """The proxy pays a worker's owner, through the worker's contract."""
+    """Draft a payout from the proxy to a worker's owner, through the worker's contract."""
     request, payout = match["request"], match["payout"]
     worker = request.message.arguments()
     asked = match.block.message.arguments()
@@ -77,7 +77,7 @@ def _make_worker_payout(match: Match) -> Draft:
 
 
 def _make_proxy_payout(match: Match) -> Draft:
-    """A proxy pays its owner."""
+    """Draft a payout from a proxy to its owner."""
     block, payout = match.block, match["payout"]
     columns = {
         "source": block.message.destination,
@@ -89,7 +89,7 @@ def _make_proxy_payout(match: Match) -> Draft:
 
 
 def _make_proxy_charge(match: Match) -> Draft:
-    """A proxy charges a client for what it used; no coins move."""
+    """Draft a charge by a proxy to a client; no coins move."""
     body = match.block.message.arguments()
     data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
     columns = {
@@ -102,7 +102,7 @@ def _make_proxy_charge(match: Match) -> Draft:
 
 
 def _make_grant_refund(match: Match) -> Draft:
-    """A proxy gives a client back what was not used."""
+    """Draft a refund of unused coins from a proxy to a client."""
     request, payout = match["request"], match["payout"]
     body = match.block.message.arguments()
     data = {"query_id": body.uint(64), **_read_signed(body, "new_tokens_used")}
@@ -117,7 +117,7 @@ def _make_grant_refund(match: Match) -> Draft:
 
 
 def _make_top_up(match: Match) -> Draft:
-    """A client's account with a proxy is topped up."""
+    """Draft a top-up of a client's account with a proxy."""
     block = match.block
     body = block.message.arguments()
     columns = {
@@ -131,7 +131,7 @@ def _make_top_up(match: Match) -> Draft:
 
 
 def _make_request_refund(match: Match) -> Draft:
-    """A client asks for what was not used, directly or through its wallet."""
+    """Draft a client's request for a refund, sent directly or through its wallet."""
     block = match.block
     data = {
         "query_id": block.message.arguments().uint(64),
@@ -146,7 +146,7 @@ def _make_request_refund(match: Match) -> Draft:
 
 
 def _make_withdraw(match: Match) -> Draft:
-    """A client's owner withdraws; the proxy pays."""
+    """Draft a withdrawal by a client's owner, paid by the proxy."""
     block, amount = match.block, match["payout"].message.value
     data = {"query_id": block.message.arguments().uint(64), "withdraw_amount": amount}
     columns = {
@@ -159,7 +159,7 @@ def _make_withdraw(match: Match) -> Draft:
 
 
 def _make_proxy_change(match: Match) -> Draft:
-    """The root contract learns of a proxy, or forgets it."""
+    """Draft the registration of a proxy with the root contract, or its removal."""
     block = match.block
     body = block.message.arguments()
     data: Columns = {"query_id": body.uint(64)}
@@ -172,9 +172,9 @@ def _make_proxy_change(match: Match) -> Draft:
 
 
 def _owner_rule(name: str, opcode: int, fill: Callable[[Body, Columns], Columns]) -> Rule:
-    """Return the rule of a request of a client's owner to the client's contract.
+    """Return the rule of a request from a client's owner to the client's contract.
 
-    ``fill`` reads what follows the query id, and returns it as data of the action.
+    ``fill`` reads the fields after the query id, and returns them as data of the action.
     """
 
     def make(match: Match) -> Draft:
@@ -241,4 +241,4 @@ RULES = (
         _make_withdraw,
     ),
 )
-"""In the order in which they are tried."""
+"""In order of precedence."""

@@ -1,4 +1,4 @@
-"""Swap.Coffee: swaps, staking positions, and funds held back from front-running."""
+"""Swap.Coffee: swaps, staking positions, and funds held for protection from front-running."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ ASSET_TAG_BITS = 2
 
 
 def read_payout(order: Block, paid: Block) -> Leg:
-    """Return the leg of what a vault paid because a pool ordered it (c0ffee21).
+    """Return the leg of a payment that a pool ordered from a vault (c0ffee21).
 
-    Of coins that go with a notification the service names the vault and what they carried, of
-    others the pool and what it ordered.
+    If coins are sent with a notification, the service shows the vault and the value of the message,
+    else the pool and the ordered amount.
     """
     if paid.type == JETTON_TRANSFER:
         return read_jettons(paid, raw=True)
@@ -44,14 +44,14 @@ def read_payout(order: Block, paid: Block) -> Leg:
 
 
 def pays(name: str) -> Pattern:
-    """Return the pattern of an order to pay, named ``<name>_order``, and of the payment."""
+    """Return the pattern of a payout order, named ``<name>_order``, and of the payment."""
     return call(PAYOUT_INTERNAL, name=f"{name}_order").then(
         one_of(built(JETTON_TRANSFER), call(PAYOUT, NOTIFICATION)).named(name)
     )
 
 
 def _make_swap(match: Match) -> Draft | None:
-    """A swap; one that pays back what came in failed."""
+    """Draft a swap; it failed if it pays back the incoming asset."""
     paid = match.get("out")
     if paid is None:
         return None
@@ -91,7 +91,7 @@ HOLD_FUNDS, SERVICE_FEE, FAILED_SWAP = 0x6BC79E7E, 0xC0FFEEA0, 0xEE51CE51
 
 
 def _make_stake(match: Match) -> Draft:
-    """Jettons are staked; a position (an NFT) is made."""
+    """Draft a stake of jettons, for which a position (an NFT) is minted."""
     sent, nft = match.block, match["nft"]
     item = match.interfaces.nft_item(nft["asset_secondary"])
     columns = {
@@ -110,7 +110,7 @@ def _make_stake(match: Match) -> Draft:
 
 
 def _make_unstake(match: Match) -> Draft:
-    """A position is closed, and its jettons are paid back."""
+    """Draft the closing of a position, with its jettons paid back."""
     message, paid = match.block.message, match["paid"]
     log = match.get("log")
     data = {
@@ -131,7 +131,7 @@ def _make_unstake(match: Match) -> Draft:
 
 
 def _make_claim(match: Match) -> Draft:
-    """Rewards are paid out by the pool."""
+    """Draft a payout of rewards by the pool."""
     paid = match["paid"]
     columns = {
         "source": match.block.message.destination,
@@ -145,7 +145,7 @@ def _make_claim(match: Match) -> Draft:
 
 
 def _make_hold(match: Match) -> Draft:
-    """Coins or jettons wait with a contract that swaps them; the fee paid beside belongs to it."""
+    """Draft coins or jettons held by a contract that will swap them, including the service fee."""
     block = match.block
     columns: Columns
     if block.type == JETTON_TRANSFER:
@@ -165,7 +165,7 @@ def _make_hold(match: Match) -> Draft:
 
 
 def _make_failed_swap(match: Match) -> Draft:
-    """A swap that did not come about goes back. TL-B: query_id:uint64 recipient:MsgAddress."""
+    """Draft the return of a failed swap. TL-B: query_id:uint64 recipient:MsgAddress."""
     recipient = match.block.message.arguments().skip(64).address()
     columns = {"destination": recipient}
     return Draft("coffee_mev_protect_failed_swap", columns)
@@ -206,4 +206,4 @@ OTHER_RULES = (
         _make_claim,
     ),
 )
-"""In the order in which they are tried."""
+"""In order of precedence."""

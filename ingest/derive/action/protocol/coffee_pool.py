@@ -1,4 +1,4 @@
-"""Swap.Coffee: vaults and pools that are made, liquidity that comes and goes."""
+"""Swap.Coffee: creation of vaults and pools, deposits and withdrawals of liquidity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.protocol.swap import Leg
 
 DEPLOY = 0xC0FFEE22
-CREATE_VAULT, WALLET_ASKED, WALLET_TOLD = 0xC0FFEE06, 0x2C76B973, 0xD1735400
+CREATE_VAULT, PROVIDE_WALLET_ADDRESS, TAKE_WALLET_ADDRESS = 0xC0FFEE06, 0x2C76B973, 0xD1735400
 CREATE_POOL_NATIVE, CREATE_POOL_EXTRA = 0xC0FFEE02, 0xC0FFEE03
 POOL_CREATOR_REQUEST, POOL_REQUEST, POOL_NOTIFIED = 0xC0FFEE23, 0xC0FFEE25, 0xB216D31F
 DEPOSIT_NATIVE, DEPOSITORY_REQUEST, DEPOSIT_INTERNAL = 0xC0FFEE04, 0xC0FFEE27, 0xC0FFEE29
@@ -31,7 +31,7 @@ DEPOSIT_EVENT, WITHDRAW_EVENT = 0xC0FFEE33, 0xC0FFEE35
 
 
 def _make_vault(match: Match) -> Draft:
-    """A vault for one asset is made. TL-B: query_id:uint64 asset:CoffeeAsset."""
+    """Draft the creation of a vault for one asset. TL-B: query_id:uint64 asset:CoffeeAsset."""
     message = match.block.message
     columns = {
         "source": message.source,
@@ -43,7 +43,7 @@ def _make_vault(match: Match) -> Draft:
 
 
 def _make_pool_creator(match: Match) -> Draft:
-    """One side of a pool to come is paid in.
+    """Draft the payment of one side of a new pool.
 
     TL-B of c0ffee23: query_id:uint64 amount:Coins params:CoffeePoolParams
     creation_params:^[recipient:MsgAddress …].
@@ -52,7 +52,7 @@ def _make_pool_creator(match: Match) -> Draft:
     body = match.block.message.arguments().skip(64)
     amount = body.coins()
     first, second = read_asset(body, ASSET_TAG_BITS), read_asset(body, ASSET_TAG_BITS)
-    if body.skip(3).bit():  # the settings of the market maker
+    if body.skip(3).bit():  # settings of the market maker
         body.ref()
     columns = {
         "source": incoming.source,
@@ -68,7 +68,7 @@ def _make_pool_creator(match: Match) -> Draft:
 
 
 def _make_pool(match: Match) -> Draft:
-    """Both sides are there, and the pool is made; the asset that came last is named first.
+    """Draft the creation of a pool from both sides; the asset paid last comes first.
 
     TL-B of c0ffee25: query_id:uint64 amount1:Coins amount2:Coins tx_initiator:MsgAddress.
     """
@@ -109,7 +109,7 @@ def _read_minted(log: Block) -> int:
 
 
 def _make_deposit(match: Match) -> Draft:
-    """One side of a deposit is paid in; with both there, it goes into the pool."""
+    """Draft the payment of one side of a deposit, or a whole deposit if it reached the pool."""
     incoming = read_incoming(match["in"], raw=True)
     event, deposit = match.get("event"), match.get("deposit")
     first, second = _read_pool_assets(match.block.message.arguments())
@@ -161,10 +161,10 @@ def _read_pool_assets(body: Body) -> tuple[str | None, str | None]:
 
 
 def _make_withdraw(match: Match) -> Draft:
-    """Liquidity tokens are burnt, and both sides paid out.
+    """Draft a withdrawal: liquidity tokens are burnt, and both sides are paid out.
 
-    TL-B of c0ffee35: query_id:uint64 amount1:Coins amount2:Coins lp_amount:Coins. The
-    amounts belong to the payments in the order in which these were sent.
+    TL-B of c0ffee35: query_id:uint64 amount1:Coins amount2:Coins lp_amount:Coins. The amounts
+    belong to the payments in the order in which they were sent.
     """
     burn, event = match.block, match["event"].message.arguments().skip(64)
     legs = [_read_side(match, name) for name in ("first", "second")]
@@ -197,7 +197,9 @@ _MINTED = call(INTERNAL).then(call(EXCESS_OPCODE).maybe)
 VAULT_RULE = Rule(
     "coffee.create_vault",
     call(CREATE_VAULT).then(
-        call(DEPLOY, name="deploy").then(call(WALLET_ASKED).then(call(WALLET_TOLD).maybe).maybe)
+        call(DEPLOY, name="deploy").then(
+            call(PROVIDE_WALLET_ADDRESS).then(call(TAKE_WALLET_ADDRESS).maybe).maybe
+        )
     ),
     _make_vault,
 )

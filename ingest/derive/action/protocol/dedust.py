@@ -1,4 +1,4 @@
-"""DeDust: swaps of one or several hops, and liquidity that is taken out."""
+"""DeDust: swaps of one or several hops, and withdrawals of liquidity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASSET_TAG_BITS = 4
 
 
 def _read_payout(order: Block, paid: Block) -> Leg:
-    """Return the leg of what a vault paid because a pool ordered it (ad4eb6f5)."""
+    """Return the leg of a payment that a pool ordered from a vault (ad4eb6f5)."""
     if paid.type == JETTON_TRANSFER:
         return read_jettons(paid)
     amount = order.message.arguments().skip(64).coins()
@@ -44,7 +44,10 @@ def _read_log(log: Block) -> Hop:
 
 
 def _make_swap(match: Match) -> Draft | None:
-    """A swap; it failed where a pool did not log its part. Pools of several hops are known."""
+    """Draft a swap; it failed if a pool did not log its hop.
+
+    If there are several hops, all pools must be known.
+    """
     peers = match.all("peer")
     pools = [each.message.destination for each in (match["first"], *peers)]
     if peers and not all(match.interfaces.has(pool, "DedustPool") for pool in pools):
@@ -58,7 +61,7 @@ def _make_swap(match: Match) -> Draft | None:
 
 
 def _make_withdraw(match: Match) -> Draft:
-    """Liquidity tokens are burnt, and both sides paid out; the last one is named first."""
+    """Draft a withdrawal: liquidity tokens burnt, both sides paid out; the last comes first."""
     message = match.block.message
     pool = match["notification"].message.destination
     data: Columns = {"dex": DEX, "is_refund": False}

@@ -1,4 +1,4 @@
-"""DeDust: liquidity that is paid in, side by side, into a deposit contract and then into a pool."""
+"""DeDust: deposits of liquidity, side by side through a deposit contract into a pool."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MERGED = 2
 
 
 class _Target(NamedTuple):
-    """What shall be in the pool, side by side."""
+    """The requested deposit, side by side."""
 
     assets: tuple[str | None, str | None]
     amounts: tuple[int, int]
 
 
 def _read_asked(block: Block) -> tuple[str | None, _Target]:
-    """Read from f04ec526 who deposits, and the requested target.
+    """Read the depositor and the requested target from f04ec526.
 
     TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress is_stable:Bool asset0:DedustAsset
     asset1:DedustAsset ^[asset0_target_balance:Coins asset1_target_balance:Coins …].
@@ -49,7 +49,7 @@ def _read_asked(block: Block) -> tuple[str | None, _Target]:
 
 
 def _draft(match: Match, block_type: str, target: _Target | None, **more: object) -> Draft:
-    """Return the draft of one side that is paid in; the target is what was asked by default."""
+    """Return the draft of one side of a deposit; ``target`` defaults to the requested one."""
     (owner, asked), top_up = _read_asked(match["ask"]), match["top_up"]
     target = target or asked
     paid = top_up.message.arguments().skip(64)
@@ -80,13 +80,13 @@ def _draft(match: Match, block_type: str, target: _Target | None, **more: object
 
 
 def _make_partial(match: Match) -> Draft | None:
-    """The first side is paid in, and nothing goes on to the pool."""
+    """Draft the payment of the first side, which does not reach the pool yet."""
     goes_on = any(after.opcode in {DEPOSIT_ALL, REJECT} for after in match["top_up"].next)
     return None if goes_on or not _is_known(match) else _draft(match, PARTIAL, None)
 
 
 def _is_known(match: Match) -> bool:
-    """Whether a side that is paid in jettons came to a known jetton wallet."""
+    """Return whether a side paid in jettons arrived at a known jetton wallet."""
     internal = match.get("internal")
     return (
         internal is None or match.interfaces.jetton_wallet(internal.message.destination) is not None
@@ -94,7 +94,7 @@ def _is_known(match: Match) -> bool:
 
 
 def _make_whole(match: Match) -> Draft | None:
-    """The second side is there, and both go into the pool, or back."""
+    """Draft a deposit whose second side has arrived: both go to the pool, or are returned."""
     if not _is_known(match):
         return None
     minted = match.get("minted")
@@ -104,7 +104,7 @@ def _make_whole(match: Match) -> Draft | None:
         WHOLE,
         _read_deposited(match.block),
         lp_tokens_minted=None if minted is None else minted.message.arguments().skip(64).coins(),
-        # In the order of the service: the last one first.
+        # TON Center's order: last one first.
         vault_excesses=[
             _read_excess(each, match.interfaces) for each in reversed(match.all("excess"))
         ],
@@ -114,7 +114,7 @@ def _make_whole(match: Match) -> Draft | None:
 
 
 def _leave_unknown(match: Match) -> None:
-    """Leave out jettons that went back to a wallet which is not known."""
+    """Leave out jettons that were returned to an unknown wallet."""
     for back in match.all("back"):
         sent = back.previous
         if sent is not None and match.interfaces.jetton_wallet(back.message.destination) is None:
@@ -124,10 +124,10 @@ def _leave_unknown(match: Match) -> None:
 
 
 def _read_deposited(block: Block) -> _Target:
-    """Read what went to the pool from b56b9598.
+    """Read the deposited assets and amounts from b56b9598.
 
-    TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress min_lp_amount:Coins
-    ^[asset0:DedustAsset asset0_amount:Coins asset1:DedustAsset asset1_amount:Coins].
+    TL-B: query_id:uint64 proof:^Cell owner_addr:MsgAddress min_lp_amount:Coins ^[asset0:DedustAsset
+    asset0_amount:Coins asset1:DedustAsset asset1_amount:Coins].
     """
     body = block.message.arguments()
     body.ref()
@@ -138,7 +138,7 @@ def _read_deposited(block: Block) -> _Target:
 
 
 def _read_excess(block: Block, interfaces: Interfaces) -> Columns:
-    """Return what a vault paid back: jettons, or the coins that the message carries."""
+    """Return a refund of a vault: jettons, or the coins of the message."""
     message = block.message
     if block.opcode != TRANSFER:
         return {"asset": None, "amount": message.value}
@@ -149,7 +149,7 @@ def _read_excess(block: Block, interfaces: Interfaces) -> Columns:
 
 
 def merge_deposits(blocks: Iterable[Block]) -> list[Block]:
-    """Join the two sides of a deposit into one block; more of one contract stay as they are."""
+    """Merge both sides of a deposit into one block; leave contracts with more sides unmerged."""
     found = list(blocks)
     by_contract: dict[str, list[Block]] = {}
     for block in found:

@@ -1,7 +1,7 @@
-"""DeDust v2: swaps of any number of hops, and swaps that a pool refused.
+"""DeDust v2: swaps of any number of hops, and swaps refused by a pool.
 
-A carrier brings coins (a5a7cbf8) or jettons (with cbc33949 as forward payload) straight into a
-pool, with a payload that says what for. The pool logs a swap and pays out, or into the next pool.
+A carrier brings coins (a5a7cbf8) or jettons (with cbc33949 as forward payload) directly to a pool,
+with an order as payload. The pool logs a swap and pays out, or pays into the next pool.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _DEADLINE_BITS = 40
 
 
 def read_order(block: Block) -> Body:
-    """Return a reader at the payload of a carrier, which says what the pool shall do.
+    """Return a reader at the payload of a carrier, the order to the pool.
 
     TL-B: pay_native#a5a7cbf8 query_id:uint64 amount:Coins payload:^Cell config:^Cell;
     pay_jetton#cbc33949 payload:^Cell config:^Cell, as forward payload.
 
     Raises:
-        LookupError: jettons came without such a payload.
+        LookupError: the jettons have no such payload.
     """
     if block.type != JETTON_TRANSFER:
         return block.message.arguments().ref()
     payload: Body | None = block["payload"]
     if payload is None or payload.peek_opcode() != PAY_JETTON:
-        raise LookupError("jettons came into a pool of DeDust without an order")
+        raise LookupError("jettons arrived at a pool of DeDust without an order")
     return payload.copy().skip(32).ref()
 
 
 def has_order(block: Block, opcode: int) -> bool:
-    """Whether a carrier has a payload of an opcode."""
+    """Return whether the order of a carrier has an opcode."""
     return passes(lambda carrier: read_order(carrier).peek_opcode() == opcode, block)
 
 
@@ -61,14 +61,14 @@ def _is_swap(block: Block) -> bool:
 
 
 def _is_carrier(block: Block) -> bool:
-    """Whether a block brought something into a pool that swapped it."""
+    """Return whether a block brought an asset to a pool that swapped it."""
     if not _has_log(block):
         return False
     return block.type == JETTON_TRANSFER or (block.opcode == PAY_NATIVE and _is_swap(block))
 
 
 def _is_first(block: Block) -> bool:
-    """Whether a carrier begins a route: from within, a long one would be tried again and again."""
+    """Return whether a carrier begins a route; from within, long ones would be tried again."""
     return _is_carrier(block) and (block.previous is None or not _is_carrier(block.previous))
 
 
@@ -81,7 +81,7 @@ def _is_last(block: Block) -> bool:
 
 
 def _is_refund(block: Block) -> bool:
-    """Whether a pool sent back what the carrier brought: coins with an exit code, or jettons."""
+    """Return whether a pool returned the carrier's asset: coins with an exit code, or jettons."""
     carrier = block.previous
     if carrier is None:
         return False
@@ -96,10 +96,10 @@ def _is_refund(block: Block) -> bool:
 
 
 def _read_min_out(carrier: Block) -> int | None:
-    """Return the least that the last step shall give, None of jettons without an order.
+    """Return the minimum output of the last step; None for jettons without an order.
 
-    TL-B: swap#c442500f min_out:Coins deadline:uint40 next:(Maybe ^Step);
-    step$_ pool:MsgAddress min_out:Coins deadline:uint40 next:(Maybe ^Step).
+    TL-B: swap#c442500f min_out:Coins deadline:uint40 next:(Maybe ^Step); step$_ pool:MsgAddress
+    min_out:Coins deadline:uint40 next:(Maybe ^Step).
     """
     if not _is_swap(carrier):
         return None
@@ -114,7 +114,7 @@ def _read_min_out(carrier: Block) -> int | None:
 
 
 def _read_log(log: Block) -> tuple[int, int]:
-    """Return what came in and went out from 78e79ba4: x_to_y:Bool in:Coins out:Coins …."""
+    """Return the incoming and outgoing amounts of 78e79ba4: x_to_y:Bool in:Coins out:Coins …."""
     body = log.message.arguments().skip(1)
     return body.coins(), body.coins()
 
@@ -124,7 +124,7 @@ def _is_failure(log: Block) -> bool:
 
 
 def _make_swap(match: Match) -> Draft | None:
-    """A swap; its amounts are those of the logs, its assets those that were moved."""
+    """Draft a swap with the amounts of its logs and the assets of its transfers."""
     out, logs = match["out"], match.all("log")
     if out.type == JETTON_TRANSFER and _is_swap(out):
         return None
@@ -147,7 +147,7 @@ def _make_swap(match: Match) -> Draft | None:
 
 
 def _make_refused(match: Match) -> Draft:
-    """A swap that the pool refused; it paid back what came in."""
+    """Draft a swap refused by the pool, which paid the incoming asset back."""
     incoming = read_incoming(match.block)
     other = _find_other_asset(match.interfaces, incoming)
     outgoing = Leg(0, incoming.destination, None, incoming.source, None, other)
@@ -156,14 +156,14 @@ def _make_refused(match: Match) -> Draft:
 
 
 def _find_other_asset(interfaces: Interfaces, incoming: Leg) -> str | None:
-    """Return the asset of a pool that did not come in, None for coins and unknown pools."""
+    """Return the other asset of a pool; None for coins and for unknown pools."""
     facts = interfaces.find(incoming.destination, "DedustPool") or {}
     assets = [asset["address"] for asset in facts.get("assets") or ()]
     return next((asset for asset in assets if asset != incoming.asset), None)
 
 
 def carrier() -> Pattern:
-    """Return the pattern of coins or jettons that come into a pool, with what it sent back."""
+    """Return the pattern of coins or jettons sent to a pool, with excesses and bounces."""
     return one_of(call(PAY_NATIVE).with_excesses, built(JETTON_TRANSFER).with_excesses)
 
 

@@ -1,8 +1,8 @@
-"""DeDust v2: liquidity that is paid in and taken out, and what a position earned.
+"""DeDust v2: deposits and withdrawals of liquidity, and the earnings of a position.
 
-A position is a contract of its own beside the pool. A carrier brings a side of a deposit to the
-pool, which credits it to the deposit contract (dc5ddba1); with the second one that contract joins
-both to the pool (25251ee0).
+A position is a separate contract in addition to the pool. A carrier brings one side of a deposit to
+the pool, which credits it to the deposit contract (dc5ddba1); after the second side that contract
+joins both to the pool (25251ee0).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_LEG = Leg(None, None, None, None, None, None)
 
 
 def _pair_legs(amounts: Sequence[int | None], legs: Sequence[Leg]) -> list[Leg]:
-    """Return the leg that paid each amount, one without anything where none did."""
+    """Return the leg that paid each amount, an empty one where there is none."""
     left = list(legs)
     found = []
     for amount in amounts:
@@ -44,7 +44,7 @@ def _pair_legs(amounts: Sequence[int | None], legs: Sequence[Leg]) -> list[Leg]:
 def _show_sides(
     match: Match, amounts: tuple[int | None, int | None], burnt: int | None, *, is_refund: bool
 ) -> Columns:
-    """Return the columns of both sides of a pool that were paid out."""
+    """Return the columns of both sides paid out by a pool."""
     legs = _pair_legs(amounts, [read_incoming(block) for block in match.all("leg")])
     data: Columns = {"dex": DEX, "is_refund": is_refund, "lp_tokens_burnt": burnt}
     for number, (amount, leg) in enumerate(zip(amounts, legs, strict=True), start=1):
@@ -59,10 +59,10 @@ def _show_sides(
 
 
 def _make_withdraw(match: Match) -> Draft | None:
-    """Liquidity is taken out; without the log of the pool it failed.
+    """Draft a withdrawal of liquidity; it failed if the pool did not log it.
 
-    TL-B: withdraw#20b5ef89 query_id:uint64 liquidity:Coins min_x:Coins min_y:Coins
-    auto_claim:Bool; log c0d77b54 liquidity:Coins x_out:Coins y_out:Coins.
+    TL-B: withdraw#20b5ef89 query_id:uint64 liquidity:Coins min_x:Coins min_y:Coins auto_claim:Bool;
+    log c0d77b54 liquidity:Coins x_out:Coins y_out:Coins.
     """
     message, log = match["withdraw"].message, match.get("log")
     asked = message.arguments().skip(64)
@@ -95,13 +95,13 @@ def _draft_claim(match: Match, action_type: str, amounts: tuple[int, int | None]
 
 
 def _make_claim_fees(match: Match) -> Draft:
-    """The fees of both sides. TL-B: 29ff1bcf query_id:uint64 x:Coins y:Coins owner:MsgAddress."""
+    """Draft a claim of fees. TL-B: 29ff1bcf query_id:uint64 x:Coins y:Coins owner:MsgAddress."""
     body = match["order"].message.arguments().skip(64)
     return _draft_claim(match, "dedust_v2_claim_fees", (body.coins(), body.coins()))
 
 
 def _make_claim_reward(match: Match) -> Draft:
-    """A reward. TL-B: 9e17fbbe query_id:uint64 amount:Coins index:uint2 owner:MsgAddress."""
+    """Draft a claim. TL-B: 9e17fbbe query_id:uint64 amount:Coins index:uint2 owner:MsgAddress."""
     body = match["order"].message.arguments().skip(64)
     return _draft_claim(match, "dedust_v2_claim_reward", (body.coins(), None))
 
@@ -143,19 +143,19 @@ _MERGED = 2
 
 
 def _read_target(brought: Block) -> tuple[int, int]:
-    """Return what shall be in the pool: deposit#c9a015da x:Coins y:Coins min_liquidity:Coins.
+    """Return the requested deposit: deposit#c9a015da x:Coins y:Coins min_liquidity:Coins.
 
     Raises:
         ActionUnreadable: the order of the carrier is another one.
     """
     order = read_order(brought)
     if order.uint(32) != DEPOSIT:
-        raise ActionUnreadable("a side of a deposit came with an order for something else")
+        raise ActionUnreadable("a side of a deposit has an order other than deposit")
     return order.coins(), order.coins()
 
 
 def _show_side(match: Match) -> tuple[int, Columns]:
-    """Return the number of a side, 1 is X, and the columns that are known of it alone.
+    """Return the number of a side (1 is X) and its columns.
 
     TL-B: credit#dc5ddba1 query_id:uint64 is_x:Bool amount:Coins.
     """
@@ -172,7 +172,7 @@ def _show_side(match: Match) -> tuple[int, Columns]:
 
 
 def _draft(match: Match, block_type: str, source: str | None, **more: object) -> Draft:
-    """Return the draft of a deposit of which one side is known."""
+    """Return the draft of a deposit with one known side."""
     number, side = _show_side(match)
     data: Columns = dict.fromkeys(f"{name}{each}" for name in _SIDE_FIELDS for each in (1, 2))
     columns = {
@@ -185,15 +185,15 @@ def _draft(match: Match, block_type: str, source: str | None, **more: object) ->
 
 
 def _make_partial(match: Match) -> Draft:
-    """The first side is there."""
+    """Draft the payment of the first side."""
     return _draft(match, PARTIAL, read_incoming(match["carrier"]).source)
 
 
 def _make_whole(match: Match) -> Draft | None:
-    """Both sides go into the pool, or back: then the pool does not log them.
+    """Draft a deposit of both sides; the pool does not log it if it returns them.
 
-    TL-B: join#25251ee0 query_id:uint64 config:^Cell x:Coins y:Coins initiator:MsgAddress;
-    log 35df2e12 x_in:Coins y_in:Coins liquidity:Coins ….
+    TL-B: join#25251ee0 query_id:uint64 config:^Cell x:Coins y:Coins initiator:MsgAddress; log
+    35df2e12 x_in:Coins y_in:Coins liquidity:Coins ….
     """
     joined = match.block.message.arguments().skip(64)
     joined.ref()
@@ -206,7 +206,7 @@ def _make_whole(match: Match) -> Draft | None:
     elif not legs:
         return None
     target = _read_target(match["carrier"])
-    legs.sort(key=lambda leg: leg.source_wallet is None)  # Jettons come first.
+    legs.sort(key=lambda leg: leg.source_wallet is None)  # Jettons first.
     draft = _draft(
         match,
         WHOLE,
@@ -226,7 +226,7 @@ def _make_whole(match: Match) -> Draft | None:
 
 
 def merge_sides(blocks: Iterable[Block]) -> list[Block]:
-    """Put the first side of a deposit into the block of the whole one, if there are just both."""
+    """Merge the first side of a deposit into the whole one, if they are the only two."""
     found = list(blocks)
     by_contract: dict[str, list[Block]] = {}
     for block in found:
@@ -240,7 +240,7 @@ def merge_sides(blocks: Iterable[Block]) -> list[Block]:
 
 
 def _merge(sides: list[Block]) -> Block:
-    """Return the block of a deposit with what only its first side shows."""
+    """Return the block of a deposit with the columns that only its first side has."""
     whole, first = sorted(sides, key=lambda side: side.type == PARTIAL)
     number, own = first.notes["side"], first.columns[_DATA]
     names = [f"{name}{number}" for name in ("asset", "user_jetton_wallet_", "target_asset_")]

@@ -1,4 +1,4 @@
-"""Domains (TEP-81): changes of records, renewals, releases, and the ends of their auctions."""
+"""Domains (TEP-81): record changes, renewals, releases, and the ends of their auctions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _read_text(record: Body) -> str:
 
 
 def _make_change(match: Match) -> Draft:
-    """A change of a record; without a value it is deleted, and key 0 renews the domain."""
+    """Draft the change of a record; without a value it is a deletion, and key 0 is a renewal."""
     block = match.block
     body = block.message.arguments().skip(64)
     key = body.hex(256)
@@ -75,7 +75,7 @@ def _make_change(match: Match) -> Draft:
 
 
 def _make_release(match: Match) -> Draft | None:
-    """A domain that was not renewed is taken: a bid starts its auction."""
+    """Draft the release of a domain that was not renewed: a bid starts its auction."""
     block = match.block
     item = find_item(match.interfaces, block.message.destination)
     if not is_domain(match.interfaces, item):
@@ -95,7 +95,7 @@ def _make_release(match: Match) -> Draft | None:
 
 
 def _make_purchase(match: Match) -> Draft | None:
-    """The end of an auction: the first call after it makes the domain pay its collection."""
+    """Draft the end of an auction: the first call after it makes the domain pay its collection."""
     block = match.block
     item = find_item(match.interfaces, block.message.source)
     if not is_domain(match.interfaces, item):

@@ -1,4 +1,4 @@
-"""Ethena: USDe is staked for tsUSDe, and tsUSDe is sent back to be unstaked."""
+"""Ethena: staking USDe for tsUSDe, and requests to unstake tsUSDe."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 USDE = "0:086FA2A675F74347B08DD4606A549B8FDB98829CB282BC1949D3B12FBAED9DCC"
 TSUSDE = "0:D0E545323C7ACB7102653C073377F7E3C67F122EB94D430A250739F109D4A57D"
 RELEASE = 0xB2583ED5
-"""What the master sends to the wallet that shall pay later; its amount is of USDe."""
+"""Message from the master to the wallet that pays later; its amount is in USDe."""
 PROVIDER = "ethena"
 
 
 def _make_withdrawal_request(match: Match) -> Draft | None:
-    """Jettons tsUSDe go back to their master, which lets USDe be released later.
+    """Draft a withdrawal request: tsUSDe return to their master, which releases USDe later.
 
     TL-B: release#b2583ed5 query_id:uint64 amount:Coins.
     """
@@ -54,7 +54,7 @@ def _make_withdrawal_request(match: Match) -> Draft | None:
 
 
 def _make_deposit(match: Match) -> Draft | None:
-    """USDe go to the pool, which lets tsUSDe be minted."""
+    """Draft a deposit of USDe to the pool, for which tsUSDe are minted."""
     sent, minted = match.block, match["minted"]
     if minted["asset"] != TSUSDE:
         return None

@@ -1,7 +1,7 @@
-"""EVAA: lending, where a master talks with a contract for each user.
+"""EVAA: lending by a master contract with a contract for each user.
 
-What the master sends to a user's contract begins with a header (version:Coins
-upgrade_info:(Maybe ^Cell) upgrade_exec:int2); the opcode stands behind it.
+Messages from the master to a user's contract begin with a header (version:Coins upgrade_info:(Maybe
+^Cell) upgrade_exec:int2), followed by the opcode.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ REFUSALS = {
     0x21E8: "withdraw_missing_prices_excess",
     0x21EC: "withdraw_execution_crashed",
 }
-"""Why a user's contract does not let coins go, by the opcode that it answers with."""
+"""Reasons for which a user's contract refuses a withdrawal, by the opcode of its reply."""
 
 
 def _open_user_body(block: Block) -> Body | None:
-    """Return the body behind the header of a message to a user's contract."""
+    """Return the body after the header of a message to a user's contract; None if it has none."""
     try:
         body = block.message.body()
         body.coins()
@@ -49,7 +49,7 @@ def _open_user_body(block: Block) -> Body | None:
         return None
 
 
-def _tells_user(opcode: int, name: str = "") -> Pattern:
+def _notifies_user(opcode: int, name: str = "") -> Pattern:
     """Return the pattern of a message with header and opcode to a user's contract."""
 
     def test(block: Block) -> bool:
@@ -72,7 +72,7 @@ def _asks_with_jettons(opcode: int) -> Pattern:
 
 
 def _read_user(block: Block) -> Body:
-    """Return a user message's body behind its opcode and query id."""
+    """Return a user message's body after its opcode and query id."""
     body = _open_user_body(block)
     if body is None:
         raise LookupError("a message to a user's contract has no header")
@@ -80,7 +80,7 @@ def _read_user(block: Block) -> Body:
 
 
 def _make_supply(match: Match) -> Draft:
-    """Coins or jettons are lent, for the sender or for another account."""
+    """Draft a supply of coins or jettons, for the sender or for another account."""
     block, notice = match.block, match["user"]
     user = _read_user(notice)
     asset_id = user.uint(256)
@@ -117,7 +117,7 @@ def _make_supply(match: Match) -> Draft:
 
 
 def _make_withdraw(match: Match) -> Draft:
-    """Coins or jettons are taken back, or borrowed."""
+    """Draft a withdrawal or a loan of coins or jettons."""
     block, granted = match.block, match.get("granted")
     body = block.message.arguments().skip(64)
     asset_id, amount, recipient = body.uint(256), body.uint(64), body.address()
@@ -155,7 +155,7 @@ def _find_refusal(match: Match) -> str | None:
 
 
 def _make_liquidate(match: Match) -> Draft:
-    """A debt is paid by a liquidator, who takes the collateral for it."""
+    """Draft a liquidation: a liquidator pays a debt and receives the collateral."""
     block = match.block
     is_jetton = block.type == JETTON_TRANSFER
     if is_jetton:
@@ -175,7 +175,7 @@ def _make_liquidate(match: Match) -> Draft:
 
 
 def _read_satisfied(block: Block) -> tuple[int, str, int]:
-    """Return the debt that is paid, the id of its asset, and the collateral given for it."""
+    """Return the repaid debt, the id of its asset, and the collateral paid for it."""
     body = block.message.arguments().skip(64)
     body.address()
     body.address()
@@ -185,7 +185,7 @@ def _read_satisfied(block: Block) -> tuple[int, str, int]:
 
 
 def _find_failure(match: Match) -> str | None:
-    """Return why a liquidation did not come about."""
+    """Return the reason why a liquidation failed; None if it succeeded."""
     if "success" in match:
         return None
     if "user" not in match:
@@ -210,7 +210,7 @@ RULES = (
     Rule(
         "evaa.supply",
         one_of(call(SUPPLY), _asks_with_jettons(SUPPLY)).then(
-            _tells_user(SUPPLY_USER, "user").then(
+            _notifies_user(SUPPLY_USER, "user").then(
                 one_of(
                     call(SUPPLY_SUCCESS, name="success").then(_TEXT),
                     call(SUPPLY_FAIL).then(_TEXT),
@@ -223,14 +223,14 @@ RULES = (
     Rule(
         "evaa.withdraw",
         call(WITHDRAW).then(
-            _tells_user(WITHDRAW_USER, "user").then(
+            _notifies_user(WITHDRAW_USER, "user").then(
                 one_of(
                     call(WITHDRAW_COLLATERALIZED, name="granted").then(
                         one_of(built(JETTON_TRANSFER), call(WITHDRAW_SUCCESS)).named("payout"),
-                        _tells_user(WITHDRAW_SUCCESS).then(built(TRANSFER)),
+                        _notifies_user(WITHDRAW_SUCCESS).then(built(TRANSFER)),
                     ),
                     call(WITHDRAW_COLLATERALIZED, name="granted").then(
-                        _tells_user(WITHDRAW_FAIL).then(call(WITHDRAW_NO_FUNDS, name="no_funds"))
+                        _notifies_user(WITHDRAW_FAIL).then(call(WITHDRAW_NO_FUNDS, name="no_funds"))
                     ),
                     call(*REFUSALS, name="refused"),
                 )
@@ -242,13 +242,13 @@ RULES = (
         "evaa.liquidate",
         one_of(call(LIQUIDATE), _asks_with_jettons(LIQUIDATE)).then(
             one_of(
-                _tells_user(LIQUIDATE_USER, "user").then(
+                _notifies_user(LIQUIDATE_USER, "user").then(
                     one_of(
                         call(LIQUIDATE_SATISFIED, name="satisfied").then(
-                            _tells_user(LIQUIDATE_SUCCESS, "success").then(_TEXT), _FINISH
+                            _notifies_user(LIQUIDATE_SUCCESS, "success").then(_TEXT), _FINISH
                         ),
                         call(LIQUIDATE_SATISFIED, name="satisfied").then(
-                            one_of(call(LIQUIDATE_FAIL), _tells_user(LIQUIDATE_FAIL)), _FINISH
+                            one_of(call(LIQUIDATE_FAIL), _notifies_user(LIQUIDATE_FAIL)), _FINISH
                         ),
                         call(LIQUIDATE_UNSATISFIED, name="unsatisfied").then(_FINISH),
                     )
@@ -260,4 +260,4 @@ RULES = (
         _make_liquidate,
     ),
 )
-"""In the order in which they are tried."""
+"""In order of precedence."""

@@ -1,7 +1,7 @@
-"""Hipo: liquid staking, at once or at the end of a round, for which a bill (an NFT item) stands.
+"""Hipo: liquid staking, at once or at the end of a round, with a bill (an NFT item) meanwhile.
 
 The columns are those of the service's proposed rules, with the outcomes that a later revision adds:
-comments as deposits, and payouts at the end of a round that are put off or taken back.
+comments as deposits, and payouts at the end of a round that are postponed or rolled back.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def _is_to_treasury(block: Block) -> bool:
 
 
 def _read(block: Block) -> Body:
-    """Return the body of a message behind its query id."""
+    """Return the body of a message after its query id."""
     return block.message.arguments().skip(64)
 
 
 def _find_bill(minting: Block | None) -> str | None:
-    """Return the bill that a message makes: what it deployed, or what was assigned."""
+    """Return the bill that a message creates: the item that it deployed or assigned."""
     if minting is None:
         return None
     for after in minting.following:
@@ -60,7 +60,7 @@ def _calls(block: Block, opcode: int) -> list[Block]:
 
 
 def _make_deposit(match: Match) -> Draft | None:
-    """Coins for hGRAM, now or at the end of the round."""
+    """Draft a deposit of coins for hGRAM, now or at the end of the round."""
     block = match.block
     message = block.message
     staker, coins = message.source, 0
@@ -95,7 +95,10 @@ def _fill(
 
 
 def _make_withdrawal(match: Match) -> Draft:
-    """Burnt hGRAM for coins, at once or at the end of the round; a rollback is no action."""
+    """Draft a withdrawal for burnt hGRAM, at once or at the end of the round.
+
+    A rollback is not an action.
+    """
     burn, reserved = match.block, match["reserve"]
     reserve = _read(reserved)
     tokens = reserve.coins()
@@ -122,7 +125,7 @@ def _describe_request(minting: Block, tokens: int) -> Columns:
 
 
 def _make_round_deposit(match: Match) -> Draft:
-    """At the end of a round hGRAM is minted for a bill."""
+    """Draft the minting of hGRAM for a bill at the end of a round."""
     block, proxy = match.block, match["proxy"]
     body, minted = _read(block), _read(proxy)
     coins = body.coins()
@@ -140,7 +143,7 @@ def _make_round_deposit(match: Match) -> Draft:
 
 
 def _make_round_withdrawal(match: Match) -> Draft:
-    """At the end of a round a bill is paid out, put off, or taken back."""
+    """Draft the payout of a bill at the end of a round, its postponement or its rollback."""
     block = match.block
     body = _read(block)
     tokens, owner = body.coins(), body.address()

@@ -1,4 +1,4 @@
-"""Jettons (TEP-74): transfers, burns and mints, and the wrapped coins of exchanges (pTON)."""
+"""Jettons (TEP-74): transfers, burns and mints, and the wrapped TON of exchanges (pTON)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ BURN, BURN_NOTIFICATION = 0x595F07BC, 0x7BDD97DE
 MINT, MINTER_MINT = 0x642B7D07, 0x00000015
 PTON_TRANSFER = 0x01F3835D
 JETTON_TRANSFER = "jetton_transfer"
-"""Type of the block of a whole transfer."""
+"""Block type of a complete transfer."""
 
 PTON_MASTERS = {
     "0:8CDC1D7640AD5EE326527FC1AD0514F468B30DC84B0173F0E155F451B4E11F7C",
     "0:671963027F7F85659AB55B821671688601CDCF1EE674FC7FBBB1A776A18D34A3",
     "0:949C4C66760C002800E2FA3D8A3CA4E1C90A9373B53AE7472033483BF14CD95E",
 }
-"""Jettons that stand for coins; swaps and deposits show them as such, with no asset."""
+"""Jettons that represent TON; swaps and deposits show them as TON, without asset."""
 
 
 class TransferBody(NamedTuple):
@@ -41,7 +41,7 @@ class TransferBody(NamedTuple):
 
 
 def read_transfer(message: Message) -> TransferBody:
-    """Read the body of a transfer; a forward payload that is cut off is None."""
+    """Read the body of a transfer; a missing forward payload is None."""
     body = message.arguments()
     return TransferBody(
         query_id=body.uint(64),
@@ -55,7 +55,7 @@ def read_transfer(message: Message) -> TransferBody:
 
 
 def read_payload(body: Body) -> Body | None:
-    """Read ``Either Cell ^Cell`` at the end of a body; None when there is nothing in it."""
+    """Read ``Either Cell ^Cell`` at the end of a body; None if it is empty."""
     payload = body.either_ref()
     return None if payload.is_empty else payload
 
@@ -66,15 +66,16 @@ def show_payload(payload: Body | None) -> str | None:
 
 
 def asset_of(jetton: str | None) -> str | None:
-    """Return the asset that a jetton is shown as: None for those that stand for coins."""
+    """Return the asset that is shown for a jetton: None for jettons that represent TON."""
     return None if jetton in PTON_MASTERS else jetton
 
 
 def _make_transfer(match: Match) -> Draft | None:
-    """A transfer, from the owner who asked for it to the owner of the wallet that got it.
+    """Draft a transfer from the requesting owner to the owner of the receiving wallet.
 
-    The amounts are what arrived, which is less than what was sent where the jetton takes a fee.
-    One that arrived at another owner than it was sent to is broken.
+    The amounts are those that arrived, which are lower than requested if the jetton charges a fee.
+    A transfer that arrived at an owner other than requested is broken.
+
     TL-B: internal_transfer#178d4519 query_id:uint64 amount:Coins from:MsgAddress
     response_address:MsgAddress forward_ton_amount:Coins.
     """
@@ -104,7 +105,7 @@ def _make_transfer(match: Match) -> Draft | None:
 
 
 def make_ghost(block: Block, interfaces: Interfaces) -> Block:
-    """Return the block of a transfer that was never sent; of an unknown wallet without asset."""
+    """Return the block of a transfer that was not sent; without asset if the wallet is unknown."""
     wallet = interfaces.jetton_wallet(block.message.destination)
     body = read_transfer(block.message)
     roles = {
@@ -117,7 +118,7 @@ def make_ghost(block: Block, interfaces: Interfaces) -> Block:
 
 
 def _make_pton_transfer(match: Match) -> Draft | None:
-    """A transfer of coins by way of a wallet that stands for them."""
+    """Draft a transfer of coins through a wallet of a jetton that represents TON."""
     block = match.block
     wallet = match.interfaces.jetton_wallet(block.message.destination)
     if wallet is None or wallet.jetton not in PTON_MASTERS:
@@ -168,7 +169,7 @@ def _draft_transfer(match: Match, body: TransferBody, roles: Columns, *, failed:
 
 
 def _make_burn(match: Match) -> Draft | None:
-    """A burn, asked for by the owner of the wallet."""
+    """Draft a burn requested by the owner of the wallet."""
     block = match.block
     body = block.message.arguments().skip(64)
     wallet = match.interfaces.jetton_wallet(block.message.destination)
@@ -184,7 +185,7 @@ def _make_burn(match: Match) -> Draft | None:
 
 
 def _make_mint(match: Match) -> Draft | None:
-    """A mint by the master; without a wallet that took the jettons it failed."""
+    """Draft a mint by the master; it failed if no wallet received the jettons."""
     block, internal = match.block, match.get("internal")
     body = block.message.arguments().skip(64)
     columns: Columns = {

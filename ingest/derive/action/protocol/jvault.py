@@ -27,7 +27,7 @@ _ADDRESS_BITS = 267
 
 
 def _make_stake(match: Match) -> Draft:
-    """Jettons go to a pool, which notifies the stake wallet of their owner."""
+    """Draft a stake of jettons in a pool, which notifies the stake wallet of their owner."""
     sent, received = match.block, match["received"]
     data = {
         "period": _read_period(sent["payload"]),
@@ -44,17 +44,17 @@ def _make_stake(match: Match) -> Draft:
 
 
 def _read_period(payload: Body | None) -> int | None:
-    """Return the seconds for which jettons are locked: behind the payload's opcode."""
+    """Return the lock period in seconds, which follows the payload's opcode."""
     return None if payload is None else payload.copy().skip(32).uint(32)
 
 
 def _make_unstake(match: Match) -> Draft | None:
-    """Jettons are taken out of a pool; one that the stake wallet refuses has its exit code."""
+    """Draft an unstake; if the stake wallet refuses it, the action has its exit code."""
     return _draft_unstake("jvault_unstake", match, failed=False)
 
 
 def _make_unstake_request(match: Match) -> Draft | None:
-    """Jettons shall be taken out of a pool when their time is over."""
+    """Draft a request to unstake jettons at the end of their period."""
     request = match.get("request")
     failed = request is None or request.failed or match.block.failed
     return _draft_unstake("jvault_unstake_request", match, failed=failed)
@@ -84,7 +84,7 @@ def _draft_unstake(name: str, match: Match, *, failed: bool) -> Draft | None:
 
 
 def _find_asset(interfaces: Interfaces, pool_wallet: str | None) -> str | None:
-    """Return the jetton that a pool takes: that of the wallet which its data name."""
+    """Return the jetton of a pool, from the wallet that its data name."""
     known = interfaces.jetton_wallet(pool_wallet)
     return None if known is None else known.jetton
 
@@ -94,8 +94,8 @@ def _read_addresses(
 ) -> str | None:
     """Return one of the addresses in the data of a stake wallet or a pool, counted from 0.
 
-    A stake wallet's data begin with pool, minter and owner; a pool's with whether it is
-    initialised, its number as an item (32 bits), collection, owner and its jetton wallet.
+    The data of a stake wallet begin with pool, minter and owner; those of a pool with its
+    initialisation flag, its item index (32 bits), collection, owner and jetton wallet.
     """
     facts = interfaces.find(account, "data_boc")
     if facts is None or not facts.get("data_boc"):
@@ -112,7 +112,7 @@ def _read_addresses(
 
 
 def _make_claim(match: Match) -> Draft:
-    """Rewards are paid out; jettons are named by the pool's wallets of them."""
+    """Draft a payout of rewards; jettons are identified by the pool's wallets."""
     message, sending = match.block.message, match["sending"]
     paid = [after for after in sending.following if after.type == JETTON_TRANSFER]
     wallets = _read_claimed(match.block)
@@ -130,7 +130,7 @@ def _make_claim(match: Match) -> Draft:
 
 
 def _read_claimed(block: Block) -> list[str]:
-    """Return the jetton wallets asked for. TL-B: jettons_to_claim:(HashmapE 267 Bit)."""
+    """Return the requested jetton wallets. TL-B: jettons_to_claim:(HashmapE 267 Bit)."""
     root = block.message.arguments().skip(64).maybe_ref()
     if root is None:
         return []
@@ -140,7 +140,7 @@ def _read_claimed(block: Block) -> list[str]:
 
 
 def _show_address(key: int) -> str:
-    """Return the account of addr_std without anycast, as it stands in a dictionary's key."""
+    """Return the account of addr_std without anycast in a dictionary key."""
     workchain = key >> 256 & 0xFF
     return f"{workchain - 256 if workchain > 127 else workchain}:{key & (1 << 256) - 1:064X}"  # noqa: PLR2004
 
@@ -185,4 +185,4 @@ RULES = (
         _make_unstake_request,
     ),
 )
-"""In the order in which they are tried."""
+"""In order of precedence."""

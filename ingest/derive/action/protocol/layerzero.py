@@ -1,9 +1,9 @@
 """LayerZero: packets between chains, sent, committed, verified and received.
 
-Its contracts exchange records: cells that say themselves where their fields are. A record begins
+Its contracts exchange records: cells that describe the positions of their fields. A record begins
 with its name (80 bits) and 15 field descriptors of 18 bits: type, cell, offset and reference. Data
-follow at bit 350 of the root; a field may also lie in one of the root's references. Source: the
-class library of LayerZero's contracts for TON, as their messages show it.
+follow at bit 350 of the root; a field may also be in one of the root's references. Source: the
+class library of LayerZero's contracts for TON, as observed in their messages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NAME_BITS, _FIELDS = 80, 15
 _NO_FIELD, _REFERENCE = 15, 9
 _WIDTHS = {0: 1, 3: 8, 4: 16, 5: 32, 6: 64, 7: 128, 8: 256}
-"""Bits of a field by its type."""
+"""Width of a field in bits by its type."""
 
 
 class _Field(NamedTuple):
@@ -35,13 +35,13 @@ class _Field(NamedTuple):
 
 
 class Record:
-    """One record, read field by field; fields are numbered from 0."""
+    """A record; fields are numbered from 0."""
 
     def __init__(self, body: Body) -> None:
         """Read the header of a record at the start of a cell.
 
         Raises:
-            CellUnderflow: the cell is too short to be one.
+            CellUnderflow: the cell is too short.
         """
         self._root = body.copy()
         head = body.copy()
@@ -54,23 +54,23 @@ class Record:
         """Return the number in a field.
 
         Raises:
-            ActionUnreadable: the field is none, or no number.
+            ActionUnreadable: there is no such field, or it is not a number.
         """
         field = self._find(number)
         bits = _WIDTHS.get(field.kind)
         if bits is None:
-            raise ActionUnreadable(f"field {number} of record {self.name!r} holds no number")
+            raise ActionUnreadable(f"field {number} of record {self.name!r} is not a number")
         return self._place(field).skip(field.offset).uint(bits)
 
     def cell(self, number: int) -> Body:
-        """Return the start of the cell that a field refers to; raises as ``uint``."""
+        """Return the start of the cell that a field refers to; raises like ``uint``."""
         field = self._find(number)
         if field.kind != _REFERENCE:
-            raise ActionUnreadable(f"field {number} of record {self.name!r} is no cell")
+            raise ActionUnreadable(f"field {number} of record {self.name!r} is not a cell")
         return _child(self._place(field), field.reference)
 
     def record(self, number: int) -> Record:
-        """Return the record that a field refers to; raises as ``uint``."""
+        """Return the record that a field refers to; raises like ``uint``."""
         return Record(self.cell(number))
 
     def _find(self, number: int) -> _Field:
@@ -80,12 +80,12 @@ class Record:
         return field
 
     def _place(self, field: _Field) -> Body:
-        """Return the start of the cell in which a field lies."""
+        """Return the start of the cell that contains a field."""
         return _child(self._root, field.cell) if field.cell else self._root.copy()
 
 
 def _child(body: Body, number: int) -> Body:
-    """Return the start of a reference of a cell, counted from 0."""
+    """Return the start of a child cell, counted from 0."""
     at = body.copy()
     child = at.ref()
     for _ in range(number):
@@ -94,7 +94,7 @@ def _child(body: Body, number: int) -> Body:
 
 
 def read_record(body: Body) -> Record:
-    """Return the record that a message carries in its first reference."""
+    """Return the record in the first reference of a message."""
     return Record(body.copy().ref())
 
 
@@ -113,10 +113,10 @@ def read_packet(packet: Record) -> Columns:
 
 
 def read_encoded_packet(body: Body) -> Columns:
-    """Return the fields of a packet as it goes over the wire.
+    """Return the fields of a packet in wire format.
 
-    Version (1 byte), nonce (8), source endpoint (4) and application (32), destination endpoint
-    (4) and application (32), guid (32), message.
+    Version (1 byte), nonce (8), source endpoint (4) and application (32), destination endpoint (4)
+    and application (32), guid (32), message.
     """
     wire = body.snake()
     sizes = {"nonce": 8, "src_eid": 4, "src_oapp": 32, "dst_eid": 4, "dst_oapp": 32, "guid": 32}
@@ -125,7 +125,7 @@ def read_encoded_packet(body: Body) -> Columns:
     for name, size in sizes.items():
         part, at = wire[at : at + size], at + size
         if len(part) < size:
-            raise ActionUnreadable("a packet of LayerZero is cut off")
+            raise ActionUnreadable("a packet of LayerZero is truncated")
         number = int.from_bytes(part, "big")
         shown[name] = number if name in {"nonce", "src_eid", "dst_eid"} else hex(number)
     return shown | {"message": _show(wire[at:])}
@@ -150,7 +150,7 @@ _STATUSES = {0x3BBC306B: "succeeded"}
 
 
 def _make_send(match: Match) -> Draft:
-    """An application sends a packet through endpoint, channel and message library."""
+    """Draft the sending of a packet through endpoint, channel and message library."""
     block = match.block
     sent = read_record(match["callback"].message.arguments()).record(2)
     event = read_record(match["event"].message.arguments()).record(1)
@@ -172,7 +172,7 @@ def _make_send(match: Match) -> Draft:
 
 
 def _make_send_tokens(match: Match) -> Draft:
-    """Jettons go to an application, which sends them on to another chain."""
+    """Draft the sending of jettons to another chain through an application."""
     sent, jettons = match.block, match["jettons"]
     names = ("source", "source_secondary", "destination", "destination_secondary")
     columns: Columns = {name: jettons[name] for name in (*names, "asset", "amount")}
@@ -182,7 +182,7 @@ def _make_send_tokens(match: Match) -> Draft:
 
 
 def _make_receive(match: Match) -> Draft:
-    """A packet is delivered to its application."""
+    """Draft the delivery of a packet to its application."""
     block, prepare = match.block, match["prepare"]
     columns = {
         "source": block.message.source,
@@ -194,7 +194,7 @@ def _make_receive(match: Match) -> Draft:
 
 
 def _make_commit(match: Match) -> Draft:
-    """A verified packet is committed."""
+    """Draft the commit of a verified packet."""
     block, connection = match.block, match["connection"].message.destination
     packet = Record(read_record(block.message.arguments()).cell(0))
     columns = {
@@ -210,7 +210,7 @@ def _make_commit(match: Match) -> Draft:
 
 
 def _make_verify(match: Match) -> Draft:
-    """A verifier (DVN) says that a packet is right."""
+    """Draft the verification of a packet by a verifier (DVN)."""
     block = match.block
     verdict = read_record(match["callback"].message.arguments()).record(0)
     nonce, code = verdict.uint(0), verdict.uint(1)
@@ -293,4 +293,4 @@ RULES = (
         _make_verify,
     ),
 )
-"""In the order in which they are tried."""
+"""In order of precedence."""

@@ -1,4 +1,4 @@
-"""Multisig wallets, version 2: orders are made, approved and carried out."""
+"""Multisig wallets, version 2: creation, approval and execution of orders."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ NEW_ORDER, INIT_ORDER = 0xF718510F, 0x9C73FBA2
 APPROVE, APPROVE_ACCEPTED, APPROVE_REJECTED = 0xA762230F, 0x82609BF6, 0xAFAF283E
 EXECUTE = 0x75097F5D
 ORDER = "MultisigOrder"
-"""Interface of an order; an order that has it not is a call like any other."""
+"""Interface of an order; without it, messages of an order are ordinary calls."""
 
 
 def _find_signers(interfaces: Interfaces, order: str | None) -> list[str] | None:
-    """Return the signers of an order; None when no such order is known."""
+    """Return the signers of an order; None if the order is unknown."""
     facts = interfaces.find(order, ORDER)
     return None if facts is None else [each for each in facts.get("signers") or () if each]
 
 
 def _make_create_order(match: Match) -> Draft | None:
-    """An order is created; TL-B: new_order and order_init of multisig v2."""
+    """Draft the creation of an order. TL-B: new_order and order_init of multisig v2."""
     block, init = match.block, match["init"]
     signers = _find_signers(match.interfaces, init.message.destination)
     if signers is None:
@@ -57,7 +57,7 @@ def _make_create_order(match: Match) -> Draft | None:
 
 
 def _make_approve(match: Match) -> Draft | None:
-    """A signer approves an order, by a call or a comment; the order accepts or rejects it."""
+    """Draft the approval of an order by a call or a comment; the order accepts or rejects it."""
     block, rejected = match.block, match.get("rejected")
     message = block.message
     signers = _find_signers(match.interfaces, message.destination)
@@ -77,7 +77,7 @@ def _make_approve(match: Match) -> Draft | None:
 
 
 def _make_execute(match: Match) -> Draft | None:
-    """An order that has its approvals goes to the multisig wallet."""
+    """Draft the execution of an approved order by the multisig wallet."""
     message = match.block.message
     signers = _find_signers(match.interfaces, message.source)
     if signers is None:
@@ -114,4 +114,4 @@ RULES = (
     ),
     Rule("multisig.execute", call(EXECUTE), _make_execute),
 )
-"""In the order in which they are tried."""
+"""In order of precedence."""

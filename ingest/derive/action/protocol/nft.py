@@ -1,4 +1,4 @@
-"""NFTs (TEP-62): mints, transfers, purchases by way of a sale or an auction, discoveries."""
+"""NFTs (TEP-62): mints, transfers, purchases through a sale or an auction, discoveries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_transfer(message: Message) -> TransferBody:
 
 
 class Seller(NamedTuple):
-    """A sale or an auction that held the item: for whom, on which marketplace, at which price."""
+    """A sale or an auction that held the item: its owner, marketplace and price."""
 
     owner: str | None
     marketplace: str | None
@@ -59,7 +59,7 @@ class Seller(NamedTuple):
 
 
 def _make_mint(match: Match) -> Draft | None:
-    """A mint: a message that deploys an item, and nothing else."""
+    """Draft a mint: a message that deploys only an item."""
     block = match.block
     (address,) = block.deployments
     item = match.interfaces.nft_item(address)
@@ -77,7 +77,7 @@ def _make_mint(match: Match) -> Draft | None:
 
 
 def _make_transfer(match: Match) -> Draft | None:
-    """A transfer of a known item; by a sale or an auction to another than its owner a purchase."""
+    """Draft a transfer of a known item; if a sale or auction sends it to a buyer, a purchase."""
     block, assigned = match.block, match.get("assigned")
     item = match.interfaces.nft_item(block.message.destination)
     if item is None:
@@ -113,9 +113,9 @@ def _make_transfer(match: Match) -> Draft | None:
 
 
 def _pays(cause: Block) -> bool:
-    """Whether the message before a purchase belongs to it: it paid, or came from outside.
+    """Return whether the message before a purchase belongs to it: it paid, or is external.
 
-    A message from the chain that closed the auction is for the rules of auctions.
+    An internal message that closed the auction belongs to the rules of auctions.
     """
     if cause.type == TON_TRANSFER:
         return cause.comment not in {"finish", "stop"}
@@ -146,7 +146,7 @@ def _find_seller(
 ) -> Seller | None:
     """Return the sale or auction that sold an item to its new owner.
 
-    A sale is paid by the new owner itself; an auction is closed by any message.
+    The new owner pays a sale itself; any message may close an auction.
     """
     if cause is None:
         return None
@@ -166,9 +166,9 @@ def _find_seller(
 
 
 def _make_assignment(match: Match) -> Draft | None:
-    """An item announces its new owner without a transfer, as at the end of its own auction.
+    """Draft a change of owner without a transfer, as at the end of the item's own auction.
 
-    The payload of an auction's end. TL-B: teleitem_bid_info#38127de1 bid:Coins bid_ts:uint32.
+    Payload at the end of an auction. TL-B: teleitem_bid_info#38127de1 bid:Coins bid_ts:uint32.
     """
     block = match.block
     item = match.interfaces.nft_item(block.message.source)
@@ -227,7 +227,7 @@ _AMOUNTS, _ADDRESSES = (
 
 
 def _make_purchase(match: Match) -> Draft | None:
-    """A purchase on Getgems: the transfer, with what the real owner was paid."""
+    """Draft a purchase on Getgems: the transfer, with the payment to the previous owner."""
     transfer = match.block
     data = transfer.columns["nft_transfer_data"]
     payout = next(
@@ -258,7 +258,7 @@ def _make_purchase(match: Match) -> Draft | None:
 
 
 def _make_discovery(match: Match) -> Draft:
-    """An item is asked for its index and collection."""
+    """Draft a request to an item for its index and collection."""
     block, report = match.block, match["report"]
     body = report.message.arguments().skip(64)
     index, collection = body.uint(256), body.address()

@@ -1,8 +1,8 @@
-"""NFTs put on sale or on auction, changes of prices, and sales that are cancelled.
+"""NFTs put on sale or on auction, price changes, and cancelled sales.
 
-The terms of a sale are those of the StateInit that deploys it. TL-B: ``_ fixed_prefix_length:(Maybe
+The terms of a sale are those in the StateInit that deploys it. TL-B: ``_ fixed_prefix_length:(Maybe
 (## 5)) special:(Maybe TickTock) code:(Maybe ^Cell) data:(Maybe ^Cell) library:(Maybe ^Cell) =
-StateInit``. The data are read as the contract's get-method would answer from them.
+StateInit``. The data are read as the contract's get-method would return them.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 _PREFIX_BITS, _TICK_TOCK_BITS = 5, 2
 _DETECTORS = (detect_sale, detect_sale_v4, detect_auction_v4)
 SALE_V4_CODE = bytes.fromhex("6b95a6418b9c9d2359045d1e7559b8d549ae0e506f24caab58fa30c8fb1feb86")
-"""A sale of Getgems, version 4, whose data have fees as shares of the price."""
+"""Sale of Getgems, version 4, whose data have fees as shares of the price."""
 
 
 class Deployment(NamedTuple):
-    """A code, and what it is with its first data, by interface; nothing if they have no reader."""
+    """A code hash and the interfaces of its initial data; none if the code has no reader."""
 
     code_hash: bytes
     interfaces: Mapping[str, Facts]
 
 
 def read_deployment(address: str, init_state: bytes) -> Deployment | None:
-    """Return what a StateInit deploys at an account; None where it has no code or no data.
+    """Return the contract that a StateInit deploys at an account; None if it lacks code or data.
 
     Raises:
-        BocError: it is no StateInit.
+        BocError: ``init_state`` is not a StateInit.
     """
     tree = parse_boc(init_state)
     start = tree.slice(tree.roots[0])
@@ -75,7 +75,7 @@ def read_deployment(address: str, init_state: bytes) -> Deployment | None:
 
 
 def _detect(detector: Detector, subject: Subject) -> list[Finding]:
-    """Return what a detector finds in data; nothing where it asks what they do not answer."""
+    """Return the findings of a detector; [] if no reader answers one of its questions."""
     detection = detector(subject.address)
     try:
         question = next(detection)
@@ -102,11 +102,11 @@ _TERMS = {
         *("mp_fee_addr", "royalty_fee_addr"),
     ),
 }
-"""Numbers of a listing, and where the addresses of its fees stand, by interface."""
+"""Numbers of a listing, and the names of its fee addresses, by interface."""
 
 
 def _make_listing(match: Match) -> Draft | None:
-    """An item goes by way of the marketplace to the sale or auction that it deployed."""
+    """Draft a listing: an item moves through the marketplace to the sale or auction it deployed."""
     first, deployed = match.block, match["sale_init"].message
     address = match["to_sale"].columns["destination"]
     sale, auction = match.interfaces.nft_sale(address), match.interfaces.nft_auction(address)
@@ -134,7 +134,7 @@ def _make_listing(match: Match) -> Draft | None:
 
 
 def _read_terms(kind: str, address: str, init_state: bytes, interfaces: Interfaces) -> Columns:
-    """Return price, bids and fees as deployed; as they are known where the code has no reader."""
+    """Return price, bids and fees as deployed, or the current facts if the code has no reader."""
     deployment = read_deployment(address, init_state)
     facts = interfaces.find(address, kind) or {}
     if deployment is not None:
@@ -150,7 +150,7 @@ def _read_terms(kind: str, address: str, init_state: bytes, interfaces: Interfac
 
 
 def _is_deployment(block: Block) -> bool:
-    """Whether a message deploys a contract that an item is sent to next."""
+    """Return whether a message deploys a contract to which an item is sent next."""
     message = block.message
     return message.init_state is not None and any(
         each.type == "nft_transfer" and each.columns["destination"] == message.destination
@@ -159,13 +159,13 @@ def _is_deployment(block: Block) -> bool:
 
 
 def _is_sent_on(block: Block) -> bool:
-    """Whether the item is the one of the transfer before."""
+    """Return whether the item is that of the previous transfer."""
     before = block.previous
     return before is not None and before["asset_secondary"] == block["asset_secondary"]
 
 
 def _make_update(match: Match) -> Draft | None:
-    """The owner changes the price of a sale."""
+    """Draft a price change by the owner of a sale."""
     block = match.block
     sale = match.interfaces.nft_sale(block.message.destination)
     if sale is None:
@@ -188,7 +188,7 @@ def _make_update(match: Match) -> Draft | None:
 
 
 def _make_cancel(match: Match) -> Draft | None:
-    """The owner takes an item back from its sale."""
+    """Draft the cancellation of a sale, which returns the item to its owner."""
     block, transfer = match.block, match["nft_transfer"]
     address = block.message.destination
     sale = match.interfaces.nft_sale(address)

@@ -49,14 +49,14 @@ def _read_code_v1(payment: Block) -> int:
 
 
 def _is_main_payment(block: Block) -> bool:
-    """Whether a payment of version 1 is the swap's own, not the referrer's."""
+    """Return whether a payment of version 1 is that of the swap, not of the referrer."""
     return _read_code_v1(block) != REFERRAL_CODE
 
 
 def _make_swap_v1(match: Match) -> Draft:
-    """A swap of version 1; the wallet of the receiver is that of the router, as served.
+    """Draft a swap of version 1; the receiver's wallet is shown as the router's, as in TON Center.
 
-    TL-B of the payload that asks for it: swap#25938561 token_wallet:MsgAddress ….
+    TL-B of the payload that requests it: swap#25938561 token_wallet:MsgAddress ….
     """
     block, paid = match.block, match["out"]
     incoming, outgoing = read_jettons(block, raw=True), read_jettons(paid, raw=True)
@@ -92,21 +92,21 @@ def read_code(payment: Block) -> int:
 
 
 def _make_swap(match: Match) -> Draft | None:
-    """A swap of version 2; one that pays back what came in failed.
+    """Draft a swap of version 2; it failed if it pays back the incoming asset.
 
-    Of several hops, each that pays jettons does so from a known wallet.
+    In a swap of several hops, each payment in jettons must come from a known wallet.
 
     Raises:
-        ActionUnreadable: one of these wallets is not known.
+        ActionUnreadable: one of these wallets is unknown.
     """
     incoming, out = read_sent(match), match.get("out")
     if incoming is None or out is None:
         return None
     if out["asset"] in PTON_MASTERS:
-        return None  # the order alone: the coins did not go out
+        return None  # order only: the coins were not sent
     outgoing, later = read_paid(out), match.all("between")
     if later and not all(_is_known(block, match.interfaces) for block in (*later, out)):
-        raise ActionUnreadable("a wallet that pays in the middle of a swap is not known")
+        raise ActionUnreadable("a wallet that pays in the middle of a swap is unknown")
     between = [read_paid(block) for block in later]
     stops = [incoming, *between, outgoing]
     hops = [
@@ -120,7 +120,7 @@ def _make_swap(match: Match) -> Draft | None:
 
 
 def _is_known(paid: Block, interfaces: Interfaces) -> bool:
-    """Whether a payment is one of coins, or of a known jetton wallet."""
+    """Return whether a payment is in coins, or from a known jetton wallet."""
     if paid.type != JETTON_TRANSFER or paid["source_secondary"] is None:
         return True
     return interfaces.jetton_wallet(paid["source_secondary"]) is not None
@@ -151,7 +151,7 @@ _DATA = "dex_deposit_liquidity_data"
 
 
 def _make_deposit(match: Match) -> Draft | None:
-    """One side is paid in; the other one, if the same message sent it, belongs to the action."""
+    """Draft the payment of one side; includes the other side if the same message sent it."""
     incoming = read_sent(match)
     if incoming is None:
         return None
@@ -185,7 +185,7 @@ def _is_part(block: Block) -> bool:
 
 
 def _make_withdraw(match: Match) -> Draft | None:
-    """A pool pays both sides out: for tokens that were burnt, or what it could not use."""
+    """Draft a payout of both sides by a pool: for burnt tokens, or of an unused deposit."""
     pool = match.block.message.source
     paid = [each for each in match.block.following if each.type == JETTON_TRANSFER]
     legs = [_read_payout(block) for block in paid]
@@ -209,7 +209,7 @@ def _make_withdraw(match: Match) -> Draft | None:
 
 
 def _read_payout(block: Block) -> Leg:
-    """Return the leg of a payment; coins leave through the wallet that stands for them."""
+    """Return the leg of a payment; coins are sent through the wallet of pTON."""
     for after in block.following:
         if after.opcode == PTON_TRANSFER:
             return read_paid_coins(after)

@@ -1,6 +1,6 @@
-"""What the rules about exchanges share: transfers into a pool and out of it, and their columns.
+"""Shared parts of the rules for exchanges: transfers to and from a pool, and their columns.
 
-Exchanges with a router take coins through its wallet of the jetton that stands for them (01f3835d).
+Exchanges with a router receive coins through its wallet of a jetton that represents TON (01f3835d).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NATIVE, _JETTON, _EXTRA = range(3)
 
 
 class Leg(NamedTuple):
-    """Coins or jettons on their way; without an asset they are coins.
+    """A transfer of coins or jettons; without an asset it is of coins.
 
     ``source`` and ``destination`` are owners, the wallets those of the jetton.
     """
@@ -40,7 +40,7 @@ class Leg(NamedTuple):
     asset: str | None
 
     def show(self) -> Columns:
-        """Return the leg as the columns of an action have it."""
+        """Return the leg as columns of an action."""
         return {
             "amount": self.amount,
             "source": self.source,
@@ -52,7 +52,7 @@ class Leg(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """One of several swaps in a row."""
+    """One of several consecutive swaps."""
 
     asset_in: str | None
     amount_in: int | None
@@ -61,7 +61,7 @@ class Hop(NamedTuple):
 
 
 def read_jettons(block: Block, *, raw: bool = False) -> Leg:
-    """Return the leg of a ``jetton_transfer``; ``raw`` keeps jettons that stand for coins."""
+    """Return the leg of a ``jetton_transfer``; ``raw`` keeps jettons that represent TON."""
     asset = block["asset"]
     return Leg(
         amount=block["amount"],
@@ -74,7 +74,7 @@ def read_jettons(block: Block, *, raw: bool = False) -> Leg:
 
 
 def read_incoming(block: Block, *, raw: bool = False) -> Leg:
-    """Return the leg of what came into a vault: jettons, or coins.
+    """Return the leg of a transfer to a vault: jettons or coins.
 
     TL-B of a message with coins: query_id:uint64 amount:Coins ….
     """
@@ -86,13 +86,13 @@ def read_incoming(block: Block, *, raw: bool = False) -> Leg:
 
 
 def read_asset(body: Body, tag_bits: int) -> str | None:
-    """Read an asset by its tag: None of coins and of extra currencies, else the jetton's master.
+    """Read an asset: None for coins and for extra currencies, else the jetton's master.
 
     TL-B: native$00; jetton$01 workchain_id:int8 address:bits256; extra_currency$10
     currency_id:int32. DeDust has tags of four bits, Swap.Coffee of two.
 
     Raises:
-        ActionUnreadable: it is of no known kind.
+        ActionUnreadable: the tag is unknown.
     """
     kind = body.uint(tag_bits)
     if kind == _NATIVE:
@@ -106,7 +106,7 @@ def read_asset(body: Body, tag_bits: int) -> str | None:
 
 
 def read_coins(block: Block, receiver: str | None) -> Leg:
-    """Return the leg of coins that come through the router's wallet for them (01f3835d)."""
+    """Return the leg of coins that arrive through the router's wallet of pTON (01f3835d)."""
     message = block.message
     return Leg(
         amount=message.arguments().skip(64).coins(),
@@ -133,7 +133,7 @@ def read_paid_coins(block: Block) -> Leg:
 
 
 def _source_of(block: Block) -> str | None:
-    """Return who sent a message or jettons."""
+    """Return the sender of a message or of jettons."""
     source = block.columns.get("source")
     return source if isinstance(source, str) else None
 
@@ -161,7 +161,7 @@ def show_swap(
     min_out_amount: int | None = None,
     asset_out: str | None = None,
 ) -> Columns:
-    """Return the columns of a ``jetton_swap``; ``asset_out`` is what was requested, if not paid."""
+    """Return the columns of a ``jetton_swap``; ``asset_out`` is the requested asset if not paid."""
     return {
         "source": incoming.source,
         "source_secondary": incoming.source_wallet,
@@ -184,11 +184,11 @@ SENT = one_of(
     built(JETTON_TRANSFER, name="in"),
     call(NOTIFY, name="notify").after(call(PTON_TRANSFER, name="in")),
 )
-"""Pattern of what came to the router, read by ``read_sent``."""
+"""Pattern of a transfer to the router, read by ``read_sent``."""
 
 
 def read_sent(match: Match) -> Leg | None:
-    """Return the leg of what came to the router, None where it is not in the trace."""
+    """Return the leg of the transfer to the router; None if it is not in the trace."""
     block = match.get("in")
     if block is None:
         return None
@@ -198,12 +198,12 @@ def read_sent(match: Match) -> Leg | None:
 
 
 def read_paid(block: Block) -> Leg:
-    """Return the leg of what the router paid."""
+    """Return the leg of the router's payment."""
     return read_jettons(block) if block.type == JETTON_TRANSFER else read_paid_coins(block)
 
 
 def paid_out(name: str) -> Pattern:
-    """Return the pattern of what a router pays: coins through their wallet, or jettons."""
+    """Return the pattern of a router's payment: coins through their wallet, or jettons."""
     return one_of(
         built(JETTON_TRANSFER).then(call(PTON_TRANSFER, name=name).then(call(NOTIFY).maybe)),
         built(JETTON_TRANSFER, name=name),
@@ -211,10 +211,10 @@ def paid_out(name: str) -> Pattern:
 
 
 def pay(order: int, swap: int, most_hops: int) -> Pattern:
-    """Return the pattern of a payment: out of the router, or into the next of several swaps.
+    """Return the pattern of a payment: from the router, or into the next of several swaps.
 
-    Names: ``payment`` is the order of a pool, ``between`` what it paid into the next ``swap``,
-    and ``out`` what left the router. ``order`` and ``swap`` are op-codes.
+    Names: ``payment`` is the order of a pool, ``between`` its payment into the next ``swap``, and
+    ``out`` the payment of the router. ``order`` and ``swap`` are opcodes.
     """
     payment = call(order, name="payment")
     if not most_hops:

@@ -1,8 +1,9 @@
-"""Telegram wallets: requests behind a signature, sent by the owner or by a relayer that pays.
+"""Telegram wallets: signed requests, sent by the owner or by a relayer that pays.
 
 A request begins with signature:bits512, an opcode and subwallet_id:uint32 valid_until:uint32
-seqno:uint32. A rotation of the key goes on with new_public_key:bits256 rotation_signature:^bits512
-encrypted_old_private_key:^bits256. Source: the scheme of these bodies in ton-marker.
+seqno:uint32. In a key rotation, these are followed by new_public_key:bits256
+rotation_signature:^bits512 encrypted_old_private_key:^bits256. Source: the scheme of these bodies
+in ton-marker.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ _GASLESS = frozenset(
     (SEND_ONE_INTERNAL, SEND_BULK_INTERNAL, CHANGE_KEY_INTERNAL, _WALLET_V5_INTERNAL)
 )
 _SEND_MARK, _KEY_MARK = b"\x89\x6e", b"\xba\x99"
-"""Second and third byte of every opcode of a request."""
+"""Second and third byte of the opcodes of requests."""
 SIGNATURE_BITS = 512
 _KEY_BITS = 256
 _ROTATION = b"KEY_ROTATION"
 _MIN_ROTATION, _MAX_ROTATION = 216, 300
-"""Bytes of a rotation as a bag of cells: its cells alone, and with any header."""
+"""Size of a rotation as a bag of cells in bytes: without a header, and with the longest one."""
 
 
 def read_opcode(message: Message) -> int | None:
-    """Return the opcode behind a signature if it is one of a request, else the message's own."""
+    """Return the opcode after a signature if it is that of a request, else the message's own."""
     boc = message.boc
     if boc is None or not (_SEND_MARK in boc or _KEY_MARK in boc):
         return message.opcode
@@ -69,14 +70,14 @@ def read_opcode(message: Message) -> int | None:
 
 
 def is_gasless(node: Node, opcode: int | None) -> bool:
-    """Return whether a call is a request that a relayer sent, and paid for."""
+    """Return whether a call is a request that a relayer sent and paid for."""
     message = node.message
     has_source = message is not None and message.source is not None
     return has_source and not node.is_log and opcode in _GASLESS
 
 
 def find_request(body: CellSlice) -> int | None:
-    """Return the opcode of a request of the owner, from outside, at the start of its body."""
+    """Return the opcode of an external request of the owner at the start of a body, or None."""
     if body.bits_left < SIGNATURE_BITS + 32:
         return None
     behind = body.copy()
@@ -86,15 +87,15 @@ def find_request(body: CellSlice) -> int | None:
 
 
 def list_messages(body: CellSlice) -> Iterator[int]:
-    """Yield the cells of the messages that a request sends, in their order.
+    """Yield the cells of the messages that a request sends, in order.
 
-    Behind the fields of all requests stand send_mode:uint8 message:^MessageRelaxed, or
+    The common fields are followed by send_mode:uint8 message:^MessageRelaxed, or by
     messages_count:uint8 first_chunk:(Maybe ^Chunk), where a chunk is next:(Maybe ^Chunk) and items
     of send_mode:uint8 message:^MessageRelaxed.
 
     Raises:
         CellUnderflow: a cell is too short.
-        ActionUnreadable: the number of messages is another.
+        ActionUnreadable: the number of messages differs.
     """
     body.skip(SIGNATURE_BITS)
     opcode = body.load_uint(32)
@@ -114,11 +115,11 @@ def list_messages(body: CellSlice) -> Iterator[int]:
             count -= 1
             yield chunk.load_ref()
     if count:
-        raise ActionUnreadable("a request has another number of messages than it states")
+        raise ActionUnreadable("the number of messages in a request differs from messages_count")
 
 
 def find_rotations(messages: pa.Table) -> pa.Table:
-    """Return the messages, rows of ``messages``, that may be rotations that a relayer brings."""
+    """Return the rows of ``messages`` that may be key rotations sent by a relayer."""
     sizes = pc.binary_length(messages["body"])
     fits = pc.and_(pc.greater_equal(sizes, _MIN_ROTATION), pc.less_equal(sizes, _MAX_ROTATION))
     found = messages.filter(fits)
@@ -126,7 +127,7 @@ def find_rotations(messages: pa.Table) -> pa.Table:
 
 
 class Rotation(NamedTuple):
-    """A request to change the key; numbers unsigned, keys and signatures hexadecimal digits."""
+    """A request to change the key; numbers are unsigned, keys and signatures hexadecimal."""
 
     subwallet: int
     valid_until: int
@@ -137,7 +138,7 @@ class Rotation(NamedTuple):
 
 
 def read_rotation(body: Body) -> Rotation | None:
-    """Read a request from its signature on; None if its cells hold more than the fields.
+    """Read a request from its signature on; None if its cells have data after the fields.
 
     Raises:
         CellUnderflow: a cell is too short.
@@ -150,7 +151,7 @@ def read_rotation(body: Body) -> Rotation | None:
 
 
 def _make_rotation(match: Match) -> Draft | None:
-    """Return the action of a rotation that took place."""
+    """Draft a key rotation that took effect."""
     block = match.block
     message, transaction = block.message, block.transaction
     is_external = message.source is None
@@ -183,11 +184,11 @@ def _is_run(transaction: Transaction) -> bool:
 def _is_kept(
     rotation: Rotation, request: Body, transaction: Transaction, interfaces: Interfaces
 ) -> bool:
-    """Return whether the wallet's storage agrees with a rotation; true where it is not known.
+    """Return whether the wallet's storage agrees with a rotation; True if it is unknown.
 
-    The storage is revision:uint8 seqno:uint32 subwallet:uint32 public_key:uint256, that of the
-    account's last state: after the request, with the new key, or before it, with the key that
-    signed the request.
+    The storage is revision:uint8 seqno:uint32 subwallet:uint32 public_key:uint256 of the account's
+    last state: either after the request, with the new key, or before it, with the key that signed
+    the request.
     """
     facts = interfaces.find(transaction.account, "data_boc")
     if facts is None or not facts.get("data_boc"):
@@ -205,7 +206,7 @@ def _is_kept(
 
 
 def _hash_rotation(account: str) -> bytes:
-    """Return what the new key signs: the hash of the cell of a constant and the account."""
+    """Return the hash that the new key signs: that of a cell with a constant and the account."""
     workchain, _, digits = account.partition(":")
     builder = CellBuilder().store_bytes(_ROTATION).store_int(int(workchain), 8)
     return builder.tree.hash(builder.store_bytes(bytes.fromhex(digits)).end())

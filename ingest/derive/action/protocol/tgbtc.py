@@ -1,7 +1,7 @@
-"""tgBTC: bitcoins that a bridge mints and burns, and the keys that guard them.
+"""tgBTC: bitcoins that a bridge mints and burns, and its keys.
 
-The contracts say what happened in logs. Where the messages around a log are not as expected, the
-log alone makes an action whose served type ends in ``_fallback``.
+The contracts log their actions. If the messages around a log are not as expected, the log alone
+makes an action whose served type ends in ``_fallback``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.pattern import Match
 
 TELEPORT = 0x3F781D24
-"""The claim of a payment, with which a mint begins."""
+"""Claim of a payment, which starts a mint."""
 _MOST_BEFORE = 20
 MINT, BURN_REQUEST, NEW_KEY = 0xE42A879B, 0x587643A2, 0x690F357A
 MINT_LOG, BURN_LOG, NEW_KEY_LOG, KEY_READY_LOG = 0x77A80EF3, 0xCA444CE6, 0x27756729, 0x453443A6
@@ -33,14 +33,14 @@ def _read_mint(log: Block) -> Columns:
     return {
         "amount": body.coins(),
         "destination": body.address(),
-        EXTRA: {"btc_txid": body.uint(256).to_bytes(32, "little").hex()},  # as Bitcoin shows it
+        EXTRA: {"btc_txid": body.uint(256).to_bytes(32, "little").hex()},  # byte order of Bitcoin
     }
 
 
 def _read_burn(log: Block) -> Columns:
     """Read a burn's log. TL-B: amount:Coins sender_address:MsgAddress pegout_address:MsgAddress.
 
-    Old contracts wrote other fields there; they are read as if they were these.
+    Old contracts wrote other fields there, which are read as if they were these.
     """
     body = log.message.arguments()
     return {"amount": body.coins(), "source": body.any_address(), "destination": body.any_address()}
@@ -57,7 +57,7 @@ def _read_new_key(log: Block) -> Columns:
 
 
 def _make_mint(match: Match) -> Draft | None:
-    """Bitcoins came in, and jettons were minted for them."""
+    """Draft a mint of jettons for received bitcoins."""
     minted, before = match["minted"], _list_before(match.block)
     if not before:
         return None
@@ -72,7 +72,7 @@ def _make_mint(match: Match) -> Draft | None:
 
 
 def _list_before(mint: Block) -> list[Block]:
-    """Return the messages that led from the claim to a mint, the latest first; [] if none did."""
+    """Return the messages from the claim to a mint, latest first; [] if there is no claim."""
     found: list[Block] = []
     block = mint.previous
     while block is not None and len(found) < _MOST_BEFORE:
@@ -84,12 +84,12 @@ def _list_before(mint: Block) -> list[Block]:
 
 
 def _make_burn(match: Match) -> Draft:
-    """Jettons were burnt for bitcoins."""
+    """Draft a burn of jettons for bitcoins."""
     burn = match.block
     columns: Columns = {name: burn[name] for name in ("source", "source_secondary", "asset")}
     try:
         logged = _read_burn(match["log"])
-    except IngestError:  # a log of other fields
+    except IngestError:  # a log with other fields
         logged = {"amount": burn["amount"], "destination": None}
     amounts = [amount for amount in (burn["amount"], logged["amount"]) if amount]
     columns |= {"amount": min(amounts, default=0), "destination": logged["destination"]}
@@ -97,7 +97,7 @@ def _make_burn(match: Match) -> Draft:
 
 
 def _make_new_key(match: Match) -> Draft:
-    """The guards agreed on a new key, and the bitcoins go there."""
+    """Draft the agreement on a new key, to which the bitcoins move."""
     message = match.block.message
     columns = _read_new_key(match["log"])
     columns |= {
@@ -124,7 +124,7 @@ def _make_new_key_fallback(match: Match) -> Draft:
 
 
 def _make_key_ready(match: Match) -> Draft:
-    """Read the log of a key that is ready. TL-B: timestamp:uint64 internal_pubkey:uint256."""
+    """Read the log of a ready key. TL-B: timestamp:uint64 internal_pubkey:uint256."""
     body = match.block.message.arguments()
     columns = {
         "source": match.block.message.source,
@@ -162,4 +162,4 @@ RULES = (
     Rule("tgbtc.new_key_log", call(NEW_KEY_LOG), _make_new_key_fallback),
     Rule("tgbtc.key_ready_log", call(KEY_READY_LOG), _make_key_ready),
 )
-"""In the order in which they are tried."""
+"""In order of precedence."""

@@ -1,7 +1,7 @@
-"""TONCO: pools with concentrated liquidity: swaps, and pools that are made.
+"""TONCO: pools with concentrated liquidity: swaps, and creation of pools.
 
-Jettons come to a router, which asks a pool (a7fb58f8); the pool lets the router pay (a1daa96d).
-Coins go through a wallet of the jetton that stands for them (01f3835d).
+Jettons are sent to a router, which calls a pool (a7fb58f8); the pool orders the router to pay
+(a1daa96d). Coins pass through a wallet of a jetton that represents TON (01f3835d).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Payment(NamedTuple):
 
 
 def read_payment(block: Block) -> Payment:
-    """Read what a pool lets the router pay.
+    """Read the payment that a pool orders from the router.
 
     TL-B: query_id:uint64 reciever0:MsgAddress reciever1:MsgAddress exit_code:uint32 seqno:uint64
     coinsinfo_cell:(Maybe ^[amount0:Coins jetton0:MsgAddress amount1:Coins jetton1:MsgAddress]).
@@ -56,20 +56,20 @@ def read_payment(block: Block) -> Payment:
     exit_code = body.uint(32)
     coins = body.skip(64).maybe_ref()
     if coins is None:
-        raise LookupError("a payment of TONCO without amounts")
+        raise LookupError("a payment of TONCO has no amounts")
     first, first_wallet = coins.coins(), coins.address()
     second, second_wallet = coins.coins(), coins.address()
     return Payment(exit_code, (first, second), (first_wallet, second_wallet))
 
 
 def find_asset(interfaces: Interfaces, wallet: str | None) -> str | None:
-    """Return the asset of a wallet of the router, None for coins."""
+    """Return the asset of a wallet of the router; None for coins."""
     known = interfaces.jetton_wallet(wallet)
     return None if known is None else asset_of(known.jetton)
 
 
 def _make_swap(match: Match) -> Draft | None:
-    """A swap of one or several hops; one that pays back what came in failed."""
+    """Draft a swap of one or several hops; it failed if it pays back the incoming asset."""
     incoming, out = read_sent(match), match.get("out")
     if incoming is None or out is None:
         return None
@@ -86,7 +86,7 @@ def _make_swap(match: Match) -> Draft | None:
         incoming,
         outgoing,
         hops=hops if len(hops) > 1 else (),
-        # As the service has it: what was had, where the swap came about.
+        # As in TON Center: the amount received, if the swap succeeded.
         min_out_amount=_read_min_out(swaps[-1]) if failed else outgoing.amount,
         asset_out=requested,
     )
@@ -100,7 +100,7 @@ def _list_hops(
     incoming: Leg,
     outgoing: Leg,
 ) -> list[Hop]:
-    """Return the swaps of a row; what one pays out is what the next takes."""
+    """Return the consecutive swaps; the output of one is the input of the next."""
     hops: list[Hop] = []
     asset, amount = incoming.asset, incoming.amount
     for swap, payment in zip(swaps, payments, strict=True):
@@ -115,7 +115,7 @@ def _list_hops(
 
 
 def _read_source_wallet(swap: Block) -> str | None:
-    """Return the router's wallet by which a swap was paid.
+    """Return the router's wallet through which a swap was paid.
 
     TL-B: query_id:uint64 owner_address:MsgAddress source_wallet:MsgAddress.
     """
@@ -125,7 +125,7 @@ def _read_source_wallet(swap: Block) -> str | None:
 
 
 def _read_min_out(swap: Block) -> int:
-    """Return the least amount requested.
+    """Return the requested minimum amount.
 
     TL-B of swap_params: amount:Coins sqrt_price_limit:uint160 min_out_amount:Coins.
     """
@@ -135,7 +135,7 @@ def _read_min_out(swap: Block) -> int:
 
 
 def _make_deploy_pool(match: Match) -> Draft:
-    """A router makes a pool of two jettons."""
+    """Draft the creation of a pool of two jettons by a router."""
     message, init = match.block.message, match["init"]
     body = message.arguments().skip(64)
     wallets = body.address(), body.address()
@@ -163,7 +163,7 @@ def _make_deploy_pool(match: Match) -> Draft:
 
 
 def _read_pool_active(init: Block) -> bool:
-    """Return whether a new pool may be used.
+    """Return whether a new pool is active.
 
     TL-B: query_id:uint64 from_admin:Bool has_admin:Bool admin_address:MsgAddress
     has_controller:Bool controller_address:MsgAddress set_spacing:Bool tick_spacing:int24

@@ -1,4 +1,4 @@
-"""TONCO: liquidity that goes into a pool as a position (an NFT), and comes out of it."""
+"""TONCO: deposits of liquidity into a pool as a position (an NFT), and withdrawals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START_BURN, POSITION_BURN, BURN = 0x530B5F2C, 0x46CA335A, 0xD73AC09D
 
 
 class _Target(NamedTuple):
-    """What a depositor wants to have in the position, side by side."""
+    """The requested position, side by side."""
 
     amounts: tuple[int, int]
     liquidity: int
@@ -53,7 +53,7 @@ def _read_target(fund: Block) -> _Target:
 
 
 def _make_deposit(match: Match) -> Draft | None:
-    """One side of a position is paid in; with both there, the position is made."""
+    """Draft the payment of one side, or the position that is minted once both have arrived."""
     incoming = read_sent(match)
     fund, add, minted = match["fund"], match.block, match.get("minted")
     if incoming is None:
@@ -98,20 +98,20 @@ def _make_deposit(match: Match) -> Draft | None:
 
 
 def _read_side(fund: Block) -> int:
-    """Return which side of the pool a payment was for: the one with an amount."""
+    """Return the side of the pool that a payment was for: the one with an amount."""
     body = fund.message.arguments().skip(64)
     body.address()
     return 0 if body.coins() else 1
 
 
 def _read_excess(block: Block) -> Columns:
-    """Return what went back because the position did not need it."""
+    """Return an amount that the position did not need."""
     leg = read_paid(block)
     return {"asset": leg.asset, "amount": leg.amount}
 
 
 def _find_assets(match: Match, incoming: Leg, side: int) -> tuple[str | None, str | None]:
-    """Return the assets of both sides: the one that came, and what the payload says of the other.
+    """Return the assets of both sides: the incoming one, and the other from the payload.
 
     TL-B of the payload: 4468de77 other_jetton_wallet:MsgAddress.
     """
@@ -131,12 +131,12 @@ def _read_other_wallet(match: Match) -> str | None:
 
 
 def _read_payout(block: Block) -> Leg:
-    """Return what the router paid; coins whose last message is missing keep their jetton."""
+    """Return the leg of the router's payment; coins without a last message keep their jetton."""
     return read_jettons(block, raw=True) if block.type == JETTON_TRANSFER else read_paid(block)
 
 
 def _make_withdraw(match: Match) -> Draft:
-    """A position is burnt, as a whole or in part."""
+    """Draft the burn of a position, in whole or in part."""
     message, position, burn = match.block.message, match["position"], match["burn"]
     body = message.arguments().skip(64)
     index, liquidity = body.uint(64), body.uint(128)

@@ -18,11 +18,11 @@ NFT_BURN, NFT_BURNT, NFT_PAYOUT = 0xF127FE4E, 0xED58B0B2, 0xDB3B8ABD
 START_PAYOUTS = 0x1140A64F
 PROVIDER = "liquid_staking"
 DEPOSIT_FEE_NANO = 1_000_000_000
-"""What a deposit carries beside the stake."""
+"""Value that a deposit carries in addition to the stake."""
 
 
 def _make_deposit(match: Match) -> Draft:
-    """Coins for tsTON; without a wallet that got them it failed."""
+    """Draft a deposit of coins for tsTON; it failed if no wallet received them."""
     message = match.block.message
     minted = match.get("minted")
     failed = match.block.failed or minted is None
@@ -38,7 +38,7 @@ def _make_deposit(match: Match) -> Draft:
 
 
 def _make_withdraw(match: Match) -> Draft:
-    """Burnt tsTON for coins: at once, or for an item that is paid out at the end of a round."""
+    """Draft a withdrawal for burnt tsTON, at once or through an item paid at the end of a round."""
     burn, request = match.block, match["request"]
     tokens = burn.message.arguments().skip(64).coins()
     columns: Columns = {
@@ -68,7 +68,7 @@ def _make_withdraw(match: Match) -> Draft:
 
 
 def _find_payout_item(minting: Block) -> str | None:
-    """Return the NFT item that was made for a payout to come."""
+    """Return the NFT item created for a later payout."""
     for after in minting.following:
         if after.deployments:
             return min(after.deployments)
@@ -76,7 +76,7 @@ def _find_payout_item(minting: Block) -> str | None:
 
 
 def _make_delayed_withdraw(match: Match) -> Draft:
-    """The payout at the end of a round, for an item that was burnt.
+    """Draft the payout at the end of a round, for a burnt item.
 
     TL-B of ed58b0b2: query_id:uint64 amount:Coins owner:MsgAddress ….
     """
@@ -94,9 +94,9 @@ def _make_delayed_withdraw(match: Match) -> Draft:
 
 
 def _find_pool(burnt: Block) -> str | None:
-    """Return the pool of which an item was burnt: items are burnt one after the other.
+    """Return the pool of a burnt item; items are burnt in a chain, one after the other.
 
-    The first one is burnt by order of the pool, or follows a withdrawal that is known already.
+    The first one is burnt by order of the pool, or follows a withdrawal that is already known.
     """
     block = burnt.previous
     while block is not None and block.opcode in {NFT_BURN, NFT_BURNT, NFT_PAYOUT}:

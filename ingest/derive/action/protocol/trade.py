@@ -1,4 +1,4 @@
-"""What the rules about NFTs share: items, who trades them, and the messages of auctions."""
+"""Shared parts of the rules for NFTs: items, marketplaces, and the messages of auctions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 GETGEMS, FRAGMENT = "getgems", "fragment"
 FILL_UP = 0x370FEC51
-"""What an auction of an item paid: telemint and DNS items, op::fill_up."""
+"""Payment by the auction of an item: telemint and DNS items, op::fill_up."""
 OUTBID = 0x557CEA20
 CANCEL_AUCTION, FINISH_AUCTION = 0x5616C572, 0xB95616B6
 CLOSE_AUCTION = 0x20C9EB18
@@ -24,25 +24,25 @@ CLOSE_AUCTION = 0x20C9EB18
 DNS_COLLECTION = "0:B774D95EB20543F186C06B371AB88AD704F7E256130CAF96189368A7D0CB6CCF"
 """Collection of the domains under .ton."""
 DNS_ITEM_CODE = "i1/8nr/TkGTY1fVuRlnIJrt1k5I/XKSHKL5NYK9vUfk="
-"""Hash of the code of items of that collection, which others may use too."""
+"""Code hash of the items of that collection; other collections may use it too."""
 
 _TELEGRAM_HOST = "nft.fragment.com"
 
 
 def find_item(interfaces: Interfaces, account: str | None) -> NftItem:
-    """Return the item at an account; one of which nothing is known has no collection."""
+    """Return the item at an account; an unknown one has no collection."""
     known = interfaces.nft_item(account)
     return known or NftItem(account or "", None, None, None, {})
 
 
 def is_telegram_item(item: NftItem) -> bool:
-    """Whether an item is a user name or a number of Telegram, as its metadata says."""
+    """Return whether the metadata of an item are those of a Telegram username or number."""
     uri = item.content.get("uri")
     return isinstance(uri, str) and urlsplit(uri).hostname == _TELEGRAM_HOST
 
 
 def is_domain(interfaces: Interfaces, item: NftItem) -> bool:
-    """Whether an item is a domain that is auctioned off by itself: by its collection or code."""
+    """Return whether an item is a domain with its own auction, by its collection or code."""
     facts = interfaces.find(item.address, "NftItem") or {}
     return (
         item.collection == DNS_COLLECTION
@@ -52,14 +52,14 @@ def is_domain(interfaces: Interfaces, item: NftItem) -> bool:
 
 
 class FillUps(NamedTuple):
-    """Where the money of an auction went: to the beneficiary, and as royalty."""
+    """Payments of an auction: to the beneficiary, and as royalty."""
 
     payout: Block | None
     royalty: Block | None
 
 
 def split_fill_ups(blocks: Iterable[Block]) -> FillUps:
-    """Return the payments of an auction by kind: of several, the first one sent is the royalty."""
+    """Return the payments of an auction by kind; of several, the first one sent is the royalty."""
     found = [block for block in blocks if block.opcode == FILL_UP]
     found.sort(key=lambda block: block.message.created_lt or 0)
     if len(found) > 1:

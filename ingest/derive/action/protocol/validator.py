@@ -1,6 +1,6 @@
-"""Stakes of validators: those that go to the elector and come back, and pools of nominators.
+"""Stakes of validators sent to the elector and returned, and nominator pools.
 
-Nominators deposit by the comment "d", and withdraw by the comment "w".
+Nominators deposit with the comment "d", and withdraw with the comment "w".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ELECTOR = "-1:3333333333333333333333333333333333333333333333333333333333333333"
 
 
 def _make_stake(match: Match) -> Draft | None:
-    """A stake; it is taken when the elector says so."""
+    """Draft a stake; it succeeded if the elector confirms it."""
     message = match.block.message
     if message.destination != ELECTOR:
         return None
@@ -32,7 +32,7 @@ def _make_stake(match: Match) -> Draft | None:
 
 
 def _make_recover(match: Match) -> Draft | None:
-    """A stake comes back."""
+    """Draft the recovery of a stake."""
     message, confirmation = match.block.message, match.get("confirmation")
     if message.destination != ELECTOR:
         return None
@@ -60,7 +60,7 @@ _MOST_TRANSFERS = 2
 
 
 def _make_deposit(match: Match) -> Draft | None:
-    """Coins with the comment "d"."""
+    """Draft a deposit: coins with the comment "d"."""
     message = match.block.message
     if not match.interfaces.has(message.destination, INTERFACE):
         return None
@@ -76,10 +76,10 @@ def _make_deposit(match: Match) -> Draft | None:
 
 
 def _make_request(match: Match) -> Draft | None:
-    """The comment "w": paid out at once when the pool has the coins, else later.
+    """Draft a withdrawal request, comment "w": paid at once if the pool has the coins, else later.
 
-    One transfer back is the payout if it brings more than was sent, and else what was not
-    needed; of two the earlier one is the payout.
+    A single transfer back is the payout if it exceeds the coins sent, else their excess; of two
+    transfers the earlier one is the payout.
     """
     block = match.block
     if not match.interfaces.has(block.message.destination, INTERFACE):
@@ -94,7 +94,7 @@ def _make_request(match: Match) -> Draft | None:
 
 
 def _make_late_payout(match: Match) -> Draft | None:
-    """A pool pays what was asked for earlier."""
+    """Draft the payout of an earlier request."""
     message = match.block.message
     if not match.interfaces.has(message.source, INTERFACE):
         return None
@@ -140,4 +140,4 @@ NOMINATOR_RULES = (
         _make_late_payout,
     ),
 )
-"""In the order in which they are tried."""
+"""In order of precedence."""

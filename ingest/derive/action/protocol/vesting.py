@@ -1,4 +1,4 @@
-"""Vesting wallets: messages that they send, and accounts that they may send to."""
+"""Vesting wallets: messages that they send, and their whitelist of destinations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MESSAGE_COLUMNS = MESSAGES.names[MESSAGES.names.index("msg_hash") :]
 
 
 def _make_send(match: Match) -> Draft:
-    """The owner lets the vesting wallet send a message."""
+    """Draft a message that the owner sends from the vesting wallet."""
     message = match.block.message
     body = message.arguments()
     query_id = body.uint(64)
@@ -70,7 +70,7 @@ def _hash_root(boc: bytes | None) -> bytes | None:
 
 
 def _make_add_whitelist(match: Match) -> Draft:
-    """Accounts are added to those that locked coins may go to."""
+    """Draft the addition of accounts to the whitelist for locked coins."""
     message = match.block.message
     body = message.arguments()
     data = {"query_id": body.uint(64), "accounts_added": _read_accounts(body)}
@@ -83,7 +83,7 @@ def _make_add_whitelist(match: Match) -> Draft:
 
 
 def _read_accounts(body: Body) -> list[str]:
-    """Read one address a cell, along the chain of first references."""
+    """Read one address per cell, along the chain of first references."""
     accounts = []
     while True:
         account = body.address()

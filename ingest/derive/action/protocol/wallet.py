@@ -1,13 +1,14 @@
-"""Wallets: plugins of version 4 that take payments, extensions of version 5.
+"""Wallets: plugins of version 4 that receive payments, extensions of version 5.
 
 A request that adds or removes extensions is 7369676e wallet_id:uint32 valid_until:uint32
 seqno:uint32 out_actions:(Maybe ^OutList) extended:(Maybe ExtendedList) signature:bits512; each item
-of the list holds an action (02 adds, 03 removes an address, 04 allows signatures or not) and, in a
-reference, the next item.
+of the list has an action (02 adds, 03 removes an address, 04 allows or forbids signatures) and, in
+a reference, the next item.
 
-Columns and values are those of TON Center's test cases. The rule itself is not published: which
-of several extensions is shown (here the first), when ``signature_allowed`` has a value (here with
-action 04 in the same request), and that requests inside the chain stay calls are inferred.
+Columns and values are those of TON Center's test cases. The rule itself is not published; these
+parts are inferred: which of several extensions is shown (here the first), when
+``signature_allowed`` has a value (here with action 04 in the same request), and that internal
+requests remain calls.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PAYMENT, DESTRUCT = 0x73756273, 0x64737472
 
 
 def _make_subscribe(match: Match) -> Draft:
-    """A wallet pays its subscription, which pays the beneficiary."""
+    """Draft the payment of a wallet to its subscription, which pays the beneficiary."""
     message, request = match.block.message, match.get("request")
     amount = message.value
     if request is not None:
@@ -43,7 +44,7 @@ def _make_subscribe(match: Match) -> Draft:
 
 
 def _make_unsubscribe(match: Match) -> Draft:
-    """A wallet removes its subscription, which notifies the beneficiary."""
+    """Draft the removal of a subscription by its wallet, which notifies the beneficiary."""
     message, notice = match.block.message, match.get("notice")
     columns = {
         "source": message.source,
@@ -75,18 +76,18 @@ _SUCCESSES = frozenset((0, 1, None))
 
 
 class _Change(NamedTuple):
-    """A change of extensions: ``kind`` is its action."""
+    """A change of extensions; ``kind`` is the action."""
 
     kind: int
     address: str | None
 
 
 def _read_changes(body: Body) -> tuple[list[_Change], bool | None]:
-    """Read a request from ``out_actions`` on: its changes, and if it allows signatures.
+    """Read a request from ``out_actions`` on: its changes, and whether it allows signatures.
 
     Raises:
         CellUnderflow: a cell is too short.
-        ActionUnreadable: an action is unknown, or something else than a signature follows.
+        ActionUnreadable: an action is unknown, or is not followed by just a signature.
     """
     body.maybe_ref()
     changes: list[_Change] = []
@@ -99,15 +100,15 @@ def _read_changes(body: Body) -> tuple[list[_Change], bool | None]:
         elif kind == _ALLOW_SIGNATURES:
             is_allowed = item.bit()
         else:
-            raise ActionUnreadable(f"a wallet of version 5 has no extended action {kind}")
+            raise ActionUnreadable(f"unknown extended action {kind} of a wallet of version 5")
         item = item.ref() if item.refs_left else None
     if body.bits_left != _SIGNATURE_BITS:
-        raise ActionUnreadable("no signature follows the extended actions")
+        raise ActionUnreadable("the extended actions are not followed by a signature")
     return changes, is_allowed
 
 
 def _make_change(match: Match) -> Draft | None:
-    """Return the action of the first change of extensions; it fails by the code of its exit."""
+    """Draft the first change of extensions; the exit code determines whether it failed."""
     message, transaction = match.block.message, match.block.transaction
     if message.source is not None:
         return None
