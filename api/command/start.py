@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import Any
 
 from tonlake.lake.process.memory import share_with_arrow, without_pandas
@@ -17,4 +18,9 @@ def start(**options: Any) -> None:  # noqa: ANN401 - those of click
     with without_pandas():
         from tonlake.api.command.main import main  # noqa: PLC0415 - this takes a part of it
 
-        main(**options)
+        try:
+            main(**options)
+        except OSError as error:  # a full disk behind stdout, for one
+            from tonlake.lake.command.cli import describe_error  # noqa: PLC0415 - as above
+
+            sys.exit(f"error: {describe_error(error)}")

@@ -82,9 +82,10 @@ def failing_cleanly() -> Iterator[None]:
 
 def describe_error(error: Exception) -> str:
     """Return the text of an error; one of the system names its file first, and what to do."""
-    if isinstance(error, OSError) and error.filename and error.strerror:
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
         advice = advise(error)
-        return f"{error.filename}: {error.strerror}" + (f"; {advice}" if advice else "")
+        return place + error.strerror + (f"; {advice}" if advice else "")
     return str(error)
 
 

@@ -173,7 +173,7 @@ def _check_fit(state: LogState, place: Place, network: Network | None) -> None:
     for first, last in overlaps(state.ranges, (place.first, place.last)):
         raise RangeOverlap(
             f"masterchain blocks {place.first}..{place.last} cannot be committed: "
-            f"the lake has {first}..{last} already"
+            f"the lake has {first}..{last} already; the same command again brings what it lacks"
         )
     check_not_pruned(state, (place.first, place.last))
     join_networks(state.network, network)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -76,3 +77,13 @@ def test_a_command_handles_interrupts_itself() -> None:
         [sys.executable, "-c", HANDLED], capture_output=True, text=True, check=True
     )
     assert done.stdout == "True\n"
+
+
+def test_a_full_disk_behind_stdout_is_no_traceback(demo_lake: Path) -> None:
+    command = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
+    for arguments in (["--version"], ["status", "--lake", str(demo_lake)]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [*command, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert (done.returncode, done.stderr) == (1, "error: No space left on device\n")
