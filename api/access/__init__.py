@@ -1,1 +1,1 @@
-"""Who may ask, and how often: API keys and limits."""
+"""Access control: API keys and rate limits."""

@@ -1,4 +1,4 @@
-"""The command ``tonlake key``: who may ask a service."""
+"""The command ``tonlake key``: manages API keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KEY_RPS = 10
-"""Requests per second of a new API key."""
+"""Default rate limit of a new API key, in requests per second."""
 
 EXIT_DATA = 1
 
@@ -33,20 +33,20 @@ Examples:
   tonlake key revoke 1f0c88a2 --keys keys.json
   TONLAKE_ACCESS_KEYS_FILE=keys.json tonlake serve --lake mainnet.lake
 
-A running service sees a change of the file within a second. The public service of TON Center
-grants 1 request a second without a key, and 10, 25 or 100 with one.
+A running service reads changes of the file within a second. The public service of TON Center
+allows 1 request per second without a key, and 10, 25 or 100 with one.
 """
 
 keys_option = click.option(
     "--keys",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File of keys.  [default: setting [access] keys_file]",
+    help="Key file.  [default: setting [access] keys_file]",
 )
 
 
 @click.group("key", epilog=EXAMPLES)
 def key_group() -> None:
-    """API keys of a service; the file of keys holds salted hashes, never the keys."""
+    """Manage API keys of a service; the key file holds salted hashes, never the keys."""
 
 
 @key_group.command("add", epilog="Example: tonlake key add wallet --rps 25 --keys keys.json")
@@ -60,7 +60,7 @@ def key_group() -> None:
 )
 @keys_option
 def add_command(*, name: str, rps: int, keys: Path | None) -> None:
-    """Make a key for NAME and print it; it is not shown again."""
+    """Create a key for NAME and print it; it is not shown again."""
     with _failing_cleanly():
         click.echo(add_key(_open(keys), name, rps))
 
@@ -69,7 +69,7 @@ def add_command(*, name: str, rps: int, keys: Path | None) -> None:
 @keys_option
 @json_option
 def list_command(*, keys: Path | None, as_json: bool) -> None:
-    """Print the id, limit, day and name of every key."""
+    """Print id, rate limit, creation time and name of every key."""
     with _failing_cleanly():
         records = read_keys(_open(keys)).values()
     shown = [
@@ -86,7 +86,7 @@ def list_command(*, keys: Path | None, as_json: bool) -> None:
 @click.argument("identity", metavar="ID")
 @keys_option
 def revoke_command(*, identity: str, keys: Path | None) -> None:
-    """Take away the key that tonlake key list shows as ID."""
+    """Revoke the key that tonlake key list shows as ID."""
     path = _open(keys)
     with _failing_cleanly():
         gone = revoke_key(path, identity)
@@ -96,7 +96,7 @@ def revoke_command(*, identity: str, keys: Path | None) -> None:
 
 
 def _open(keys: Path | None) -> Path:
-    """Return the file of keys that was named by an option or a setting."""
+    """Return the key file from the option or the setting."""
     try:
         path = keys or read_settings(Settings).access.keys_file
     except LakeError as error:

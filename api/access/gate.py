@@ -1,4 +1,4 @@
-"""Which clients may send requests: keys first, then requests a second, by token buckets."""
+"""Access control of requests: API keys first, then rate limits by token buckets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from litestar.types import Scope
 
 ASKERS_KEPT = 65_536
-"""Askers remembered at once, those seen last; one that is forgotten begins with a full bucket."""
+"""Clients remembered, least recently seen dropped; a dropped one starts with a full bucket."""
 
 BURST_S = 1
-"""A bucket holds the requests of this many seconds: over a minute that is 2 % too much."""
+"""Capacity of a bucket in seconds of its rate: over a minute that allows 2 % more requests."""
 
 
 class _Bucket(NamedTuple):
@@ -32,15 +32,15 @@ class _Bucket(NamedTuple):
 
 
 class TokenBuckets:
-    """A bucket for each asker, filled with time; used by one thread."""
+    """One token bucket per client, refilled over time; for one thread."""
 
     def __init__(self, clock: Callable[[], float], most: int = ASKERS_KEPT) -> None:
-        """Take a clock in seconds, and how many askers are remembered."""
+        """Take a clock in seconds and the maximum number of clients to remember."""
         self._clock, self._most = clock, most
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, asker: str, rps: int) -> float:
-        """Take one token; return 0, or the seconds until there is one and nothing was taken."""
+        """Take a token and return 0, or return the seconds until one is available."""
         now_s = self._clock()
         most = float(rps * BURST_S)
         found = self._buckets.pop(asker, _Bucket(most, now_s))
@@ -52,7 +52,7 @@ class TokenBuckets:
         return 0.0 if admitted else (1.0 - tokens) / rps
 
     def measure(self, asker: str, rps: int) -> tuple[float, float]:
-        """Return the tokens that are left after ``take``, and seconds until the bucket is full."""
+        """Return the tokens left after ``take``, and the seconds until the bucket is full."""
         most = float(rps * BURST_S)
         tokens = self._buckets[asker].tokens
         return tokens, (most - tokens) / rps
@@ -63,7 +63,7 @@ KEY_WANTED = "API key is required: send it in the header X-API-Key"
 
 
 class AccessRules:
-    """Decides whether a request is answered; used by the one thread that takes requests."""
+    """Decides whether a request is admitted; used by the event loop's thread only."""
 
     def __init__(
         self,
@@ -75,25 +75,25 @@ class AccessRules:
         forwarded_limited: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Read the keys; ``anonymous_rps`` requests a second are free where rates are limited.
+        """Read the keys; with ``limited``, keyless clients may send ``anonymous_rps`` per second.
 
-        With ``forwarded_limited`` rates of requests that a proxy passed on are, in any case.
+        With ``forwarded_limited``, requests forwarded by a proxy are limited in any case.
 
         Raises:
-            KeyFileInvalid: the file of keys cannot be read, or is missing in the settings.
+            KeyFileInvalid: the key file cannot be read, or ``keys_file`` is not set.
         """
         if keys_required and not keys_file:
-            raise KeyFileInvalid("keys_required needs the setting keys_file: the file of keys")
+            raise KeyFileInvalid("keys_required needs a key file: set keys_file")
         self._keys = Keyring(Path(keys_file), clock) if keys_file else None
         self._required, self._limited = keys_required, limited
         self._anonymous_rps, self._forwarded_limited = anonymous_rps, forwarded_limited
         self._buckets = TokenBuckets(clock)
 
     def check(self, scope: Scope) -> None:
-        """Note the id of a request's key, and the quota of its client, in its scope's state.
+        """Store key id and quota of a request in the state of its scope.
 
         Raises:
-            RateExceeded, KeyUnknown, KeyMissing: the request is not to be answered.
+            RateExceeded, KeyUnknown, KeyMissing: the request is refused.
         """
         forwarded = self._forwarded_limited and FORWARDED in scope.get("state", ())
         limited = self._limited or forwarded
@@ -122,12 +122,12 @@ class AccessRules:
 
 
 def check_key(scope: Scope, host: str) -> None:
-    """Refuse a request without a key, unless it comes from this machine, which alone can ask.
+    """Refuse a request without a key, unless the service listens only to this machine.
 
-    ``host`` is the address that the service listens on.
+    ``host`` is the address that the service listens on; proxied requests always need a key.
 
     Raises:
-        KeyMissing: others may ask as well, and there is no key.
+        KeyMissing: other machines have access, and there is no valid key.
     """
     state = scope["state"]
     if not (is_own_machine(host) and FORWARDED not in state) and KEY_ID not in state:
@@ -135,12 +135,12 @@ def check_key(scope: Scope, host: str) -> None:
 
 
 def limits_rates(chosen: str, host: str) -> bool:
-    """Return whether rates are limited; ``auto`` limits them where others reach ``host``."""
+    """Return whether rates are limited; ``auto`` limits them if other machines reach ``host``."""
     return {"on": True, "off": False, "auto": not is_own_machine(host)}[chosen]
 
 
 def read_key(scope: Scope) -> str:
-    """Return the key that a request came with, in its header or else its query; "" without."""
+    """Return the key in the header, else in the query string of a request; "" without one."""
     for name, value in scope["headers"]:
         if name == HEADER and value.strip():
             return value.strip().decode("latin-1")

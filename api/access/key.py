@@ -1,7 +1,7 @@
-"""API keys and the file that keeps them: salted hashes, never the keys themselves.
+"""API keys and the key file, which holds salted hashes, never the keys themselves.
 
-A key is ``tl_<id>_<secret>``: the id finds its record, and the secret of 256 random bits proves
-it. That many secrets cannot be tried, so one round of SHA-256 is as good here as a slow hash.
+A key is ``tl_<id>_<secret>``: the id finds its record, and a secret of 256 random bits proves it.
+Secrets of that size cannot be brute-forced, so one round of SHA-256 is as safe as a slow hash.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PARTS = 3
 
 
 class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of a key: ``digest`` is SHA-256 of the salt's bytes and the full key."""
+    """The record of a key; ``digest`` is the SHA-256 of the salt bytes and the full key."""
 
     id: str
     name: str
@@ -40,7 +40,7 @@ class KeyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     made_at: str
 
     def matches(self, key: str) -> bool:
-        """Return whether a key is this one, in a time that does not depend on how it differs."""
+        """Return whether ``key`` is this key, in constant time."""
         return hmac.compare_digest(_digest(self.salt, key), self.digest)
 
 
@@ -53,7 +53,7 @@ _NOBODY = KeyRecord("", "", "00" * SALT_BYTES, "00" * 32, 1, "")
 
 
 def make_key(name: str, rps: int) -> tuple[str, KeyRecord]:
-    """Return a new key, which is shown once, and the record that is kept of it."""
+    """Return a new key, to be shown once, and the record to store."""
     identity, salt = secrets.token_hex(ID_BYTES), secrets.token_hex(SALT_BYTES)
     key = f"{PREFIX}_{identity}_{secrets.token_urlsafe(SECRET_BYTES)}"
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -61,29 +61,29 @@ def make_key(name: str, rps: int) -> tuple[str, KeyRecord]:
 
 
 def find_record(records: dict[str, KeyRecord], key: str) -> KeyRecord | None:
-    """Return the record of a key, or None; a key without a record costs as much as a wrong one."""
+    """Return the record of a key, or None; unknown ids take as long as wrong secrets."""
     parts = key.split("_", _PARTS - 1)
     record = records.get(parts[1], _NOBODY) if len(parts) == _PARTS else _NOBODY
     return record if record.matches(key) else None
 
 
 def read_keys(path: Path) -> dict[str, KeyRecord]:
-    """Return the records of a file of keys by id; none if there is no file.
+    """Return the records of a key file by id; {} if the file does not exist.
 
     Raises:
-        KeyFileInvalid: it cannot be read.
+        KeyFileInvalid: the file cannot be read.
     """
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_KeyFile)
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise KeyFileInvalid(f"the file of keys {path} cannot be read: {error}") from error
+        raise KeyFileInvalid(f"the key file {path} cannot be read: {error}") from error
     return {record.id: record for record in found.keys}
 
 
 def add_key(path: Path, name: str, rps: int) -> str:
-    """Make a key, keep its record in a file, and return the key.
+    """Create a key, store its record in the key file, and return the key.
 
     Raises:
         KeyFileInvalid: the file cannot be read or written.
@@ -95,7 +95,7 @@ def add_key(path: Path, name: str, rps: int) -> str:
 
 
 def revoke_key(path: Path, identity: str) -> KeyRecord | None:
-    """Take a key out of a file and return its record; None if it is not there.
+    """Remove a key from the key file and return its record; None if there is no such key.
 
     Raises:
         KeyFileInvalid: the file cannot be read or written.
@@ -110,18 +110,16 @@ def revoke_key(path: Path, identity: str) -> KeyRecord | None:
 
 @contextmanager
 def _changing(path: Path) -> Iterator[None]:
-    """Keep others from changing a file of keys, and name what the system refuses."""
+    """Lock a key file for a change; errors of the system name the file."""
     try:
         with hold_lock(path.with_name(f"{path.name}.lock")):
             yield
     except OSError as error:
-        raise KeyFileInvalid(
-            f"the file of keys {path} cannot be written: {error.strerror}"
-        ) from error
+        raise KeyFileInvalid(f"the key file {path} cannot be written: {error.strerror}") from error
 
 
 def _write_keys(path: Path, records: Iterable[KeyRecord]) -> None:
-    """Replace a file of keys by one that its owner alone may read."""
+    """Replace a key file by one that only its owner can read."""
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
     data = msgspec.json.format(msgspec.json.encode(_KeyFile(keys=list(records))), indent=2)
     try:
@@ -142,16 +140,16 @@ def _digest(salt: str, key: str) -> str:
 
 LOG = logging.getLogger("tonlake.api")
 LOOK_EVERY_S = 1.0
-"""A key that was revoked is refused so much later at most."""
+"""A revoked key is refused after this long at most."""
 
 _Look = tuple[int, int, int] | None
 
 
 class Keyring:
-    """Finds the record of a key; used by one thread."""
+    """Finds the record of a key, reloading the file when it changes; for one thread."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
-        """Read the keys; ``clock`` gives seconds.
+        """Read the key file; ``clock`` returns seconds.
 
         Raises:
             KeyFileInvalid: the file cannot be read.
@@ -162,14 +160,14 @@ class Keyring:
         self._records = self._read()
 
     def find(self, key: str) -> KeyRecord | None:
-        """Return the record of a key, or None if it is not one of these."""
+        """Return the record of a key, or None if it is unknown."""
         if self._clock() - self._looked_s >= LOOK_EVERY_S:
             self._looked_s = self._clock()
             self._refresh()
         return find_record(self._records, key)
 
     def _refresh(self) -> None:
-        """Read the file again if it changed; one that cannot be read leaves things as they are."""
+        """Reload the key file if it changed; if it cannot be read, keep the previous keys."""
         seen = self._look()
         if seen == self._seen:
             return
@@ -177,12 +175,12 @@ class Keyring:
         try:
             self._records = self._read()
         except KeyFileInvalid as error:
-            LOG.error("%s; the keys known before go on to hold", error)  # noqa: TRY400 - as one line
+            LOG.error("%s; the previous keys remain valid", error)  # noqa: TRY400 - one line
 
     def _read(self) -> dict[str, KeyRecord]:
         records = read_keys(self._path)
         if self._seen is None:
-            LOG.warning("the file of keys %s is not there: no key is known until it is", self._path)
+            LOG.warning("the key file %s does not exist: no key is valid until it does", self._path)
         return records
 
     def _look(self) -> _Look:

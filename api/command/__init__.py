@@ -1,1 +1,1 @@
-"""The command ``tonlake``: how its settings are composed, loaded and shown."""
+"""The command ``tonlake``; loads and shows its settings."""

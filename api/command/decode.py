@@ -1,4 +1,4 @@
-"""The command ``tonlake decode``: single files as the API would show them, without a lake."""
+"""The command ``tonlake decode``: decodes files as the API would return them, without a lake."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def decode_group() -> None:
 @decode_group.command("block")
 @click.argument("file", type=_FILE)
 def decode_block_command(file: Path) -> None:
-    """Print every row that a block's bag of cells gives: one JSON object a line.
+    """Print all rows of a block, given as a bag of cells: one JSON object per line.
 
     Hashes are hex, other bytes base64. mc_seqno is null in rows of a shard block: only the
-    masterchain has which of its blocks commits it.
+    masterchain determines which of its blocks commits it.
     """
     data = file.read_bytes()
     try:
@@ -58,11 +58,11 @@ def decode_block_command(file: Path) -> None:
 
 @decode_group.command("tx")
 @click.argument("file", type=_FILE)
-@click.option("--global-version", type=int, help="Version of the network that made them.")
+@click.option("--global-version", type=int, help="Global version of the network they come from.")
 def decode_tx_command(file: Path, global_version: int | None) -> None:
-    """Print the version 3 transaction object for the base64 "boc" of each line of a JSONL file.
+    """Print the version 3 transaction object for the base64 "boc" in each line of a JSONL file.
 
-    A bad line prints {"error": ..., "line": N}; the rest goes on, and the exit code is 3.
+    A bad line prints {"error": ..., "line": N}; the others are still decoded; the exit code is 3.
     """
     settings = load_command_settings()
     bad = 0
@@ -87,15 +87,15 @@ class _Line(msgspec.Struct):
 
 
 def _read_boc(line: bytes) -> bytes:
-    """Return the bytes of a line's ``boc``; ValueError where there are none."""
+    """Return the bytes of a line's ``boc``; ValueError if it is missing or invalid."""
     return base64.b64decode(msgspec.json.decode(line, type=_Line).boc, validate=True)
 
 
 @contextmanager
 def _open_lines(file: Path) -> Iterator[io.BufferedReader]:
-    """Open a file of lines, compressed with zstd or not."""
+    """Open a file of lines, plain or compressed with zstd."""
     with file.open("rb") as stream:
-        packed = stream.peek(4)[:4] == _ZSTD_MAGIC  # A pipe can be read only once.
+        packed = stream.peek(4)[:4] == _ZSTD_MAGIC  # peek, as a pipe can be read only once
         with pa.input_stream(stream, compression="zstd" if packed else None) as lines:
             yield io.BufferedReader(lines)
 

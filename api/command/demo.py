@@ -1,4 +1,4 @@
-"""The command ``tonlake demo``: a genuine small node database, ingested, checked and served."""
+"""The command ``tonlake demo``: ingests, checks and serves a small genuine node database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.run.pipeline import IngestReport
 
 ARCHIVE = "demo-node.tar.zst"
-"""The node database of the package."""
+"""The node database in the package."""
 
 EXAMPLES = """
 Examples:
@@ -37,7 +37,7 @@ Examples:
 
 
 class DemoFailed(click.ClickException):
-    """The self-check of the demo found something wrong."""
+    """The self-check of the demo failed."""
 
     exit_code = 1
 
@@ -46,7 +46,7 @@ class DemoFailed(click.ClickException):
 @click.option(
     "--archive",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Node database as .tar.zst, in place of the one that is shipped.",
+    help="Node database as .tar.zst, instead of the built-in one.",
 )
 @click.option(
     "--lake",
@@ -68,11 +68,11 @@ def demo_command(*, archive: Path | None, lake: Path, host: str, port: int, once
     """Ingest a small real node, check the answers, and serve them."""
     settings = read_settings(Settings)
     if not once:
-        listen(host, port).close()  # a port in use is known before the work, not after
+        listen(host, port).close()  # find out now whether the port is free, not after the work
     report = _ingest(archive, lake, settings)
     click.echo(f"2. ingested into {lake}: " + _rows_in_words(report))
     _check_files(lake)
-    click.echo("3. every file of the lake has the digest that the log names")
+    click.echo("3. every file of the lake matches its digest in the log")
     for line in _check_answers(lake, settings):
         click.echo(f"4. {line}")
     click.echo("demo: all checks passed")
@@ -96,7 +96,7 @@ def _ingest(archive: Path | None, lake: Path, settings: Settings) -> IngestRepor
 
 def _rows_in_words(report: IngestReport) -> str:
     if not report.committed:
-        return f"masterchain {report.requested} was there already"
+        return f"masterchain {report.requested} was already ingested"
     rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
     return f"masterchain {report.requested}: {rows}"
 
@@ -108,7 +108,7 @@ def _check_files(lake: Path) -> None:
 
 
 def _open_client(lake: Path, settings: Settings) -> TestClient[Service]:
-    # The framework takes a second to load, for which every other command would wait.
+    # Loading the framework takes a second, which other commands do without.
     from litestar.testing import TestClient  # noqa: PLC0415 - as above
 
     from tonlake.api.app import create_app  # noqa: PLC0415 - as above
@@ -124,7 +124,7 @@ def _get(client: TestClient[Any], path: str) -> Any:  # noqa: ANN401 - JSON of a
 
 
 def _check_answers(lake: Path, settings: Settings) -> list[str]:
-    """Ask v2 and v3 the same questions; both must agree. Returns what was found, as text."""
+    """Send the same queries to v2 and v3, which must agree; return the results as text."""
     with _open_client(lake, settings) as client:
         last = _get(client, "/api/v3/masterchainInfo")["last"]["seqno"]
         if _get(client, "/api/v2/getMasterchainInfo")["result"]["last"]["seqno"] != last:

@@ -1,7 +1,7 @@
-"""Where the one-file binary begins: the command, or one of the processes that it starts.
+"""Entry point of the one-file binary: runs the command, or a module that it starts as a process.
 
-Everywhere else a process is started as ``python -P -m MODULE``. In the binary there is no such
-python: ``sys.executable`` is the binary itself, which understands these options here.
+Elsewhere a process is started as ``python -P -m MODULE``. In the binary ``sys.executable`` is the
+binary itself, so it accepts these options.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PACKAGES = frozenset({"tonlake"})
 
 
 def find_module(arguments: list[str]) -> tuple[str, list[str]] | None:
-    """Return the module that ``[-P] -m MODULE`` asks for, and its arguments; else None."""
+    """Return the module in ``[-P] -m MODULE`` and its arguments, or None."""
     rest = arguments[1:] if arguments[:1] == ["-P"] else arguments
     if len(rest) > 1 and rest[0] == "-m" and rest[1].split(".")[0] in PACKAGES:
         return rest[1], rest[2:]
@@ -22,10 +22,10 @@ def find_module(arguments: list[str]) -> tuple[str, list[str]] | None:
 
 
 def run(arguments: list[str]) -> None:
-    """Run what the command line asks for."""
+    """Run the command, or the module that ``arguments`` name."""
     found = find_module(arguments)
     if found is None:
-        # A process that the command starts needs nothing of this, and is not to wait for it.
+        # Imported here so that child processes do not wait for it.
         from tonlake.api.command.start import start  # noqa: PLC0415
 
         start(args=arguments, prog_name="tonlake")

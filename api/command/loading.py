@@ -1,6 +1,6 @@
-"""Where the value of each setting comes from, and the command ``tonlake config``, which shows it.
+"""Loads the settings, and implements ``tonlake config``, which shows their values and origins.
 
-Of layers the last that has a value counts: defaults < TOML file (``[http] port``) < environment
+Later layers override earlier ones: defaults < TOML file (``[http] port``) < environment
 (``TONLAKE_HTTP_PORT``) < flags.
 """
 
@@ -36,7 +36,7 @@ RENAMED = {
     "v2_max_limit": "http_max_limit",
     "v3_max_limit": "http_max_limit",
 }
-"""Old names, and section and name of today; what only moved into a section needs no line."""
+"""Old names and their replacements; names that only moved into a section are not listed."""
 
 _REMOVED = """
 checkpoint_commits chunk_bytes compact_memory_rows contract_gas_limit contract_wall_ms
@@ -49,24 +49,24 @@ tvm_wait_ms upstream_timeout_ms v2_default_count v2_default_limit v2_max_count v
 v3_default_limit v3_page_transactions v3_trace_transactions
 """
 REMOVED = frozenset(_REMOVED.split())
-"""Old names whose values are fixed today."""
+"""Old names whose values are fixed now."""
 
 
 PREFIX = "TONLAKE_"
 OTHER_VARIABLES = frozenset(
     {CONFIG_VARIABLE, LAKE_VARIABLE, NODE_VARIABLE, "TONLAKE_CRASH_AT", "TONLAKE_NATIVE"}
 )
-"""Variables that begin with the prefix and are no settings."""
+"""Variables with the prefix that are not settings."""
 
 
 class SettingName(NamedTuple):
-    """A setting's section and its name there."""
+    """The section and the name of a setting."""
 
     section: str
     name: str
 
     def __str__(self) -> str:
-        """Return the name as documents write it, such as ``[http] port``."""
+        """Return the name as in documentation, such as ``[http] port``."""
         return f"[{self.section}] {self.name}"
 
     @property
@@ -99,15 +99,15 @@ def load_settings(
     env: Mapping[str, str] = os.environ,
     flags: Mapping[str, Any] | None = None,
 ) -> tuple[Settings, dict[SettingName, str]]:
-    """Return the settings, and for each name the origin of its value.
+    """Return the settings, and the origin of each value.
 
     Args:
-        config_file: TOML file; without it the one named by ``TONLAKE_CONFIG``, if any.
+        config_file: TOML file; by default the one in ``TONLAKE_CONFIG``, if any.
         env: Environment; variables named ``TONLAKE_<SECTION>_<NAME>`` are settings.
         flags: Values of command-line flags by flat name (``http_port``); None: not set.
 
     Raises:
-        SettingsError: unknown or old name, bad value, or unreadable file.
+        SettingsError: an unknown or old name, an invalid value, or an unreadable file.
     """
     if config_file is None and env.get(CONFIG_VARIABLE):
         config_file = Path(env[CONFIG_VARIABLE])
@@ -122,12 +122,12 @@ def load_settings(
 
 
 def compose_settings() -> Settings:
-    """Return the settings of the environment: what commands find in click's context."""
+    """Return the settings from the environment, for click's context object."""
     return load_settings()[0]
 
 
 def load_command_settings(**flags: object) -> Settings:
-    """Return the settings of a command with these flags; a bad one ends it as a usage error."""
+    """Return the settings with command-line ``flags``; an invalid one is a usage error."""
     try:
         return load_settings(flags=flags)[0]
     except SettingsError as error:
@@ -173,7 +173,7 @@ def _read_flags(flags: Mapping[str, Any]) -> Iterator[tuple[SettingName, object,
 
 
 def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
-    """Return the error of a name that is no setting; ``shown`` is how its origin writes it."""
+    """Return the error for an unknown setting; ``shown`` is its name as in ``origin``."""
     shown = shown or flat
     if flat in REMOVED:
         return SettingsError(f"{origin}: {shown} is no longer a setting: its value is fixed")
@@ -187,14 +187,14 @@ def _refuse(flat: str, origin: str, shown: str | None = None) -> SettingsError:
 
 def _convert(name: SettingName, value: object, origin: str) -> object:
     try:
-        # The environment holds text alone; a TOML file marks which of its values are text.
+        # Environment values are always text; in a TOML file they have types.
         return msgspec.convert(value, _TYPES[name], strict=not origin.startswith(PREFIX))
     except msgspec.ValidationError as error:
         raise SettingsError(f"{origin}: setting {name} = {value!r}: {error}") from error
 
 
 def describe_settings() -> dict[SettingName, str]:
-    """Return the documentation of every setting."""
+    """Return the documentation of every setting, from the structs' field descriptions."""
     definitions = msgspec.json.schema(Settings)["$defs"]
     return {
         name: definitions[_SECTIONS[name.section].__name__]["properties"][name.name]["description"]
@@ -216,8 +216,8 @@ The file has a table for each section:
   [http]
   port = 8082
 
-The order is: command line, environment (TONLAKE_HTTP_PORT), file (--config, or the one that
-TONLAKE_CONFIG names), default.
+Precedence: command line, environment (TONLAKE_HTTP_PORT), file (--config, or the one in
+TONLAKE_CONFIG), default.
 """
 
 
@@ -226,7 +226,7 @@ TONLAKE_CONFIG names), default.
 @json_option
 @click.option("--markdown", is_flag=True, help="Print all settings and defaults as Markdown.")
 def config_command(*, config_file: Path | None, as_json: bool, markdown: bool) -> None:
-    """Show every setting: its value, where that comes from, and what it is for."""
+    """Show every setting: its value, the origin of the value, and its purpose."""
     if markdown:
         click.echo(render_settings(), nl=False)
         return
@@ -253,7 +253,7 @@ def config_command(*, config_file: Path | None, as_json: bool, markdown: bool) -
 
 
 def render_settings() -> str:
-    """Return every setting with its default as Markdown, a table for each section."""
+    """Return all settings with their defaults as Markdown, one table per section."""
     defaults, docs = Settings(), describe_settings()
     lines = [
         "# Settings",

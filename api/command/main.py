@@ -1,4 +1,4 @@
-"""The command ``tonlake``: every package's commands under one name."""
+"""The command ``tonlake``: combines the commands of all packages."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ MODULES = {
     "verify": "tonlake.lake.command.cli",
     "views": "tonlake.lake.command.cli",
 }
-"""Where each command is: one of ``commands`` of a module."""
+"""The module of each command, listed in its ``commands``."""
 
 
 class LazyGroup(click.Group):
-    """Commands whose modules are imported when they are named: all of them take a second."""
+    """A group that imports a command's module on use, as importing all takes a second."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         """Return the names of all commands."""
         return sorted(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Return a command; None if there is none of this name."""
+        """Return the command, or None if there is none of this name."""
         if cmd_name not in MODULES:
             return None
         listed: list[click.Command] = import_module(MODULES[cmd_name]).commands
@@ -66,14 +66,14 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is named; a name that is nearly one is refused with it."""
+        """Return the named command; an unknown name is refused with the most similar one."""
         near = difflib.get_close_matches(args[0], MODULES, n=1)
         if near and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write every command with the whole first sentence of its help."""
+        """Write every command with the full first sentence of its help."""
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
             formatter.write_dl(
@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
 
 
 def _read_settings() -> Settings:
-    from tonlake.api.command.loading import compose_settings  # noqa: PLC0415 - help needs none
+    from tonlake.api.command.loading import compose_settings  # noqa: PLC0415 - not for --help
 
     return compose_settings()
 
@@ -96,11 +96,11 @@ def _read_settings() -> Settings:
 @click.pass_context
 def main(context: click.Context) -> None:
     """Turn a TON node's storage into a lake of Parquet files, for SQL and the HTTP API."""
-    # Commands that read no setting would pass over it; the doctor says so itself.
+    # Commands that read no setting would ignore it; the doctor reports it itself.
     named = os.environ.get(CONFIG_VARIABLE)
     if named and context.invoked_subcommand != "doctor" and not Path(named).exists():
         raise click.UsageError(f"{CONFIG_VARIABLE} names {named}, which does not exist")
-    # The command is loaded: from here on Ctrl-C is for it to handle.
+    # The command is loaded: from here on it handles Ctrl-C itself.
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -108,8 +108,8 @@ def main(context: click.Context) -> None:
 @main.result_callback()
 @click.pass_context
 def show_decoder(context: click.Context, _result: object) -> None:
-    """Name the decoder in use behind the settings; on stderr, so that JSON stays JSON."""
+    """Print the decoder in use after the settings; on stderr, so that stdout stays JSON."""
     if context.invoked_subcommand == "config":
-        from tonlake.ingest.decode import native  # noqa: PLC0415 - other commands need it not
+        from tonlake.ingest.decode import native  # noqa: PLC0415 - only needed here
 
         click.echo(f"blocks are decoded by: {native.describe()}", err=True)

@@ -1,4 +1,4 @@
-"""Rows of a single block as JSON-ready dicts: what decoding gives, for people to look at."""
+"""Decodes a single block into rows as JSON-ready dicts."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {
     "json": lambda text: msgspec.Raw(text.encode()),
     "amount": str,
 }
-"""How columns are written, by type; the others are JSON as they are."""
+"""Converters of columns by type; values of other types are JSON already."""
 
 
 def decode_block_rows(data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the rows of all tables that a block gives, each with the name of its ``table``.
+    """Yield the rows of a block for all tables, each with the name of its ``table``.
 
-    Transactions have their bags of cells, those too that have a recipe instead in a lake.
+    All transactions have their bags of cells, also those that a lake stores as a recipe.
 
     Raises:
-        BocError, DecodeError: ``data`` is no block.
+        BocError, DecodeError: ``data`` is not a block.
     """
     tree = parse_boc(data)
     if len(tree.roots) != 1:
-        raise DecodeError(f"a bag of {len(tree.roots)} roots is no block")
+        raise DecodeError(f"a bag of {len(tree.roots)} roots is not a block")
     header = read_header(tree)
     is_master = header.workchain == MASTERCHAIN
     block = BlockId(

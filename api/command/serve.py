@@ -1,4 +1,4 @@
-"""The command ``tonlake serve``: the HTTP API and the explorer over a lake."""
+"""The command ``tonlake serve``: serves the HTTP API and the explorer over a lake."""
 
 from __future__ import annotations
 
@@ -45,18 +45,16 @@ _BANNER = {
     "/api/v3/masterchainInfo": "API v3",
     "/api/v2/getMasterchainInfo": "API v2",
 }
-"""What is printed at the start: paths, and what they show."""
+"""Paths printed at the start, with what they show."""
 
 _LISTEN_ADVICE = {
-    errno.EADDRINUSE: "stop what listens there, or choose another --port (0: a free one)",
+    errno.EADDRINUSE: "stop the process there, or choose another --port (0: a free one)",
     errno.EADDRNOTAVAIL: "--host is an address of this machine, or 0.0.0.0 for all of them",
-    errno.EACCES: "ports below 1024 are the superuser's: choose a higher --port",
+    errno.EACCES: "ports below 1024 need root: choose a higher --port",
 }
-"""What to do about a port that cannot be had, by the system's reason."""
+"""Advice by errno if the port cannot be opened."""
 
-ROOT_WARNING = (
-    "warning: the service runs as root: start it as a user that can read the lake and nothing else"
-)
+ROOT_WARNING = "warning: the service runs as root: use a user that can only read the lake"
 
 SERVE_HELP = """
 Examples:
@@ -70,10 +68,10 @@ Examples:
   tonlake serve --pull https://lakes.example.org/mainnet --lake copy.lake
   TONLAKE_LAKE=mainnet.lake tonlake serve --wait
 
-With --liteserver, accounts that the lake does not know are fetched from lite servers, checked by
-proofs, and kept in the lake. With --follow a process beside the server ingests what the node
-writes, and with --pull it copies another lake, commit by commit; the lake is made if it is not
-there yet. /readyz and tonlake status show how far it is behind.
+With --liteserver, accounts that the lake does not know are fetched from lite servers, verified by
+proofs, and kept in the lake. With --follow a child process ingests new blocks of the node, and
+with --pull it copies another lake, commit by commit; the lake is created if it does not exist.
+/readyz and tonlake status show the lag.
 """
 
 
@@ -86,9 +84,9 @@ there yet. /readyz and tonlake status show how far it is behind.
     help="Configuration of a network: lite servers to fetch unknown accounts from, and, with"
     " --follow and no node, blocks.",
 )
-@click.option("--follow", is_flag=True, help="Ingest what the node writes while serving.")
+@click.option("--follow", is_flag=True, help="Ingest new blocks of the node while serving.")
 @click.option(
-    "--pull", "source", type=SOURCE, help="Lake to copy while serving, as tonlake pull takes it."
+    "--pull", "source", type=SOURCE, help="Lake to copy while serving, as for tonlake pull."
 )
 @click.option("--wait", is_flag=True, help="Serve a lake that has no commit yet: 503 until then.")
 @click.option("--host", help="Address to listen on.  [default: setting [http] host]")
@@ -104,14 +102,14 @@ def serve_command(
     host: str | None,
     port: int | None,
 ) -> None:
-    """Serve the HTTP API, versions 2 and 3, over a lake; with --follow, and follow a node."""
+    """Serve versions 2 and 3 of the HTTP API over a lake; with --follow, also follow a node."""
     if source is not None and (follow or node):
         raise click.UsageError("--pull copies another lake: leave out --follow and its node")
     node = choose_node(node, elsewhere=liteserver is not None or not follow)
     if follow and node is None and liteserver is None:
         raise click.UsageError("--follow needs --node DIR or --liteserver FILE")
     if node is not None and not follow:
-        raise click.UsageError("--node needs --follow: a lake alone is served without its node")
+        raise click.UsageError("--node needs --follow: serving a lake does not need its node")
     keep_apart(lake, node)
     settings = load_command_settings(http_host=host, http_port=port)
     _check_lake(lake, grows=follow or source is not None, wait=wait)
@@ -131,7 +129,7 @@ def serve_command(
 
 
 def _open_servers(config: Path, settings: Settings) -> StateServers:
-    """Return the lite servers of a configuration; a file that is none ends the command."""
+    """Return the lite servers of a configuration; exit with an error if it is invalid."""
     # Loading takes half a second, which other commands do without.
     from tonlake.api.chain.fetched import TIMEOUT_MS  # noqa: PLC0415
     from tonlake.ingest.source.liteserver.account import open_state_servers  # noqa: PLC0415
@@ -148,7 +146,7 @@ def _open_servers(config: Path, settings: Settings) -> StateServers:
 def _name_tails(
     lake: Path, settings: Settings, origin: Origin | None, source: Path | str | None
 ) -> dict[str, list[str]]:
-    """Return the commands of the processes beside the server, by their names."""
+    """Return the commands of the server's child processes, by name."""
     if source is not None and settings.metadata.enabled:
         raise click.UsageError(
             "--pull copies token metadata with the rest: set [metadata] enabled = false"
@@ -162,10 +160,10 @@ def _name_tails(
 
 
 def _check_lake(lake: Path, *, grows: bool, wait: bool) -> None:
-    """End the command where there is no lake to serve, or its log is damaged.
+    """Exit with an error if there is no lake to serve, or its log is damaged.
 
-    A lake without commits will do if a process beside the server makes them (``grows``); with
-    ``wait``, print that it waits.
+    A lake without commits is accepted if a child process adds them (``grows``), or with ``wait``,
+    which prints that the server waits.
     """
     try:
         read_state(lake)
@@ -187,7 +185,7 @@ def _check_lake(lake: Path, *, grows: bool, wait: bool) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; where that cannot be, the command ends with advice."""
+    """Return a listening socket; exit with an error and advice if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
@@ -207,14 +205,14 @@ def serve_lake(
     tails: Mapping[str, Sequence[str]] = MappingProxyType({}),
     servers: StateServers | None = None,
 ) -> None:
-    """Serve a lake until the process is stopped; prints addresses to click.
+    """Serve a lake until the process is stopped; print the addresses.
 
-    Port 0 takes a free one. A lake without commits is served as well: it answers 503 until one
-    is there. ``tails`` are commands by name that bring blocks into it: each runs beside this
-    process, and ends with it. ``servers`` are asked for accounts that the lake does not know.
+    Port 0 selects a free one. A lake without commits responds 503 until its first commit.
+    ``tails`` are commands by name that ingest or copy blocks: each runs as a child process.
+    ``servers`` are asked for accounts that the lake does not know.
     """
     hold_little()
-    # The framework takes a second to load, for which every other command would wait.
+    # Loading the framework takes a second, which other commands do without.
     from tonlake.api.app import create_app  # noqa: PLC0415 - as above
     from tonlake.api.http.server import StreamingServer  # noqa: PLC0415 - as above
 
@@ -241,17 +239,17 @@ def serve_lake(
     with (
         _settled(),
         _accompanied(tails, lake, settings),
-        suppress(KeyboardInterrupt),  # Ctrl-C is no fault
+        suppress(KeyboardInterrupt),  # Ctrl-C is not an error
     ):
         server.run(sockets=[listener])
 
 
 @contextmanager
 def _settled() -> Iterator[None]:
-    """Take what is there by now for good while the block runs.
+    """Exclude all current objects from garbage collection while the block runs.
 
-    Modules, routes and types are a hundred thousand objects: to look through them for rubbish again
-    and again would stop all threads for a tenth of a second each time.
+    Modules, routes and types are a hundred thousand objects, and each full collection over them
+    would stop all threads for a tenth of a second.
     """
     gc.collect()
     gc.freeze()
@@ -265,13 +263,13 @@ def _settled() -> Iterator[None]:
 def _accompanied(
     commands: Mapping[str, Sequence[str]], lake: Path, settings: Settings
 ) -> Iterator[None]:
-    """Keep processes running: those that bring blocks, and one that fetches, if that is on."""
+    """Keep child processes running: ``commands``, and the metadata fetcher if it is enabled."""
     pause_s = settings.follow.restart_s
     tails = [Tail(command, most_pause_s=pause_s, name=name) for name, command in commands.items()]
     if settings.metadata.enabled:
         tails.append(Tail(name_fetcher(lake, settings), most_pause_s=pause_s, name="fetcher"))
     if tails:
-        # The server raises the signal again that ended it: the processes beside it must end too.
+        # The server re-raises the signal that ended it; this lets the child processes end first.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     for tail in tails:
         tail.start()

@@ -1,4 +1,4 @@
-"""The commands ``tonlake spark``, of the packages that have some."""
+"""The commands ``tonlake spark``, combined from several packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the command ``tonlake`` begins: it loads what a command needs, which takes a moment."""
+"""Entry point of the command ``tonlake``; loads the imports of a command, which takes a moment."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tonlake.lake.process.memory import share_with_arrow, without_pandas
 
 
 def start(**options: Any) -> None:  # noqa: ANN401 - those of click
-    """Run the command; Ctrl-C ends it at once, and silently, until it has begun its work."""
-    # A process started with Ctrl-C ignored, such as a job in the background, keeps ignoring it.
+    """Run the command; until it begins its work, Ctrl-C ends it at once and silently."""
+    # A process started with SIGINT ignored, such as a background job, keeps ignoring it.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     share_with_arrow()
     with without_pandas():
-        from tonlake.api.command.main import main  # noqa: PLC0415 - this takes a part of it
+        from tonlake.api.command.main import main  # noqa: PLC0415 - part of the loading
 
         try:
             main(**options)

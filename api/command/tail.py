@@ -1,4 +1,4 @@
-"""A process beside the server, such as that which follows a node: started again when it dies."""
+"""Runs a child process of the server, such as a follower, and restarts it when it exits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("tonlake.follow")
 FIRST_PAUSE_S = 0.5
 STEADY_S = 60.0
-"""A process that lived so long has started well: the next pause is short again."""
+"""A process that ran for this long started well: the next restart pause is short again."""
 
 END_S = 10.0
-"""How long it may take to end before it is killed; a commit is complete or absent all the same."""
+"""Grace period before the process is killed, which is safe, as commits are atomic."""
 
 
 class Tail:
-    """Keeps one process running; its death is logged, and never that of the server."""
+    """Keeps one process running; its exit is logged and does not affect the server."""
 
     def __init__(
         self, command: Sequence[str], *, most_pause_s: float, name: str = "follower"
     ) -> None:
-        """Take the command, the longest pause before it is started again, and its name in logs."""
+        """Take the command, the maximum pause before a restart, and the name for logs."""
         self._command = tuple(command)
         self._most_pause_s = most_pause_s
         self._name = name
@@ -37,16 +37,16 @@ class Tail:
 
     @property
     def pid(self) -> int | None:
-        """Number of the process, if there is one now."""
+        """Process id; None while it is not running."""
         with self._lock:
             return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start the process; return at once."""
+        """Start the process in the background."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the process and wait until it is gone."""
+        """Terminate the process and wait for it."""
         with self._lock:
             self._is_over.set()
             process = self._process
@@ -67,17 +67,17 @@ class Tail:
                 return
             if time.monotonic() - began_s > STEADY_S:
                 pause_s = FIRST_PAUSE_S
-            LOG.warning("the %s ended with code %s: again in %.1f s", self._name, code, pause_s)
+            LOG.warning("the %s exited with code %s: restart in %.1f s", self._name, code, pause_s)
             self._is_over.wait(pause_s)
             pause_s = min(self._most_pause_s, pause_s * 2)
 
     def _run_once(self) -> int | None:
-        """Run the process to its end, and return its exit code; None once all is over."""
+        """Run the process until it exits; return its exit code, or None after ``stop``."""
         with self._lock:
             if self._is_over.is_set():
                 return None
-            # Its standard input ends with this process, however that ends.
-            # Ctrl-C is for this process, which ends that one in its own way.
+            # Its stdin closes when this process ends, however that happens. The new session keeps
+            # Ctrl-C away from it, as this process ends it in its own way.
             self._process = subprocess.Popen(  # noqa: S603 - ours
                 self._command, stdin=subprocess.PIPE, start_new_session=True
             )

@@ -1,1 +1,1 @@
-"""What the service shows of itself to Prometheus."""
+"""Metrics of the service for Prometheus, its logs, and OpenTelemetry spans."""

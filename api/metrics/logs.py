@@ -1,4 +1,4 @@
-"""How the service logs: a JSON object a line for machines, or text for people."""
+"""Configures logging: one JSON object per line, or plain text."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one JSON object: time, level, name, text, and a request's fields."""
+    """Formats a record as a JSON object: time, level, logger, message, and request fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line without its end."""
+        """Return the line without a newline."""
         at = datetime.fromtimestamp(record.created, UTC)
         line: dict[str, Any] = {
             "time": at.isoformat(timespec="milliseconds"),
@@ -35,9 +35,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logs(settings: LogSettings) -> None:
-    """Send warnings, and requests where they are to be logged, to stderr in the chosen form.
+    """Log warnings, and requests if enabled, to stderr in the configured format.
 
-    The server's own loggers write where everything else does.
+    The web server's own loggers propagate to the root logger.
     """
     handler = logging.StreamHandler(sys.stderr)
     is_json = settings.format == "json"

@@ -1,4 +1,4 @@
-"""Counts of what was asked and how long it took, as Prometheus wants them."""
+"""Counts requests and queries and measures their duration for Prometheus."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(REQUESTS)
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper ends of the histograms' buckets."""
+"""Upper bounds of the histogram buckets."""
 
 UNKNOWN_ROUTE = "unknown"
 STREAM_PREFIXES = ("/api/streaming/", "/api/scan")
-"""Streams last as long as their clients like, which is no measure of the service."""
+"""Streams last as long as their clients want, so their duration is not measured."""
 
 METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "WEBSOCKET"})
 OTHER_METHOD = "other"
 
 
 class Meter:
-    """Counts requests by route, method and status, and queries by name; one for a service.
+    """Counts requests by route, method and status, and queries by name; one per service.
 
-    Labels come from sets that are bounded: routes that exist, methods, statuses, queries. A path
-    or a parameter that a client made up is never one.
+    Labels come from bounded sets: existing routes, methods, statuses and queries, never from
+    paths or parameters of clients.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Meter:
         clock: Callable[[], float] = time.perf_counter,
         spans: Spans | None = None,
     ) -> None:
-        """Begin with nothing; ``clock`` gives seconds, ``spans`` trace what is counted."""
+        """Start at zero; ``clock`` returns seconds, ``spans`` traces each request and query."""
         self.registry = CollectorRegistry()
         self._clock, self._log = clock, log_requests
         self.spans = spans
@@ -100,24 +100,24 @@ class Meter:
         )
 
     def know_routes(self, paths: Iterable[str]) -> None:
-        """Take the routes that exist; those without parameters are known by their path alone."""
+        """Take all routes; those without parameters are recognised by their path."""
         self._routes = frozenset(path for path in paths if "{" not in path)
 
     def observe_query(self, name: str, seconds: float, answered_by: str) -> None:
-        """Count one query, answered by ``index`` or ``sql``; from any thread."""
+        """Count a query answered by ``index`` or ``sql``; thread-safe."""
         labels = name, answered_by
         counter = self._answered.get(labels)
         if counter is None:
             counter = self._answered[labels] = self._queries.labels(*labels)
         counter.inc()
-        # An index answer takes microseconds, a histogram as many: it would double the cost.
+        # An index answer takes microseconds, and so does a histogram: it would double the cost.
         if answered_by == "sql":
             self._query_seconds.labels(name).observe(seconds)
         if self.spans is not None:
             self.spans.note_query(name, seconds)
 
     def begin(self, scope: Scope) -> Callable[[str], None]:
-        """Begin to count a request; return what takes its status once it has ended."""
+        """Begin a request; return the function to call with its status when it ends."""
         self._now += 1
         started_s = self._clock()
         span = None if self.spans is None else self.spans.begin(scope)
@@ -130,7 +130,7 @@ class Meter:
         return end
 
     def note_end(self, scope: Scope, status: str, started_s: float) -> tuple[str, str]:
-        """Count a request that has ended; return its method and route, as labels have them."""
+        """Count a finished request; return its method and route labels."""
         seconds = self._clock() - started_s
         self._now -= 1
         route = self._name_route(scope)
@@ -158,7 +158,7 @@ class Meter:
         return method, route
 
     def _find_labelled(self, route: str, method: str, status: str) -> tuple[Counter, Histogram]:
-        """Return what counts requests of these labels; prometheus_client finds them more slowly."""
+        """Return the cached metrics of these labels, as prometheus_client looks them up slowly."""
         labels = route, method, status
         found = self._known.get(labels)
         if found is None:
@@ -184,11 +184,11 @@ _REASONS = {
     ShareExceeded: "share",
     BodyLate: "late",
 }
-"""Labels of refusals by the error; others are of keys."""
+"""Refusal reasons by error; "key" for other errors."""
 
 
 def open_spans(endpoint: str) -> Spans | None:
-    """Return what sends spans to a collector; None where there is no endpoint.
+    """Return an exporter of spans; None if ``endpoint`` is empty.
 
     Raises:
         SettingsError: the extra [otel] is not installed.

@@ -1,4 +1,4 @@
-"""The page that Prometheus reads."""
+"""``/metrics``: exports metrics to Prometheus."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ServiceCollector(Collector):
-    """Reads the state of a service's parts; no data file is opened for it."""
+    """Collects metrics from the parts of a service, without opening data files."""
 
     def __init__(
         self,
@@ -39,17 +39,17 @@ class ServiceCollector(Collector):
         recheck: Recheck,
         count_clients: Callable[[], int],
     ) -> None:
-        """Take the parts, and what counts the clients of streams."""
+        """Take the parts, and a function that counts stream clients."""
         self._holder, self._cache, self._tvm = holder, cache, tvm
         self._recheck = recheck
         self._count_clients = count_clients
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: to look at the lake when the registry is made would be too early."""
+        """Return nothing, as the lake should not be read when the registry is created."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield every figure; without a lake all but those of the lake."""
+        """Yield all metrics, without those of the lake if it cannot be read."""
         info = GaugeMetricFamily("tonlake_info", "The program", labels=("version",))
         info.add_metric((version("tonlake"),), 1)
         yield info
@@ -60,18 +60,18 @@ class ServiceCollector(Collector):
         else:
             yield _gauge("lake_ready", "Whether the lake can be read", 1)
             yield from _read_lake(snapshot)
-        yield _counter("answer_cache_hits", "Answers sent again", self._cache.hits)
-        yield _counter("answer_cache_misses", "Answers that were not kept", self._cache.misses)
-        yield _gauge("answer_cache_bytes", "Memory of kept answers", self._cache.size_bytes)
+        yield _counter("answer_cache_hits", "Responses from the cache", self._cache.hits)
+        yield _counter("answer_cache_misses", "Responses not in the cache", self._cache.misses)
+        yield _gauge("answer_cache_bytes", "Memory of the response cache", self._cache.size_bytes)
         rechecked, damaged = self._recheck.checked_files, self._recheck.damaged_files
-        yield _counter("lake_rechecked_files", "Files read again and compared", rechecked)
+        yield _counter("lake_rechecked_files", "Files whose digest was checked again", rechecked)
         yield _counter("lake_recheck_damaged_files", "Files found damaged by that", damaged)
         tvm = self._tvm.measure()
-        yield _gauge("tvm_workers", "Processes of the TVM that live", tvm.alive)
-        yield _gauge("tvm_busy", "Calls of the TVM at work", tvm.busy)
-        yield _gauge("tvm_waiting", "Calls that wait for a process", tvm.waiting)
-        yield _counter("tvm_starts", "Processes of the TVM started", tvm.starts)
-        yield _counter("tvm_restarts", "Processes started in place of a lost one", tvm.restarts)
+        yield _gauge("tvm_workers", "Running TVM processes", tvm.alive)
+        yield _gauge("tvm_busy", "Running TVM calls", tvm.busy)
+        yield _gauge("tvm_waiting", "TVM calls waiting for a process", tvm.waiting)
+        yield _counter("tvm_starts", "TVM processes started", tvm.starts)
+        yield _counter("tvm_restarts", "TVM processes started to replace a lost one", tvm.restarts)
         yield _gauge("stream_clients", "Clients of streams", self._count_clients())
 
 
@@ -81,7 +81,7 @@ def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
     yield _gauge("lake_first_mc_seqno", "Oldest masterchain block", snapshot.first_mc_seqno)
     yield _gauge("lake_last_mc_seqno", "Newest masterchain block", snapshot.last_mc_seqno)
     yield _gauge("lake_missing_mc_blocks", "Masterchain blocks missing in between", lag.holes)
-    yield _gauge("lake_holes", "Stretches of missing blocks", len(snapshot.ranges) - 1)
+    yield _gauge("lake_holes", "Ranges of missing blocks", len(snapshot.ranges) - 1)
     damaged = len(snapshot.damaged) - len(snapshot.lacking)
     yield _gauge("lake_damaged_tables", "Tables with a damaged file", damaged)
     if lag.lag_s is not None:
@@ -104,9 +104,9 @@ def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def _read_own_tables(snapshot: Snapshot) -> Iterator[Metric]:
-    """Yield the figures of the tables that a person added."""
-    rows = _gauge_by_table("own_table_rows", "Rows of an own table")
-    failing = _gauge_by_table("own_table_failing", "Whether the last refresh of it failed")
+    """Yield the metrics of user-defined tables."""
+    rows = _gauge_by_table("own_table_rows", "Rows of a user-defined table")
+    failing = _gauge_by_table("own_table_failing", "Whether its last refresh failed")
     behind = _gauge_by_table("own_table_commits_behind", "Commits since its last refresh")
     for name in read_definitions(snapshot.lake_dir):
         state = read_own_state(snapshot.lake_dir, name)
@@ -129,15 +129,15 @@ def _counter(name: str, text: str, value: float) -> Metric:
 
 
 _TEXT_FORMAT = CONTENT_TYPE_PLAIN_0_0_4.removesuffix("; charset=utf-8")
-"""The framework adds the character set to every text."""
+"""Litestar adds the charset to every text type."""
 
 
 @get("/metrics", sync_to_thread=True)
 def answer_metrics(request: ApiRequest) -> Response[bytes]:
-    """Show the service's figures in the text format of Prometheus.
+    """Return the service's metrics in the Prometheus text format.
 
     Raises:
-        KeyMissing: others than this machine may ask the service, and the request has no key.
+        KeyMissing: the service is open to other machines, and the request has no key.
     """
     settings: Settings = request.app.state.settings
     if not settings.metrics.public:

@@ -1,8 +1,8 @@
-"""Spans of requests and named queries, sent to a collector of OpenTelemetry.
+"""Sends spans of requests and named queries to an OpenTelemetry collector.
 
-This module needs the extra [otel]; ``meter`` loads it if it is configured. A span has
-the values of metric labels: route, method, status, name of a query. It has no path or parameter of
-a client, no key and no address.
+This module needs the extra [otel]; ``meter`` imports it if it is configured. A span has the values
+of metric labels: route, method, status, query name. It has no path, parameter, key or address of a
+client.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ if TYPE_CHECKING:
 
 NAME = "tonlake"
 GIVE_UP_S = 5
-"""How long a collector may take; spans that it does not take are lost, requests go on."""
+"""Timeout of the collector; on failure spans are lost, requests are unaffected."""
+
 _PARENT = TraceContextTextMapPropagator()
 _PARENT_HEADERS = frozenset({b"traceparent", b"tracestate"})
 
 
 class RequestSpan:
-    """One request; queries that it asks in any thread lie within it."""
+    """The span of a request; queries of the request in any thread are its children."""
 
     def __init__(self, span: Span) -> None:
-        """Let the span be that of the running task."""
+        """Make ``span`` the current span of the running task."""
         self._span = span
         self._token = context.attach(trace.set_span_in_context(span))
 
     def end(self, method: str, route: str, status: str) -> None:
-        """Say how the request ended."""
+        """End the span with the labels of the request."""
         context.detach(self._token)
         self._span.update_name(f"{method} {route}")
         self._span.set_attributes({"http.request.method": method, "http.route": route})
@@ -50,10 +51,10 @@ class RequestSpan:
 
 
 class Spans:
-    """Sends spans to the collector at ``endpoint``, from a thread of its own."""
+    """Sends spans to the collector at ``endpoint`` from a background thread."""
 
     def __init__(self, endpoint: str) -> None:
-        """Take the address of a collector that speaks OTLP over HTTP."""
+        """Take the URL of an OTLP/HTTP collector."""
         resource = Resource.create({SERVICE_NAME: NAME, SERVICE_VERSION: version(NAME)})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         exporter = OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces", timeout=GIVE_UP_S)
@@ -61,7 +62,7 @@ class Spans:
         self._tracer = self._provider.get_tracer(NAME)
 
     def begin(self, scope: Any) -> RequestSpan:  # noqa: ANN401 - a scope of either kind
-        """Begin the span of a request, within that of the client if it names one."""
+        """Begin the span of a request, as a child of the client's span if the headers name one."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in scope.get("headers", ())
@@ -71,12 +72,12 @@ class Spans:
         return RequestSpan(self._tracer.start_span("request", parent, SpanKind.SERVER))
 
     def note_query(self, name: str, seconds: float) -> None:
-        """Note a query that has just ended, in the thread that asked it."""
+        """Record a query that has just ended, in the thread that ran it."""
         now_ns = time.time_ns()
         span = self._tracer.start_span(name, start_time=now_ns - round(seconds * 1e9))
         span.set_attribute("db.query.summary", name)
         span.end(now_ns)
 
     def close(self) -> None:
-        """Send what is left, and end the thread."""
+        """Send the remaining spans and end the thread."""
         self._provider.shutdown()

@@ -1,1 +1,1 @@
-"""Messages that were sent and are in no block yet, and what they would do."""
+"""Pending messages: sent, but not yet in a block; and their emulated traces."""

@@ -1,7 +1,7 @@
-"""The pool of messages that were handed on: kept until they are in a block, or given up.
+"""Keeps sent messages until a block contains them or they expire.
 
-A message leaves the pool when the lake has the transaction that consumed it, when its account has
-done something else so that it can no longer be accepted, or when its time is over.
+A message leaves the pool when the lake has the transaction that consumed it, when its account
+changed so that it can no longer be accepted, or when it expires.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def make_events(trace: PendingTrace, types: frozenset[str]) -> list[Event]:
-    """Return the events of a pending trace, in the order of those of blocks."""
+    """Return the events of a pending trace, in the same order as for blocks."""
     events = []
     for shown in trace.transactions.values():
         text = msgspec.json.encode(shown)
@@ -59,7 +59,7 @@ def make_events(trace: PendingTrace, types: frozenset[str]) -> list[Event]:
 
 
 EXPIRY_S = 120
-"""Seconds until a message that is in no block is given up."""
+"""Seconds until a message that is not in a block expires."""
 
 LOG = logging.getLogger("tonlake.pending")
 
@@ -67,31 +67,31 @@ _EXTERNAL, _STANDARD = "ext_in", "std"
 
 
 class PendingMessage:
-    """One message, and what it would set off as far as that is known."""
+    """A sent message, and its emulated trace as far as that is known."""
 
     def __init__(self, boc: bytes, first_mc_seqno: int, due_s: float) -> None:
-        """Read a message from outside to a standard address.
+        """Parse an external message to a standard address.
 
         Raises:
-            IngestError: it is no message, or another one.
+            IngestError: ``boc`` is not such a message.
         """
         read = read_message(boc)
         if (read["kind"], read["destination_kind"]) != (_EXTERNAL, _STANDARD):
-            raise IngestError("the message does not come from outside to a standard address")
+            raise IngestError("not an external message to a standard address")
         self.boc = boc
         self.hash: bytes = read["msg_hash"]
         self.norm: bytes = read["hash_norm"]
         self.target: tuple[int, bytes] = (read["destination_workchain"], read["destination"])
         self.first_mc_seqno = first_mc_seqno
-        """First block that may have it."""
+        """First masterchain block that may contain it."""
         self.due_s = due_s
         self.emulated_mc_seqno = 0
-        """Block on whose states it was emulated."""
+        """Masterchain block on whose states it was emulated."""
         self.trace: PendingTrace | None = None
 
 
 class PendingPool:
-    """All messages on their way; for all threads."""
+    """All pending messages; thread-safe."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class PendingPool:
         publish: Callable[[list[Event]], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep none yet; ``publish`` gets the events, ``clock`` gives seconds."""
+        """Start empty; ``publish`` receives events, ``clock`` returns seconds."""
         self._holder = holder
         self._settings = settings
         self._tvm = tvm
@@ -114,13 +114,13 @@ class PendingPool:
         self._types = expand_names(("latest",))
 
     def add(self, call: Call, boc: bytes) -> None:
-        """Keep a message that was handed on; what is no message from outside is not kept."""
+        """Add a message that was sent, if it is an external message."""
         first = call.reader.snapshot.last_mc_seqno + 1
         due_s = self._clock() + EXPIRY_S
         try:
             message = PendingMessage(boc, first, due_s)
         except IngestError as error:
-            LOG.info("what was sent is not kept as pending: %s", error)
+            LOG.info("the sent message is not kept as pending: %s", error)
             return
         if not self._settings.pending.messages or message.norm in self._messages:
             return
@@ -139,11 +139,11 @@ class PendingPool:
             return list(self._messages.values())
 
     def list_traces(self) -> list[PendingTrace]:
-        """Return what the pending messages would set off, as far as that is known."""
+        """Return the emulated traces of the pending messages, as far as they are known."""
         return [one.trace for one in self.list_messages() if one.trace is not None]
 
     def settle(self) -> None:
-        """Let go of what is in a block by now, cannot come into one any more, or took too long."""
+        """Remove messages that are in a block, can no longer be accepted, or have expired."""
         with self._settling:
             now_s = self._clock()
             with self._lock:
@@ -152,16 +152,16 @@ class PendingPool:
                 try:
                     self._settled = self._compare(kept)
                 except (LakeError, QueryTimeout):
-                    LOG.exception("pending messages cannot be looked for in the lake")
+                    LOG.exception("pending messages cannot be looked up in the lake")
             for message in kept:
                 if message.due_s <= now_s and message.norm in self._messages:
                     self._drop(message)
 
     def _compare(self, kept: list[PendingMessage]) -> int:
-        """Look for messages in the lake, and for accounts that did something since.
+        """Look up messages in the lake, and emulate those whose account changed again.
 
-        Returns the number of the snapshot looked at: while a newer one is opened it is the one
-        before.
+        Returns the number of the snapshot used, which is the previous one while a newer one is
+        being opened.
         """
         call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0), tvm=self._tvm)
         landed = call.reader.rows(
@@ -195,9 +195,9 @@ class PendingPool:
                     self._drop(message)
 
     def _emulate(self, call: Call, message: PendingMessage) -> bool:
-        """Find out what a message would set off now; False if its account does not accept it.
+        """Emulate a message on the newest states; return False if its account does not accept it.
 
-        Nothing changes where that cannot be found out.
+        If the emulation fails, the message stays as it is and the result is True.
         """
         message.emulated_mc_seqno = call.reader.snapshot.last_mc_seqno
         try:
@@ -212,7 +212,7 @@ class PendingPool:
         return trace is not None
 
     def _drop(self, message: PendingMessage) -> None:
-        """Drop a message that will not come into a block, and publish that."""
+        """Remove a message that no block will contain, and publish that."""
         with self._lock:
             self._messages.pop(message.norm, None)
         accounts = frozenset((render_raw(*message.target),))

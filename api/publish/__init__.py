@@ -1,1 +1,1 @@
-"""The lake's own files over HTTP, for copies of it."""
+"""Files of the lake over HTTP, for copies of it."""

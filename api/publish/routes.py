@@ -1,7 +1,7 @@
-"""``/lake``: the files of the lake as they are, for ``tonlake pull`` and others that copy files.
+"""``/lake``: serves the files of the lake, for ``tonlake pull`` and other tools that copy files.
 
-Data files and index segments never change, and part of their digest is in their names; entries of
-the log never change either. Nothing else of the lake's folder is sent.
+Data files and index segments never change and have part of their digest in their names; log
+entries never change either. No other file of the lake's folder is served.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _MEDIA_TYPES = {"json": "application/json"}
 
 @get(PREFIX + "/{path:path}", sync_to_thread=True)
 def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
-    """Send a file of the lake, or the range of it that is asked for.
+    """Return a file of the lake, or the requested range of it.
 
     Raises:
         NotFoundException: publishing is off, or the lake has no such file.
-        KeyMissing: others than this machine may ask the service, and the request has no key.
+        KeyMissing: the service is open to other machines, and the request has no key.
     """
     settings: Settings = request.app.state.settings
     if not settings.access.publish:
@@ -78,7 +78,7 @@ def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
 
 
 def is_published(name: str) -> bool:
-    """Whether a path is that of a data file, an index segment, an entry of the log, or of notes."""
+    """Whether ``name`` is a data file, index segment, log entry, or file of definitions."""
     if _ENTRY.fullmatch(name) or name in {SELECTION_FILE, DEFINITIONS_FILE}:
         return True
     folder = name.partition("/")[0]
@@ -93,7 +93,7 @@ def is_published(name: str) -> bool:
 
 
 def read_range(first: str, last: str, size: int) -> tuple[int, int]:
-    """Return first and last byte of a range as a header has it; the first is larger if none."""
+    """Return first and last byte of a Range header; first > last if it cannot be satisfied."""
     if not first:
         return max(0, size - int(last or 0)), size - 1
     return int(first), min(int(last or size), size - 1)

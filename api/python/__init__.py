@@ -1,1 +1,1 @@
-"""What ``import tonlake`` gives: a lake in Python, over the same doors as HTTP."""
+"""The Python interface, ``import tonlake``: a lake behind the same door as HTTP."""

@@ -1,4 +1,4 @@
-"""One account of a snapshot: its transactions, balances, states and get-methods."""
+"""An account of a snapshot: its transactions, balances, states and get-methods."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 PAGE_WALLETS = 1000
-"""Jetton wallets that are read at a time."""
+"""Jetton wallets read per query."""
 
 BALANCES = pa.schema(
     [
@@ -53,9 +53,9 @@ BALANCES = pa.schema(
 
 
 class State(msgspec.Struct, frozen=True):
-    """An account after a masterchain block, whose time is ``time``; hashes are hex.
+    """An account after a masterchain block; ``time`` is the block's, hashes are hex.
 
-    ``balance`` is in nanoton. An account that does not exist has neither balance nor hashes.
+    ``balance`` is in nanoton: 0 for an account that does not exist, whose hashes are None.
     """
 
     mc_seqno: int
@@ -69,14 +69,14 @@ class State(msgspec.Struct, frozen=True):
     data_hash: str | None
     frozen_hash: str | None
     extra_currencies: dict[str, str]
-    """Amounts by id of the currency."""
+    """Amounts by currency id."""
 
 
 class Account:
-    """An account as a lake knows it at its snapshot."""
+    """An account as of the snapshot of a lake."""
 
     def __init__(self, opened: Opened, address: Address) -> None:
-        """Take the snapshot and the address; ``Lake.account`` gives an account."""
+        """Take the snapshot and the address; use ``Lake.account`` instead."""
         self._opened = opened
         self._address = address
 
@@ -87,7 +87,7 @@ class Account:
 
     @property
     def address(self) -> str:
-        """The friendly address, with the flags that fit what the account is."""
+        """The friendly address; not bounceable for wallets and accounts without code."""
         with self._opened.source.naming_faults():
             return Names(self._opened.call()).friendly(self.raw)
 
@@ -99,7 +99,7 @@ class Account:
         """Return its transactions, newest first: the columns of ``transactions``, and trace_id.
 
         Raises:
-            NotCovered: there are none, and the lake has gaps.
+            NotCovered: none is found, and the lake has gaps.
         """
         query = TransactionsQuery(account=(self._address,), limit=limit, offset=offset)
         with self._opened.source.naming_faults():
@@ -117,15 +117,15 @@ class Account:
         return self._show(found.drop_columns(["recipe"]).sort_by([("lt", "descending")]))
 
     def balances(self, at: int | str | datetime | None = None) -> Result:
-        """Return what it holds: TON, then jettons, those of a balance of 0 left out.
+        """Return its balances: TON first, then jettons with a nonzero balance.
 
-        ``at`` is a masterchain seqno, or a time (UTC without a zone; text in ISO 8601): what it
-        held then. Columns: ``asset`` (symbol; NULL if unknown), ``jetton`` (raw address of the
-        master; NULL: TON), ``amount`` in the smallest unit, ``decimals`` (NULL: unknown) and
-        ``balance``, the amount in units, rounded to a float.
+        ``at`` is a masterchain seqno, or a time (UTC without a zone; text in ISO 8601), by default
+        the newest block. Columns: ``asset`` (symbol; NULL if unknown), ``jetton`` (raw address of
+        the master; NULL for TON), ``amount`` in the smallest unit, ``decimals`` (NULL if unknown)
+        and ``balance``, the amount in units, rounded to a float.
 
         Raises:
-            LiteServerError, NotCovered, NotDerived: the lake does not know.
+            LiteServerError, NotCovered, NotDerived: the lake cannot know the balances.
         """
         with self._opened.source.naming_faults():
             call = self._opened.call()
@@ -139,7 +139,7 @@ class Account:
         """Return its state after a masterchain block, by default the newest.
 
         Raises:
-            LiteServerError: the lake lacks the block, or cannot know the state there.
+            LiteServerError: the block is not in the lake, or the lake cannot know the state there.
         """
         with self._opened.source.naming_faults():
             found = find_state(self._opened.call(), self._params(seqno))
@@ -160,13 +160,13 @@ class Account:
     def run(self, method: str | int, *arguments: object, seqno: int | None = None) -> MethodResult:
         """Run a get-method on its state after a masterchain block, by default the newest.
 
-        Arguments are an int, None, text of an address (a slice), bytes of a bag (a cell), or a
-        value of a stack. An exit code other than 0 and 1 is returned, not raised.
+        Arguments are an int, None, an address as text (a slice), a bag of cells as bytes (a cell),
+        or a stack value. Exit codes other than 0 and 1 are returned, not raised.
 
         Raises:
             TypeError, AddressInvalid: an argument is none of these.
-            LiteServerError: the lake lacks the state, the configuration or a library.
-            TvmMissing, TvmError: there is no TVM here, or it could not run it.
+            LiteServerError: the state, the configuration or a library is not in the lake.
+            TvmMissing, TvmError: the TVM is not installed, or the run failed.
         """
         number = method if isinstance(method, int) else method_id(method)
         stack = (*map(read_argument, arguments), number)
@@ -183,7 +183,7 @@ class Account:
         first: datetime | str | None = None,
         last: datetime | str | None = None,
     ) -> Result:
-        """Return how a get-method without arguments ended over time, as ``get_method_history``."""
+        """Return the results of a get-method over time, as ``Lake.get_method_history``."""
         with self._opened.source.naming_faults():
             found = read_history(self._opened, [self._address], method, every, first, last)
         return self._show(found)
@@ -198,7 +198,7 @@ class Account:
 
 
 def find_address(opened: Opened, name: str) -> Address:
-    """Return the address that a text or a domain means.
+    """Return the address in ``name``, or the wallet of a domain.
 
     Raises:
         AddressInvalid, AnswerNotFound: as ``Lake.account``.
@@ -211,12 +211,12 @@ def find_address(opened: Opened, name: str) -> Address:
     query = RecordsQuery(domain=name.lower(), limit=1, offset=0)
     records = get_records(opened.call(), query).records
     if not records or records[0].dns_wallet is None:
-        raise AnswerNotFound(f"the lake knows no wallet of the domain {name[:80]}")
+        raise AnswerNotFound(f"the lake has no wallet for the domain {name[:80]}")
     return parse_address(records[0].dns_wallet)
 
 
 def _find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
-    """Return the last masterchain block of a time; a seqno as it is, None for the newest."""
+    """Return the last masterchain block up to a time; a seqno unchanged, None for the newest."""
     if at is None or isinstance(at, int):
         return at
     moment = datetime.fromisoformat(at) if isinstance(at, str) else at
@@ -254,7 +254,7 @@ def _list_jettons(call: Call, address: Address, seqno: int | None) -> list[Row]:
 
 
 def _describe_jetton(wallet: JettonWallet, names: Names, metadata: Metadata) -> Row:
-    """Return a row of ``BALANCES``; without content of the master, symbol and places are NULL."""
+    """Return a row of ``BALANCES``; symbol and decimals are NULL without metadata of the master."""
     known = metadata.get(wallet.jetton)
     infos = [each for each in known.token_info if each.valid] if known else []
     decimals = names.digits(wallet.jetton) if infos else None

@@ -1,4 +1,4 @@
-"""Accounts of a table as the addresses that people write."""
+"""Replaces account ids in a table with friendly addresses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _ACCOUNT_BYTES = 32
 
 
 def write_accounts(table: pa.Table, *, test_only: bool) -> pa.Table:
-    """Return a table with friendly text for account ids beside a workchain, and raw addresses.
+    """Return a table with friendly addresses instead of account ids and raw addresses.
 
-    The flag is bounceable, as that of ``ton_friendly``.
+    An account id needs a column with its workchain. Addresses are bounceable, as in
+    ``ton_friendly``.
     """
     names = table.column_names
     for at, name in enumerate(names):
@@ -55,5 +56,5 @@ def _write_raw(text: str | None, test_only: bool) -> str | None:  # noqa: FBT001
 def _write(address: Address, test_only: bool) -> str:  # noqa: FBT001
     try:
         return render_friendly(address, bounceable=True, test_only=test_only)
-    except AddressInvalid:  # its workchain has no friendly form
+    except AddressInvalid:  # the workchain has no friendly form
         return str(address)

@@ -1,4 +1,4 @@
-"""Statements of Python about messages by the layouts of their bodies."""
+"""Runs SQL statements over message bodies, user-defined tables and get-methods over time."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def ask_bodies(
     opened: Opened, statement: str, parameters: Mapping[str, object], signatures: Iterable[str]
 ) -> pa.Table:
-    """Answer a statement with tables of signatures, own tables, or get-methods over time.
+    """Run a statement with the tables of ``signatures`` in its scope.
 
     Raises:
-        SignatureInvalid: a signature cannot be read.
+        SignatureInvalid: a signature is invalid.
         QueryError, LakeCorrupt: as ``Lake.sql``.
     """
     tables = read_tables(signatures)
@@ -45,5 +45,5 @@ def ask_bodies(
 
 
 def name_views(statement: str, tables: Sequence[BodyTable]) -> str:
-    """Return a text with the names of all views that a statement over such tables needs."""
+    """Return ``statement`` extended by the views that ``tables`` depend on."""
     return f"{statement} messages" if tables else statement

@@ -1,4 +1,4 @@
-"""The command ``tonlake scan``: rows of tables in chain order, to a file or stdout."""
+"""The command ``tonlake scan``: writes rows of tables in chain order to a file or stdout."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ Examples:
   tonlake scan messages dex_swaps --where messages.source=EQ... --lake mainnet.lake \\
     --columns messages.value,messages.destination,dex_swaps.dex
 
-A row is printed if it has one of the values of every column named with --where. The cursor behind
-the last row is printed on stderr; in NDJSON and Arrow every batch has one. Of several tables, a row
-has mc_seqno and an object for each table, and columns stand behind the name of their table.
+A row is printed if it has one of the values in every column named with --where. The cursor after
+the last row is printed on stderr; in NDJSON and Arrow every batch has one. With several tables, a
+row has mc_seqno and an object per table, and columns are prefixed with the name of their table.
 """
 
 
@@ -58,16 +58,16 @@ has mc_seqno and an object for each table, and columns stand behind the name of 
 @click.option("--signature", metavar="TEXT|@FILE", help=HELP)
 @click.option("--from", "start", help="First block: seqno, time (ISO 8601), or snapshot:N.")
 @click.option("--to", "stop", help="Last block, likewise; by default the newest.")
-@click.option("--cursor", help="Continue after the batch that gave this cursor.")
+@click.option("--cursor", help="Continue after the batch with this cursor.")
 @click.option("--limit", type=click.IntRange(min=1), help="End with the block of this row.")
-@click.option("--follow", is_flag=True, help="Go on with new blocks as they come.")
+@click.option("--follow", is_flag=True, help="Continue with new blocks as they arrive.")
 @click.option(
     "--format",
     "form",
     type=click.Choice([*SCAN_TYPES]),
     default="ndjson",
     show_default=True,
-    help="Form of the rows; NDJSON and Arrow have a cursor behind every batch.",
+    help="Format of the rows; NDJSON and Arrow have a cursor after every batch.",
 )
 @output_option
 def scan_command(
@@ -79,9 +79,9 @@ def scan_command(
     signature: str | None,
     form: str,
     output: Path | None,
-    **options: Any,  # noqa: ANN401 - of their own types
+    **options: Any,  # noqa: ANN401 - of various types
 ) -> None:
-    """Print rows of tables in chain order, and go on where an earlier scan ended."""
+    """Print rows of tables in chain order; --cursor continues an earlier scan."""
     if options["follow"] and form not in MARKED:
         raise click.UsageError(f"--follow needs --format {' or '.join(sorted(MARKED))}")
     filters = {name: text.split(",") for name, text in read_pairs(where, "--where").items()}
@@ -109,15 +109,15 @@ def _split(columns: str | None) -> list[str]:
 def _divide(
     tables: tuple[str, ...], filters: dict[str, list[str]], columns: list[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return filters and columns by the table whose name stands before theirs.
+    """Group filters and columns by the table in their prefix.
 
     Raises:
-        UsageError: before one stands none of the tables.
+        UsageError: a prefix is none of the tables.
     """
     found: dict[str, dict[str, Any]] = {table: {"where": {}, "columns": []} for table in tables}
     for name in (*filters, *columns):
         if name.partition(".")[0] not in found:
-            raise click.UsageError(f"{name}: of several tables, write TABLE.COLUMN")
+            raise click.UsageError(f"{name}: with several tables, use TABLE.COLUMN")
     for name, values in filters.items():
         table, _, column = name.partition(".")
         found[table]["where"][column] = values
@@ -128,7 +128,7 @@ def _divide(
 
 
 def _write(batches: Iterator[ScanBatch], frames: Frames, stream: IO[bytes]) -> None:
-    """Write all batches, and print the cursor behind them and what does not fit a signature."""
+    """Write all batches; print the last cursor and warnings about bodies that do not match."""
     stream.write(frames.begin())
     cursor, misfits = None, Misfits()
     try:
@@ -139,7 +139,7 @@ def _write(batches: Iterator[ScanBatch], frames: Frames, stream: IO[bytes]) -> N
             cursor = batch.cursor
             misfits.add(batch.misfits)
     except KeyboardInterrupt:
-        pass  # it is how a scan that follows ends
+        pass  # the usual end of a following scan
     stream.write(frames.end())
     stream.flush()
     if cursor is not None:
@@ -150,7 +150,7 @@ def _write(batches: Iterator[ScanBatch], frames: Frames, stream: IO[bytes]) -> N
 
 @contextmanager
 def _refusing_requests() -> Iterator[None]:
-    """Print in one line what is wrong with a scan, and end with an exit code."""
+    """Print an invalid request as one line and exit with ``EXIT_DATA``."""
     try:
         yield
     except ApiError as error:

@@ -50,7 +50,7 @@ Examples:
     --signature 'transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body'
 
 tonlake schema lists the tables; ton_friendly(workchain, account), ton_hash('...'), ton_coins(nano)
-and others turn values into the forms people know. Bytes are printed as hex.
+and others convert values to and from their usual notations. Bytes are printed as hex.
 """
 
 
@@ -76,7 +76,7 @@ def sql_command(
     output: Path | None,
     snapshot: int | None,
 ) -> None:
-    """Run one SQL statement (DuckDB); the lake is only read."""
+    """Run one read-only SQL statement (DuckDB)."""
     output = choose_output(output, output_format)
     try:
         tables = read_tables(map(read_signature, signatures))
@@ -101,7 +101,7 @@ def sql_command(
 
 
 def _open_once(place: Path | str, number: int) -> Callable[[], Opened]:
-    """Return what opens a snapshot with its index, the same one each time."""
+    """Return a function that opens the snapshot with its index, once."""
     return cache(lambda: Source(place, read_settings(Settings)).open(number))
 
 

@@ -1,4 +1,4 @@
-"""A table of a snapshot as a lazy Polars frame."""
+"""Reads a table of a snapshot as a lazy Polars frame."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def scan_table(opened: Opened, table: Table) -> pl.LazyFrame:
-    """Return the rows of the snapshot's files, and ``day``; nothing is read yet.
+    """Return the rows of the snapshot's files with ``day``; nothing is read yet.
 
-    A filter on ``day`` leaves the files of other days unread.
+    A filter on ``day`` skips the files of other days.
 
     Raises:
         ImportError: Polars is not installed.

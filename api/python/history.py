@@ -1,4 +1,4 @@
-"""Get-methods over time: one account or many, evaluated on their past states."""
+"""Evaluates get-methods over time, on past states of one or many accounts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 NAME = "get_method_history"
 MOST_POINTS = 1_000_000
-"""Most accounts times moments of one question."""
+"""Maximum accounts times points in time of one call."""
 
 HISTORY = pa.schema(
     [
@@ -96,24 +96,24 @@ def read_history(
     first: datetime | str | None,
     last: datetime | str | None,
 ) -> pa.Table:
-    """Return how a get-method without arguments ended on each account at each moment.
+    """Return the results of a get-method without arguments per account and point in time.
 
-    Moments are ``first``, then ``every`` so much later up to ``last``; by default from the lake's
-    first block to its last. A state is that after the last masterchain block of a moment. The
-    method runs once for each code and data, on the first state that has them, and the accounts
-    are worked off in parallel. ``stack`` is JSON as API v3 writes it; ``error`` says why a row has
-    none, such as a state that the lake does not know.
+    Times run from ``first`` to ``last`` in steps of ``every``; by default from the lake's first
+    block to its last. The state is that after the last masterchain block up to a time. The method
+    runs once per code and data, on the first state with them; accounts run in parallel.
+    ``stack`` is JSON as in API v3; ``error`` is the reason why a row has none, such as a state
+    that the lake does not know.
 
     Raises:
-        RequestInvalid: there are too many moments.
-        TvmMissing: there is no TVM here.
+        RequestInvalid: there are too many points in time.
+        TvmMissing: the TVM is not installed.
     """
     found = opened.reader().ask(_MOMENTS, {"every": str(every), "first": first, "last": last})
     moments = list(zip(*(found[name].to_pylist() for name in ("time", "seqno")), strict=True))
     if len(moments) * len(accounts) > MOST_POINTS:
         raise RequestInvalid(
-            f"{len(moments):,} moments of {len(accounts):,} accounts are more than "
-            f"{MOST_POINTS:,}: ask for fewer with every, first and last"
+            f"{len(moments):,} times of {len(accounts):,} accounts are more than "
+            f"{MOST_POINTS:,}: reduce them with every, first and last"
         )
     number = method if isinstance(method, int) else method_id(method)
     runner = _Runner(opened, number, [seqno for _time, seqno in moments])
@@ -130,7 +130,7 @@ def read_history(
 
 
 class _Runner:
-    """Runs one method at some masterchain blocks; for all threads."""
+    """Runs one method at given masterchain blocks; thread-safe."""
 
     def __init__(self, opened: Opened, method: int, seqnos: Sequence[int]) -> None:
         self._opened, self._method, self._seqnos = opened, method, seqnos
@@ -139,7 +139,7 @@ class _Runner:
         prepare(opened.call(partial(PastReader, known=self._rows)).reader, seqnos)
 
     def run(self, account: Address) -> list[_Ended]:
-        """Return how the method ended on an account after each of the blocks."""
+        """Return the outcome on an account after each of the blocks."""
         call = self._opened.call(partial(PastReader, known=self._rows))
         place = {"workchain": account.workchain, "account": account.account}
         found = call.reader.rows("v2/account_states_at", **place, mc_seqnos=self._seqnos)
@@ -167,7 +167,7 @@ class _Runner:
 
 
 def add_history(connection: DuckDBPyConnection, opened: Opened) -> None:
-    """Make the table function ``get_method_history`` on a connection of a person's own process."""
+    """Create the table function ``get_method_history``, for connections in the user's process."""
 
     def run(
         accounts: list[str], method: str, every: str, since: str | None, until: str | None

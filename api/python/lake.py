@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 
 class Lake:
-    """A lake as of one commit: every answer is of it. Any number of threads may ask."""
+    """A lake as of one commit; thread-safe."""
 
     def __init__(self, opened: Opened) -> None:
-        """Take an open snapshot; ``tonlake.open`` gives a lake."""
+        """Take an open snapshot; use ``tonlake.open`` instead."""
         self._opened = opened
 
     @property
@@ -56,7 +56,7 @@ class Lake:
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """First and last masterchain block of each range that the lake has."""
+        """First and last masterchain block of each range in the lake."""
         return self._opened.snapshot.ranges
 
     @property
@@ -65,23 +65,23 @@ class Lake:
         return sorted(TABLES)
 
     def __repr__(self) -> str:
-        """Return the place, the commit and the blocks."""
+        """Return the place, the commit and the ranges."""
         blocks = ", ".join(f"{first}..{last}" for first, last in self.ranges) or "none"
         return f"<Lake {self._opened.source.place}: commit {self.snapshot}, blocks {blocks}>"
 
     def sql(
         self, statement: str, /, *, signature: str | Sequence[str] = (), **parameters: object
     ) -> Result:
-        """Answer a read-only statement of DuckDB; ``parameters`` are the values of its ``$name``.
+        """Run a read-only DuckDB statement; ``parameters`` are the values of its ``$name``.
 
-        ``signature`` is a TL-B constructor, the JSON of a Tact ABI, the name of a shipped layout,
-        or a list of these: the messages that follow it are a table. Bodies that have its opcode and
-        do not fit raise a UserWarning.
+        ``signature`` is a TL-B constructor, a Tact ABI as JSON, the name of a built-in layout, or
+        a list of these: messages that match it become a table. Bodies with its opcode that do not
+        match raise a UserWarning.
 
         Raises:
-            SignatureInvalid: of ``tonlake.ingest.errors``; a signature is.
-            QueryError: of ``tonlake.lake.errors``; DuckDB refuses it, or it does more than read.
-            LakeCorrupt, StorageError: a file is damaged, or object storage does not answer.
+            SignatureInvalid: a signature is invalid (``tonlake.ingest.errors``).
+            QueryError: DuckDB refuses the statement, or it writes (``tonlake.lake.errors``).
+            LakeCorrupt, StorageError: a file is damaged, or object storage fails.
         """
         signatures = [signature] if isinstance(signature, str) else signature
         with self._opened.source.naming_faults():
@@ -90,11 +90,10 @@ class Lake:
             return self._show(self._opened.reader().ask(statement, parameters))
 
     def query(self, name: str, /, **parameters: object) -> Result:
-        """Answer a named query; ``tonlake query --list`` prints them and what they take.
+        """Run a named query; ``tonlake query --list`` prints all with their parameters.
 
-        Of a name such as ``v3/jetton_masters`` the last part is enough where no other query has
-        it, and for everyday questions. Bytes may be given as hex text; a missing list filters
-        nothing.
+        The last part of a name such as ``v3/jetton_masters`` is enough if it is unique or that of
+        an everyday query. Bytes may be given as hex text; a missing list does not filter.
 
         Raises:
             QueryUnknown, ParameterMismatch: there is no such query, or it takes other parameters.
@@ -106,19 +105,19 @@ class Lake:
         return self._show(found)
 
     def table(self, name: str) -> pl.LazyFrame:
-        """Return a table as a lazy Polars frame; filter on ``day`` to read only some days' files.
+        """Return a table as a lazy Polars frame; a filter on ``day`` reads only those days' files.
 
-        These are the rows of the files: a cell of ``state_cells`` may be there more than once.
+        These are the rows of the files: a cell of ``state_cells`` may occur more than once.
 
         Raises:
-            KeyError: there is no such table; ask for a view with ``sql("from v_swaps").pl()``.
+            KeyError: there is no such table; for a view, use ``sql("from v_swaps").pl()``.
             ImportError: Polars is not installed.
             LakeCorrupt: a file of the table is damaged.
         """
         if name in VIEWS:
-            raise KeyError(f"{name} is a view: ask for it with sql('from {name}').pl().lazy()")
+            raise KeyError(f"{name} is a view: use sql('from {name}').pl().lazy()")
         if name not in TABLES:
-            raise KeyError(f"no table is called {name!r}; there are: {', '.join(self.tables)}")
+            raise KeyError(f"there is no table {name!r}; tables: {', '.join(self.tables)}")
         return scan_table(self._opened, TABLES[name])
 
     def scan(
@@ -129,15 +128,15 @@ class Lake:
     ) -> Iterator[ScanBatch]:
         """Yield rows of a table in chain order, in batches; docs/indexer.md describes scans.
 
-        ``where`` is a selection, lists of values by column, or several, of which a row fits one.
-        Of several tables it stands within ``table``: ``{"messages": {"where": …, "columns": …}}``.
+        ``where`` is a selection (lists of values by column), or several, of which a row must match
+        one. With several tables it is in ``table``: ``{"messages": {"where": …, "columns": …}}``.
         Options are ``columns``, ``start`` and ``stop`` (masterchain seqno, time, or
         ``snapshot:N``), ``cursor`` of a batch to resume after, ``follow``, ``limit``, and
-        ``signature``, a layout whose table or tables can be scanned as well. Without
-        ``stop`` and ``follow`` it ends with the newest block of this snapshot.
+        ``signature``, a layout whose tables can be scanned as well. Without ``stop`` and
+        ``follow`` the scan ends with the newest block of this snapshot.
 
         Raises:
-            RequestInvalid, ScanError: it cannot be carried out.
+            RequestInvalid, ScanError: the scan is invalid or cannot be run.
             LakeCorrupt, StorageError: as ``sql``.
         """
         return scan_batches(self._opened, convert_scan(table, {"where": where, **options}))
@@ -146,8 +145,8 @@ class Lake:
         """Return an account by its address, raw or friendly, or by a domain such as ``name.ton``.
 
         Raises:
-            AddressInvalid: it is neither.
-            AnswerNotFound: the lake knows no wallet of that domain.
+            AddressInvalid: ``name`` is neither.
+            AnswerNotFound: the lake has no wallet for the domain.
         """
         with self._opened.source.naming_faults():
             return Account(self._opened, find_address(self._opened, name))
@@ -161,16 +160,16 @@ class Lake:
         first: datetime | str | None = None,
         last: datetime | str | None = None,
     ) -> Result:
-        """Return how a get-method without arguments ended on accounts over time.
+        """Return the results of a get-method without arguments on accounts over time.
 
-        A row for each account and moment: ``account``, ``time``, ``mc_seqno``, ``exit_code``,
-        ``stack`` (JSON as in API v3) and ``error``. Moments are UTC, from ``first`` to ``last``, by
-        default of all blocks of the lake. It runs once for each code and data of an account.
+        One row per account and time: ``account``, ``time``, ``mc_seqno``, ``exit_code``,
+        ``stack`` (JSON as in API v3) and ``error``. Times are UTC, from ``first`` to ``last``, by
+        default of all blocks in the lake. The method runs once per code and data of an account.
 
         Raises:
             AddressInvalid, AnswerNotFound: as ``account``.
-            RequestInvalid: there are too many moments.
-            TvmMissing: there is no TVM here.
+            RequestInvalid: there are too many times.
+            TvmMissing: the TVM is not installed.
         """
         with self._opened.source.naming_faults():
             addresses = [find_address(self._opened, name) for name in accounts]
@@ -178,10 +177,10 @@ class Lake:
         return self._show(found)
 
     def trace(self, any_hash: str | bytes) -> Trace:
-        """Return the trace of a transaction or message, by its hash: bytes, hex or base64.
+        """Return the trace of a transaction or message by its hash: bytes, hex or base64.
 
         Raises:
-            RequestInvalid: it is no hash.
+            RequestInvalid: it is not a hash.
             AnswerNotFound: the lake has no such transaction or message.
         """
         if isinstance(any_hash, str):
@@ -189,7 +188,7 @@ class Lake:
                 any_hash = parse_hash(any_hash)
             except ConversionError as error:
                 raise RequestInvalid(
-                    f"{any_hash[:80]!r} is no hash: 64 hex digits or 44 base64 characters"
+                    f"{any_hash[:80]!r} is not a hash: 64 hex digits or 44 base64 characters"
                 ) from error
         with self._opened.source.naming_faults():
             return open_trace(self._opened, any_hash)
@@ -198,21 +197,21 @@ class Lake:
         """Return the same lake as of another commit, by default the newest.
 
         Raises:
-            SnapshotNotFound: it has no commit of this number.
+            SnapshotNotFound: there is no such commit.
         """
         return Lake(self._opened.source.open(snapshot))
 
     def follow(self, *, poll_s: float = 0.2, timeout_s: float | None = None) -> Iterator[Commit]:
-        """Yield each commit after this snapshot as soon as it is there; ``at`` opens the lake then.
+        """Yield each commit after this snapshot as soon as it appears; ``at`` opens it.
 
-        It goes on for ever, or until none came for ``timeout_s``.
+        Stop after ``timeout_s`` without a new commit, by default never.
 
         Raises:
             SnapshotNotFound: the lake is in object storage, where it does not change.
         """
         place = self._opened.source.place
         if isinstance(place, str):
-            raise SnapshotNotFound(f"{place} cannot be followed: only a local lake can")
+            raise SnapshotNotFound(f"{place} cannot be followed: only a local lake can be")
         log, number, came_s = LogReader(place), self.snapshot, time.monotonic()
         while timeout_s is None or time.monotonic() - came_s < timeout_s:
             newest = log.read().number
@@ -234,8 +233,8 @@ def open(  # noqa: A001 - tonlake.open
 ) -> Lake:
     """Open a lake: its folder, or the ``s3://`` URL of a lake or an export.
 
-    ``snapshot`` is the number of a commit, by default the newest. ``settings`` are by default
-    those of the environment, as for the command line.
+    ``snapshot`` is a commit number, by default the newest. ``settings`` default to those of the
+    environment, as on the command line.
 
     Raises:
         LakeNotFound, SnapshotNotFound, LakeCorrupt, StorageError: it cannot be opened.
@@ -244,9 +243,9 @@ def open(  # noqa: A001 - tonlake.open
 
 
 def demo() -> Lake:
-    """Open the lake of the small node database that is shipped; the first call takes seconds.
+    """Open the lake of the demo node; the first call takes seconds to ingest it.
 
-    It stays in the user's cache folder (``$XDG_CACHE_HOME/tonlake``), one for each version.
+    It is cached in ``$XDG_CACHE_HOME/tonlake``, separately for each version.
     """
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(base) / "tonlake" / f"demo-{version('tonlake')}-{SCHEMA_VERSION}"
@@ -256,9 +255,9 @@ def demo() -> Lake:
 
 
 def _make_demo(folder: Path) -> None:
-    """Ingest beside the place of the lake, and move it there: others never see half of it."""
-    from tonlake.ingest.command.ingest import show_blocks  # noqa: PLC0415 - seldom
-    from tonlake.ingest.demo.node import ingest_archive, open_shipped  # noqa: PLC0415 - seldom
+    """Ingest into a temporary folder and move it into place, so that it appears atomically."""
+    from tonlake.ingest.command.ingest import show_blocks  # noqa: PLC0415 - rarely needed
+    from tonlake.ingest.demo.node import ingest_archive, open_shipped  # noqa: PLC0415 - as above
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="making-", dir=folder.parent) as made:
@@ -267,17 +266,17 @@ def _make_demo(folder: Path) -> None:
         try:
             (Path(made) / "lake").rename(folder)
         except OSError:
-            if not (folder / LOG_FOLDER).is_dir():  # else another process was first
+            if not (folder / LOG_FOLDER).is_dir():  # else another process was faster
                 raise
 
 
 def decode(boc: bytes | str) -> dict[str, Any]:
-    """Return what a message body says: a bag of cells as bytes, hex or base64.
+    """Decode a message body given as a bag of cells in bytes, hex or base64.
 
-    The object has the fields of the body's layout, and its name under ``@type``.
+    The result has the fields of the body's layout, and its name under ``@type``.
 
     Raises:
-        RequestInvalid: it is no bag of cells, or its layout is not known.
+        RequestInvalid: ``boc`` is not a bag of cells, or no layout matches.
     """
     found = decode_text(boc.hex() if isinstance(boc, bytes) else boc)
     if "error" in found:

@@ -1,4 +1,4 @@
-"""Arguments and results of get-methods as Python values."""
+"""Converts arguments and results of get-methods to and from Python values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MethodResult(msgspec.Struct, frozen=True):
-    """How a get-method ended; ``stack`` has the deepest value first.
+    """The outcome of a get-method; ``stack`` has the deepest value first.
 
     A value is an int, None, a TvmCell or TvmSlice with its ``boc``, or a tuple or list of these.
     """
@@ -32,17 +32,17 @@ class MethodResult(msgspec.Struct, frozen=True):
     test_only: bool = False
 
     def address(self, at: int = 0) -> str | None:
-        """Return the friendly form of the address that a slice of the stack holds; None: none.
+        """Return the friendly address in cell or slice ``at``; None for addr_none.
 
         Raises:
-            RequestInvalid: the value holds no address.
+            RequestInvalid: the value is not an address.
         """
         try:
             value = parsed.from_tvm(self.stack[at])
             start = value.slice() if isinstance(value, parsed.Cell) else value
             found = None if start is None else parsed.load_address(start.copy())
         except (parsed.Mismatch, BocError, AttributeError) as error:
-            raise RequestInvalid(f"value {at} of the stack holds no address") from error
+            raise RequestInvalid(f"value {at} of the stack is not an address") from error
         if found is None:
             return None
         address = Address(found.workchain, found.account)
@@ -50,10 +50,10 @@ class MethodResult(msgspec.Struct, frozen=True):
 
 
 def read_argument(value: object) -> StackValue:
-    """Return an argument of a get-method as a value of the stack.
+    """Convert an argument of a get-method to a stack value.
 
     Raises:
-        TypeError, AddressInvalid: it is none.
+        TypeError, AddressInvalid: ``value`` cannot be converted.
     """
     if isinstance(value, str):
         found = parse_address(value)
@@ -65,6 +65,6 @@ def read_argument(value: object) -> StackValue:
     if value is None or isinstance(value, int | TvmCell | TvmSlice | TvmBuilder | tuple | list):
         return value
     raise TypeError(
-        f"a get-method takes no {type(value).__name__}: an int, None, text of an address, "
-        "bytes of a bag of cells, or a value of a stack"
+        f"a get-method does not take {type(value).__name__}: pass an int, None, an address as "
+        "text, a bag of cells as bytes, or a stack value"
     )

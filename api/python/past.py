@@ -1,4 +1,4 @@
-"""A reader for get-methods on many past states: what these share is asked once, and in lists."""
+"""Caches rows shared by get-method runs on many past states, and reads them in bulk."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     """Rows by query and key."""
 
 _LISTED = {"v2/master_ids": ("seqnos", "seqno"), "v2/shard_utimes": ("mc_seqnos", "mc_seqno")}
-"""Queries for a list of keys: the parameter, and the column of a row that has its key."""
+"""Queries by a list of keys: the parameter, and the column with the key of a row."""
 
 _CONFIG = "v2/config_params"
 _LAST, _HUNDREDTHS = 16, 17
-"""Masterchain blocks before a moment that a contract may ask for, and hundredth ones."""
+"""Previous masterchain blocks that a contract can query, and those divisible by 100."""
 
 
 class PastReader(Reader):
-    """Keeps the rows about masterchain blocks; ``known`` is for all readers of one question."""
+    """A reader that caches rows about masterchain blocks in ``known``, which readers share."""
 
     def __init__(self, *place: Any, known: Memory, **options: Any) -> None:  # noqa: ANN401 - as Reader
-        """Take what a reader takes, and the rows that are kept."""
+        """Take the arguments of ``Reader`` and the cache."""
         super().__init__(*place, **options)
         self._known = known
 
     def rows(self, name: str, **parameters: Any) -> list[Row]:  # noqa: ANN401 - as Reader
-        """Answer one query as ``Reader.rows``."""
+        """Run one query as ``Reader.rows``."""
         if name == _CONFIG:
             known = self._known.setdefault(name, {})
             key = parameters["mc_seqno"]
@@ -54,7 +54,7 @@ class PastReader(Reader):
 
 
 def prepare(reader: Reader, seqnos: Iterable[int]) -> None:
-    """Read at once what contracts see of the network after these masterchain blocks."""
+    """Prefetch the network context of contracts after these masterchain blocks."""
     chosen = sorted(set(seqnos))
     near = {max(0, seqno - back) for seqno in chosen for back in range(_LAST)}
     far = {max(0, seqno // 100 - back) * 100 for seqno in chosen for back in range(_HUNDREDTHS)}

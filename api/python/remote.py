@@ -1,4 +1,4 @@
-"""A lake behind a service: ``tonlake.connect``, with the interface of ``tonlake.open``."""
+"""A lake behind an HTTP service: ``tonlake.connect``, with the interface of ``tonlake.open``."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from tonlake.api.scan.query import Scan, Where
 
 TIMEOUT_S = 60.0
-"""How long a service may take to answer, or to send the next bytes."""
+"""Timeout for a response to begin, or to continue."""
 
 RETRIES = 5
-"""How often in a row a scan is begun again behind its last batch."""
+"""Consecutive times a scan is resumed after its last batch."""
 
 FIRST_PAUSE_S = 0.2
 _ARROW_TYPE = MEDIA_TYPES[ARROW]
 
 
 class RemoteLake:
-    """A lake that a service answers for, always its newest snapshot; close it, or use ``with``."""
+    """The newest snapshot of a lake behind a service; a context manager that closes it."""
 
     def __init__(self, client: httpx.Client) -> None:
-        """Take a client whose base is the service; ``tonlake.connect`` gives a lake."""
+        """Take a client with the service as base URL; use ``tonlake.connect`` instead."""
         self._client = client
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class RemoteLake:
         self.close()
 
     def __repr__(self) -> str:
-        """Return where the service is."""
+        """Return the URL of the service."""
         return f"<RemoteLake {self._client.base_url}>"
 
     def close(self) -> None:
@@ -60,11 +60,11 @@ class RemoteLake:
     def sql(
         self, statement: str, /, *, signature: str | Sequence[str] = (), **parameters: object
     ) -> Result:
-        """Answer a statement as ``Lake.sql`` does, for which the service needs [sql] enabled.
+        """Run a statement as ``Lake.sql``; the service needs [sql] enabled.
 
         Raises:
-            UpstreamRefusal: the service does not answer it; has its status and its words.
-            httpx.HTTPError: it cannot be reached.
+            UpstreamRefusal: the service refuses, with its status and text.
+            httpx.HTTPError: the service cannot be reached.
         """
         body: dict[str, object] = {"query": put_values(statement, parameters)}
         if signature:
@@ -72,7 +72,7 @@ class RemoteLake:
         return self._ask("POST", "/sql", body)
 
     def query(self, name: str, /, **parameters: object) -> Result:
-        """Answer a named query of this version of tonlake, as ``Lake.query``, with ``sql``.
+        """Run a named query of this version of tonlake, as ``Lake.query``, by ``sql``.
 
         Raises:
             QueryUnknown, ParameterMismatch: there is no such query, or it takes other parameters.
@@ -82,7 +82,7 @@ class RemoteLake:
         return self.sql(fill_query(query, read_values(query, parameters)))
 
     def account(self, name: str) -> RemoteAccount:
-        """Return an account by its address in any form; the service reads it."""
+        """Return an account by its address in any notation, which the service parses."""
         return RemoteAccount(self, name)
 
     def scan(
@@ -91,13 +91,13 @@ class RemoteLake:
         where: Where = None,
         **options: Any,  # noqa: ANN401 - as Lake.scan
     ) -> Iterator[ScanBatch]:
-        """Yield rows of a table in chain order, as ``Lake.scan`` does.
+        """Yield rows of a table in chain order, as ``Lake.scan``.
 
-        A connection that breaks is opened again, and the scan resumes after its last batch.
+        A broken connection is reopened, and the scan resumes after its last batch.
 
         Raises:
             RequestInvalid: an option does not exist.
-            UpstreamRefusal, httpx.HTTPError: as ``sql``; the service stays away for long.
+            UpstreamRefusal, httpx.HTTPError: as ``sql``, after ``RETRIES`` failures in a row.
         """
         return self._scan(convert_scan(table, {"where": where, **options}))
 
@@ -124,7 +124,7 @@ class RemoteLake:
                 return
 
     def _read_batches(self, scan: Scan) -> Iterator[ScanBatch]:
-        """Yield the batches of one answer."""
+        """Yield the batches of one response."""
         body = msgspec.json.encode(scan)
         with self._client.stream(
             "POST", "/api/scan", content=body, headers={"Accept": _ARROW_TYPE}
@@ -147,7 +147,7 @@ class RemoteLake:
     def _ask(
         self, method: str, path: str, body: object = None, params: dict[str, Any] | None = None
     ) -> Result:
-        """Return the rows that the service answers as an Arrow stream."""
+        """Return the rows of a response in Arrow format."""
         content = None if body is None else msgspec.json.encode(body)
         headers = {"Accept": _ARROW_TYPE, "Content-Type": "application/json"}
         answer = self._client.request(method, path, content=content, headers=headers, params=params)
@@ -156,14 +156,14 @@ class RemoteLake:
 
 
 class RemoteAccount:
-    """An account as the newest snapshot of a service knows it."""
+    """An account in the newest snapshot of a service."""
 
     def __init__(self, lake: RemoteLake, name: str) -> None:
-        """Take the service and an address; ``RemoteLake.account`` gives an account."""
+        """Take the lake and an address; use ``RemoteLake.account`` instead."""
         self._lake, self._name = lake, name
 
     def __repr__(self) -> str:
-        """Return the address as it was given."""
+        """Return the address as given."""
         return f"<RemoteAccount {self._name}>"
 
     def transactions(self, limit: int = 100, offset: int = 0) -> Result:
@@ -179,7 +179,7 @@ class RemoteAccount:
         return self._list("accountStates", address=self._name, include_boc="false")
 
     def jetton_wallets(self, limit: int = 100, offset: int = 0) -> Result:
-        """Return what jettons it holds, as ``/api/v3/jetton/wallets``; raises as above."""
+        """Return its jetton wallets, as ``/api/v3/jetton/wallets``; raises as above."""
         return self._list("jetton/wallets", owner_address=self._name, limit=limit, offset=offset)
 
     def _list(self, path: str, **params: str | int) -> Result:
@@ -187,22 +187,22 @@ class RemoteAccount:
 
 
 def connect(url: str, *, key: str = "", timeout_s: float = TIMEOUT_S) -> RemoteLake:
-    """Return the lake of a service, such as ``https://lake.example.org``; nothing is asked yet.
+    """Return the lake of a service, such as ``https://lake.example.org``, without connecting.
 
     ``key`` is an API key of the service.
 
     Raises:
-        RequestInvalid: the text is no URL of a service.
+        RequestInvalid: ``url`` is not an HTTP URL.
     """
     parsed = httpx.URL(url)
     if parsed.scheme not in {"http", "https"} or not parsed.host:
-        raise RequestInvalid(f"{url!r} is no URL of a service, such as https://lake.example.org")
+        raise RequestInvalid(f"{url!r} is not the URL of a service, as https://lake.example.org")
     headers = {"X-API-Key": key} if key else {}
     return RemoteLake(httpx.Client(base_url=parsed, headers=headers, timeout=timeout_s))
 
 
 class _Incoming:
-    """Bytes of an answer as a file that Arrow reads, as they come."""
+    """A response body as a file that Arrow reads while it arrives."""
 
     closed = False
 
@@ -210,7 +210,7 @@ class _Incoming:
         self._pieces, self._left = pieces, b""
 
     def read(self, size: int = -1) -> bytes:
-        """Return as many bytes as are asked for, fewer only at the end."""
+        """Return ``size`` bytes, fewer only at the end."""
         parts, have = [self._left], len(self._left)
         while have < size:
             piece = next(self._pieces, None)
@@ -234,7 +234,7 @@ def _read_batch(rows: pa.Table, metadata: dict[bytes, bytes]) -> ScanBatch:
 
 
 def _check(answer: httpx.Response) -> None:
-    """Raise what the service refuses with."""
+    """Raise UpstreamRefusal for an error response."""
     if not answer.is_error:
         return
     try:

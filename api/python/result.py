@@ -1,4 +1,4 @@
-"""The answer to a statement or a named query, in the forms that tools take."""
+"""The result of a statement or named query, convertible to other libraries' types."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 _ZERO = Decimal(0)
 SHOWN_ROWS = 20
-"""Rows that a notebook and the prompt show."""
+"""Rows shown in notebooks and at the prompt."""
 
 
 class Result:
     """Rows with named columns, held in memory as an Arrow table."""
 
     def __init__(self, table: pa.Table, *, test_only: bool = False) -> None:
-        """Take the rows, and whether friendly addresses carry the flag of test networks."""
+        """Take the rows; ``test_only`` sets the testnet flag of friendly addresses."""
         self._table = table
         self._test_only = test_only
 
     @property
     def test_only(self) -> bool:
-        """Whether friendly addresses carry the flag of test networks."""
+        """Whether friendly addresses have the testnet flag."""
         return self._test_only
 
     @property
@@ -61,7 +61,7 @@ class Result:
         return self._table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Give the rows to any library that takes Arrow's PyCapsule."""
+        """Export the rows by the Arrow PyCapsule interface."""
         return self._table.__arrow_c_stream__(requested_schema)
 
     def pl(self) -> pl.DataFrame:
@@ -88,7 +88,7 @@ class Result:
 
     def show(self, rows: int = SHOWN_ROWS) -> None:
         """Print the first rows: accounts as friendly addresses, other bytes as hex."""
-        print(self._render(rows))  # noqa: T201 - that is what it is for
+        print(self._render(rows))  # noqa: T201 - its purpose
 
     def csv(self) -> str:
         """Return the rows as CSV with a header; bytes are hex."""
@@ -107,7 +107,7 @@ class Result:
         return "\n".join([*lines, self._count(rows)])
 
     def _repr_html_(self) -> str:
-        """Return the first rows as a table for notebooks."""
+        """Return the first rows as an HTML table for notebooks."""
         shown = self._shorten(SHOWN_ROWS)
         values = {
             "columns": self.columns,
@@ -125,7 +125,7 @@ class Result:
 
 
 def _read_column(column: pa.Array) -> list[Any]:
-    """Return values of a column; a zero with decimals is 0, which Python would show as 0E-9."""
+    """Return the values of a column; a decimal zero as 0, which Python would show as 0E-9."""
     values: list[Any] = column.to_pylist()
     if not is_decimal(column.type):
         return values
@@ -133,10 +133,10 @@ def _read_column(column: pa.Array) -> list[Any]:
 
 
 def need(library: str, what: str) -> None:
-    """Refuse to go on without a library.
+    """Check that an optional library is installed.
 
     Raises:
-        ImportError: it cannot be imported.
+        ImportError: it is not.
     """
     try:
         import_module(library)

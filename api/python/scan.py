@@ -1,4 +1,4 @@
-"""Scans in Python: batches of a table's rows in chain order."""
+"""Scans in Python: rows of tables in chain order, in batches."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from tonlake.queries.reader import Reader
 
 LOOK_S = 0.1
-"""How often a scan that follows looks for a new commit."""
+"""Interval at which a following scan looks for a new commit."""
 
 
 class ScanBatch(NamedTuple):
-    """All rows of the masterchain blocks behind the batch before, up to block ``height``.
+    """All rows of the masterchain blocks after the previous batch, up to block ``height``.
 
-    With ``undone``, first and last of blocks that are no part of the chain any more, it has no
-    rows: drop those of these blocks; the blocks in their place follow. A scan that begins with
-    ``cursor`` resumes after the batch. ``misfits`` are the bodies that were read for it and do not
-    fit their signature, by its table; the table with ``_misfits`` behind its name has them.
+    With ``undone`` (first and last block no longer in the chain) there are no rows: delete the
+    rows of these blocks; the blocks that replace them follow. A scan with ``cursor`` resumes after
+    the batch. ``misfits`` counts, by table, the bodies read that do not match their signature; the
+    table with the suffix ``_misfits`` contains them.
     """
 
     rows: Result
@@ -43,17 +43,17 @@ class ScanBatch(NamedTuple):
         """Return the rows of one of several tables.
 
         Raises:
-            KeyError: it is none of the scan's.
+            KeyError: the scan has no such table.
         """
         structs = self.rows.arrow()[name].combine_chunks().drop_null()
         return Result(pa.Table.from_struct_array(structs), test_only=self.rows.test_only)
 
 
 def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
-    """Yield the batches of a scan; one that follows has no end.
+    """Yield the batches of a scan, endlessly with ``follow``.
 
     Raises:
-        RequestInvalid, ScanError, LakeCorrupt, StorageError: it cannot be carried out.
+        RequestInvalid, ScanError, LakeCorrupt, StorageError: the scan cannot be run.
     """
     newest = _Newest(opened)
     test_only = opened.test_only
@@ -61,7 +61,7 @@ def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
         settings = opened.source.settings.lake
         scanner = open_scan(scan, newest.open(), settings, newest.open, newest.open_file)
         try:
-            # A scan that is over may still have blocks to report that were undone.
+            # A finished scan may still have undone blocks to report.
             while (batch := scanner.advance()) is not None or not scanner.is_over:
                 if batch is None:
                     time.sleep(LOOK_S)
@@ -74,14 +74,14 @@ def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
 
 
 class _Newest:
-    """The newest snapshot of a lake; in object storage the one that is open."""
+    """The newest snapshot of a lake; in object storage, the snapshot that is open."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._reader = opened.call().reader
 
     def open(self) -> Reader:
-        """Return a reader of the snapshot, the same one as long as the log has no more entries."""
+        """Return a reader of the newest snapshot, reused until there is a new commit."""
         log = self._opened.source.log
         if log is not None:
             newest = log.read().number

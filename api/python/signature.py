@@ -1,4 +1,4 @@
-"""Signatures as the command line takes them."""
+"""Reads signatures from the command line."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import click
 
 from tonlake.ingest.derive.body.signature import MAX_CHARACTERS
 
-HELP = "TL-B, a Tact ABI or the name of a shipped layout: a table of the messages that follow it."
+HELP = "TL-B, a Tact ABI or the name of a built-in layout; messages that match it are a table."
 
 
 def read_signature(text: str) -> str:
-    """Return a signature; of ``@FILE`` the text of the file.
+    """Return a signature; for ``@FILE`` the content of the file.
 
     Raises:
         UsageError: the file cannot be read.

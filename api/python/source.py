@@ -1,4 +1,4 @@
-"""A lake's place, and its snapshots as they are opened from Python."""
+"""Opens snapshots of a lake in a local folder or in object storage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """A folder, or a lake or an export in object storage, from which snapshots are opened."""
+    """A folder, or a lake or export in object storage, to open snapshots from."""
 
     def __init__(self, place: str | os.PathLike[str], settings: Settings) -> None:
         """Take a path or an ``s3://`` URL; nothing is opened yet."""
@@ -48,12 +48,12 @@ class Source:
 
     @cached_property
     def storage(self) -> Storage | None:
-        """Object storage, or None of a local lake."""
+        """The object storage; None for a local lake."""
         return open_storage(self.place) if isinstance(self.place, str) else None
 
     @cached_property
     def tvm(self) -> TvmPool:
-        """What runs get-methods; its processes end with the source."""
+        """The TVM processes for get-methods; they end with the source."""
         pool = TvmPool(self.settings.tvm)
         weakref.finalize(self, pool.close)
         return pool
@@ -64,14 +64,14 @@ class Source:
 
     @cached_property
     def log(self) -> LogReader | None:
-        """The log of a local lake, of which only what is new is read; None in object storage."""
+        """The commit log of a local lake, read incrementally; None in object storage."""
         return LogReader(self.place) if isinstance(self.place, Path) else None
 
     def open(self, number: int | None = None) -> Opened:
         """Open the lake as of a commit, by default the newest.
 
         Raises:
-            LakeNotFound, SnapshotNotFound, LakeCorrupt, StorageError: as the lake's own.
+            LakeNotFound, SnapshotNotFound, LakeCorrupt, StorageError: it cannot be opened.
         """
         if self.storage is not None:
             snapshot = open_remote(self.storage, number)
@@ -81,15 +81,15 @@ class Source:
         return Opened(self, snapshot, self._database.open(snapshot))
 
     def naming_faults(self) -> AbstractContextManager[None]:
-        """Return a context that names what object storage refuses; it does nothing locally."""
+        """Return a context that translates errors of object storage; a no-op for local lakes."""
         return nullcontext() if self.storage is None else self.storage.naming_faults()
 
 
 class Opened:
-    """A snapshot and what it is asked through, for any number of threads."""
+    """An open snapshot with its views and index; thread-safe."""
 
     def __init__(self, source: Source, snapshot: Snapshot, views: Views) -> None:
-        """Take an open snapshot; ``Source.open`` gives one."""
+        """Take an open snapshot; use ``Source.open`` instead."""
         self.source, self.snapshot = source, snapshot
         self._views = views
         self._lasting: dict[str, Any] = {}
@@ -97,13 +97,13 @@ class Opened:
         self._indexes: list[Index | None] = []
 
     def reader(self) -> Reader:
-        """Return a reader for one thread, which asks SQL alone."""
+        """Return a reader for one thread that uses only SQL."""
         return Reader(self.snapshot, self._views, lasting=self._lasting)
 
     def call(self, make_reader: Callable[..., Reader] = Reader) -> Call:
-        """Return what the operations of the API take, for one thread; the index answers first.
+        """Return the context of an API operation for one thread, with the index.
 
-        ``make_reader`` takes what ``Reader`` does.
+        ``make_reader`` is called like ``Reader``.
         """
         with self._lock:
             if not self._indexes:
@@ -114,25 +114,25 @@ class Opened:
         return Call(Arguments(()), self.source.settings, reader, tvm=tvm)
 
     def connect(self, statement: str) -> DuckDBPyConnection:
-        """Return a connection of its own on the snapshot, with the views that a statement needs."""
+        """Return a new connection to the snapshot with the views that ``statement`` needs."""
         storage, settings = self.source.storage, self.source.settings.lake
         if storage is not None:
             return connect_remote(self.snapshot, storage, settings, statement)
         return connect(self.snapshot, settings, statement=statement)
 
     def has_own_table(self, statement: str) -> bool:
-        """Whether a statement may name a table that a person added, of which a local lake has."""
+        """Whether a statement may name a user-defined table, which only local lakes have."""
         return self.source.storage is None and bool(
             list_own_tables(self.snapshot.lake_dir, statement)
         )
 
     @property
     def test_only(self) -> bool:
-        """Whether friendly addresses carry the flag of test networks."""
+        """Whether friendly addresses have the testnet flag."""
         return Call(Arguments(()), self.source.settings, self.reader()).test_only
 
     def _open_index(self) -> Index | None:
-        """Return the index; SQL answers all of a lake in object storage."""
+        """Return the index; None in object storage, where SQL answers everything."""
         if self.source.storage is not None:
             return None
         return open_index(self.snapshot, self.source.settings.lake)

@@ -1,4 +1,4 @@
-"""One trace of a snapshot: what it did in words, and its messages as a tree."""
+"""A trace of a snapshot: its actions as sentences and its messages as a tree."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from tonlake.api.v3.resource.trace import Trace as TraceAnswer
 
 PAGE_ACTIONS = 1000
-"""Actions that are read at a time."""
+"""Actions read per query."""
 
 _FRAME_PX, _ACTION_PX = 110, 42
-"""Height around the picture in a notebook, and of one action."""
+"""Height around the tree in a notebook, and of one action."""
 
 
 class TraceAction(msgspec.Struct, frozen=True):
-    """One action: its type, a sentence, and the details that version 3 of the API gives."""
+    """An action: type, sentence, and the details as in API v3."""
 
     type: str
     text: str
@@ -48,15 +48,15 @@ class TraceAction(msgspec.Struct, frozen=True):
     details: dict[str, Any]
 
     def __str__(self) -> str:
-        """Return the sentence, and whether it failed."""
+        """Return the sentence, marked if the action failed."""
         return self.text if self.success else f"{self.text} (failed)"
 
 
 class Trace:
-    """A trace as a lake knows it at its snapshot, for any number of threads."""
+    """A trace as of the snapshot of a lake; thread-safe."""
 
     def __init__(self, opened: Opened, found: TraceAnswer, names: Names) -> None:
-        """Take the answer of the API; ``Lake.trace`` gives a trace."""
+        """Take the trace as in API v3; use ``Lake.trace`` instead."""
         self._opened, self._found, self._names = opened, found, names
         self._lock = RLock()
         self._written: list[tuple[Action, WrittenAction]] | None = None
@@ -72,7 +72,7 @@ class Trace:
         return self._found.trace_info.trace_state
 
     def __repr__(self) -> str:
-        """Return the hash, the state and the size."""
+        """Return the id, the state and the size."""
         size = self._found.trace_info.transactions
         return f"<Trace {self.trace_id}: {self.state}, {size:,} transactions>"
 
@@ -81,16 +81,16 @@ class Trace:
         """Its transactions with their messages, by logical time.
 
         Raises:
-            RequestInvalid: the trace is too large to be shown.
+            RequestInvalid: the trace is too large to show.
         """
         known = self._found.transactions
         if not known:
-            raise RequestInvalid(self._found.warning or "the trace is too large to be shown")
+            raise RequestInvalid(self._found.warning or "the trace is too large to show")
         return [known[each] for each in self._found.transactions_order or ()]
 
     @property
     def actions(self) -> list[TraceAction]:
-        """What it did, in order.
+        """Its actions, in order.
 
         Raises:
             NotDerived: the traces of this lake are not classified.
@@ -108,7 +108,7 @@ class Trace:
             ]
 
     def _write(self) -> list[tuple[Action, WrittenAction]]:
-        """Return the actions, each with its sentence; who calls holds the lock."""
+        """Return the actions with their sentences; the caller must hold the lock."""
         if self._written is None:
             found = list(self._read_actions())
             self._written = list(zip(found, write_actions(found, self._names), strict=True))
@@ -131,10 +131,10 @@ class Trace:
     def tree(self) -> str:
         """Return its transactions as lines of text, each below the one that sent its message.
 
-        A line has the account, what it was called with, the value in TON, and ✗ if it failed.
+        A line has the account, the name of the call, the value in TON, and ✗ if it failed.
 
         Raises:
-            RequestInvalid: the trace is too large to be shown.
+            RequestInvalid: the trace is too large to show.
         """
         lines = []
         with self._lock, self._opened.source.naming_faults():
@@ -148,10 +148,10 @@ class Trace:
         return "\n".join(lines)
 
     def picture(self) -> str:
-        """Return a page of its own (HTML) with the actions and the tree, as the explorer draws it.
+        """Return a standalone HTML page with the actions and the tree, as in the explorer.
 
         Raises:
-            RequestInvalid: the trace is too large to be shown.
+            RequestInvalid: the trace is too large to show.
         """
         style = files("tonlake.api.explorer").joinpath("static", "explorer.css")
         with self._lock, self._opened.source.naming_faults():
@@ -165,7 +165,7 @@ class Trace:
             return fill_template("trace_picture.html", values)
 
     def _repr_html_(self) -> str | None:
-        """Return the picture for notebooks, in a frame of its own style; None: it is too large."""
+        """Return the page in an iframe for notebooks; None if the trace is too large."""
         if not self._found.transactions:
             return None
         page = self.picture()
@@ -179,7 +179,7 @@ class Trace:
 
 
 def open_trace(opened: Opened, any_hash: bytes) -> Trace:
-    """Return the trace of a transaction or message.
+    """Return the trace that contains a transaction or message.
 
     Raises:
         AnswerNotFound, NotCovered: the lake has no such trace.

@@ -1,1 +1,1 @@
-"""Tables that a person added to the lake, over HTTP."""
+"""User-defined tables over HTTP."""

@@ -1,4 +1,4 @@
-"""``/api/tables``: the rows of own tables, filtered, in pages."""
+"""``/api/tables``: returns rows of user-defined tables, filtered and in pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def list_tables(request: ApiRequest) -> Response[bytes]:
-    """List the own tables: statement, columns, rows, and the commit that they are up to."""
+    """List the user-defined tables with statement, columns, row count and last commit."""
     lake_dir = request.app.state.lake_dir
     settings: Settings = request.app.state.settings
     tables = read_definitions(lake_dir).values()
@@ -54,15 +54,15 @@ def list_tables(request: ApiRequest) -> Response[bytes]:
 
 
 def answer_table(request: ApiRequest) -> Response[bytes]:
-    """Return a page of an own table.
+    """Return a page of a user-defined table.
 
-    ``column=value`` and ``column.lt`` (``lte``, ``gt``, ``gte``, ``ne``) filter, bytes as hex;
-    ``sort=column,-column``, ``limit`` and ``offset`` choose the page; ``format``, or the header
-    Accept, chooses JSON, CSV, Arrow or Parquet.
+    ``column=value`` and ``column.lt`` (``lte``, ``gt``, ``gte``, ``ne``) filter, with bytes as hex;
+    ``sort=column,-column``, ``limit`` and ``offset`` select the page; ``format`` or the Accept
+    header selects JSON, CSV, Arrow or Parquet.
 
     Raises:
         NotFoundException: there is no such table.
-        RequestInvalid: a parameter names no column, or its value is none of the column's type.
+        RequestInvalid: a parameter is not a column, or its value does not fit the column.
     """
     settings: Settings = request.app.state.settings
     lake_dir, name = request.app.state.lake_dir, request.path_params["name"]
@@ -72,7 +72,7 @@ def answer_table(request: ApiRequest) -> Response[bytes]:
     arguments = read_arguments(request)
     form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or JSON
     if form not in MEDIA_TYPES:
-        raise RequestInvalid(f"format is one of {', '.join(MEDIA_TYPES)}, and not {form[:80]!r}")
+        raise RequestInvalid(f"format is one of {', '.join(MEDIA_TYPES)}, not {form[:80]!r}")
     limit = _read_number(arguments, "limit", USUAL_ROWS, MOST_ROWS)
     offset = _read_number(arguments, "offset", 0, 10**9)
     filters, order = list(_read_filters(arguments, state)), list(_read_order(arguments, state))
@@ -95,7 +95,7 @@ def _read_number(arguments: Arguments, name: str, usual: int, most: int) -> int:
     if text is None:
         return usual
     if not _NUMBER.fullmatch(text) or int(text) > most:
-        raise RequestInvalid(f"{name} is a number from 0 to {most:,}, and not {text[:80]!r}")
+        raise RequestInvalid(f"{name} is a number from 0 to {most:,}, not {text[:80]!r}")
     return int(text)
 
 

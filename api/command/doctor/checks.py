@@ -1,4 +1,4 @@
-"""What the doctor looks at: this machine, the settings, a node's folder, and a lake."""
+"""Checks of the doctor: machine, settings, access, node folder and lake."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Level = Literal["ok", "warning", "problem"]
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that was looked at; ``advice`` is what to do unless it is in order."""
+    """The result of one check; ``advice`` is a remedy, "" if all is well."""
 
     subject: str
     level: Level
@@ -57,24 +57,24 @@ def worst_of(findings: list[Finding]) -> Level:
 
 
 def _judge(subject: str, fine: str, fault: str, advice: str) -> Finding:
-    """Return a fault as warning with advice, or what is fine where there is no fault."""
+    """Return ``fault`` as a warning with advice, or ``fine`` if there is no fault."""
     return Finding(subject, "warning", fault, advice) if fault else Finding(subject, "ok", fine)
 
 
 FREE_BYTES = 5 << 30
 MANY_FILES = 1000
 OPEN_FILES = 1024
-"""Fewer are too few for a large lake's files and the connections of clients."""
+"""Minimum limit of open files, for the files of a large lake and client connections."""
 
 
 def check_machine(settings: Settings) -> Iterator[Finding]:
-    """Yield what concerns the machine: the decoder, the TVM, memory, open files."""
+    """Check the machine: decoder, TVM, memory, open files."""
     yield Finding("decoder", "ok", f"blocks are decoded by: {native.describe()}")
     lacking = HOW_TO_INSTALL if find_spec("tonpy") is None else ""
     yield _judge("TVM", "get-methods can be run", lacking, "pip install 'tonlake[tvm]'")
     memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     wanted_mib = settings.lake.duckdb_memory_mib + settings.http.cache_mib
-    text = f"{memory_mib:,} MiB, of which queries and kept answers may take {wanted_mib:,}"
+    text = f"{memory_mib:,} MiB, of which queries and the response cache may use {wanted_mib:,}"
     much = text if wanted_mib > memory_mib // 2 else ""
     yield _judge("memory", text, much, "lower the setting [lake] duckdb_memory_mib")
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -85,19 +85,19 @@ def check_machine(settings: Settings) -> Iterator[Finding]:
 
 
 def check_access(settings: Settings) -> Iterator[Finding]:
-    """Yield what concerns those who may ask: address, keys, limits, the upstream."""
+    """Check access to the service: address, keys, limits, upstream."""
     own = is_own_machine(settings.http.host)
     if own:
-        yield Finding("address", "ok", f"{settings.http.host}: this machine alone may ask")
+        yield Finding("address", "ok", f"{settings.http.host}: only this machine has access")
     elif settings.access.rate_limits == "off" and not settings.access.keys_required:
         yield Finding(
             "address",
             "warning",
-            f"{settings.http.host}: others may ask as often as they like",
+            f"{settings.http.host}: others have access without rate limits",
             "set [access] rate_limits to auto, or keys_required with keys_file",
         )
     else:
-        yield Finding("address", "ok", f"{settings.http.host}: others may ask, within limits")
+        yield Finding("address", "ok", f"{settings.http.host}: others have access, within limits")
     yield from _check_keys(settings)
     library = settings.tvm.emulator_library
     if library and not Path(library).is_file():
@@ -112,27 +112,27 @@ def _check_keys(settings: Settings) -> Iterator[Finding]:
     if not settings.access.keys_file:
         if settings.access.keys_required:
             advice = "name the file in the setting [access] keys_file"
-            yield Finding("keys", "problem", "keys are required and there is no file", advice)
+            yield Finding("keys", "problem", "keys are required but there is no file", advice)
         return
     path = Path(settings.access.keys_file)
     try:
         count = len(read_keys(path))
         mode = path.stat().st_mode if path.exists() else 0
     except (KeyFileInvalid, OSError) as error:
-        yield Finding("keys", "problem", str(error), "mend the file, or make new keys")
+        yield Finding("keys", "problem", str(error), "repair the file, or create new keys")
         return
     if mode & 0o077:
         advice = f"chmod 600 {path}"
         yield Finding("keys", "warning", f"{path} can be read or written by others", advice)
     elif not count:
         advice = f"tonlake key add NAME --keys {path}"
-        yield Finding("keys", "warning", f"{path} holds no key", advice)
+        yield Finding("keys", "warning", f"{path} has no key", advice)
     else:
         yield Finding("keys", "ok", f"{count} keys")
 
 
 def check_node(db_dir: Path, lake_dir: Path | None) -> Iterator[Finding]:
-    """Yield what concerns a node's folder, and the lake that is made of it."""
+    """Check a node's folder, and whether ``lake_dir`` belongs to it."""
     try:
         with closing(open_node(db_dir)) as source:
             first, last = source.first_mc_seqno(), source.last_mc_seqno()
@@ -157,7 +157,7 @@ def check_node(db_dir: Path, lake_dir: Path | None) -> Iterator[Finding]:
 
 
 def _find_fault(source: BlockSource, lake_dir: Path, span: Span) -> str | None:
-    """Return why a lake is not of a node's chain; None where it is, or is none."""
+    """Return why a lake is not of the node's chain; None if it is, or there is no lake."""
     try:
         check_origin(source, lake_dir, read_state(lake_dir), span)
     except SourceError as error:
@@ -173,7 +173,7 @@ def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Finding]:
     except LakeError:
         return  # the checks of the lake report what is wrong with it
     if first > ours + 1:
-        text = f"the lake ends with {ours}, and the node begins with {first}: a hole is certain"
+        text = f"the lake ends with {ours} and the node begins with {first}: there will be a hole"
         advice = "ingest soon, keep more on the node (--archive-ttl), or fill it from packages"
         yield Finding("node and lake", "warning", text, advice)
     elif ours > last:
@@ -185,7 +185,7 @@ def _compare(lake_dir: Path, first: int, last: int) -> Iterator[Finding]:
 
 
 def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Finding]:
-    """Yield what concerns a lake; ``full`` compares every file with its digest."""
+    """Check a lake; ``full`` compares every file with its digest."""
     try:
         name_root(lake_dir)
         snapshot = open_snapshot(lake_dir, check_digests=False)
@@ -212,7 +212,7 @@ def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Fi
 
 
 def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Finding]:
-    """Yield damage: of digests, or of names and sizes alone."""
+    """Check the files: their digests if ``full``, else only that they exist with the right size."""
     if full:
         report = verify_lake(lake_dir)
         damage = [f"{one.file}: {one.reason}" for one in report.damage]
@@ -222,20 +222,20 @@ def _check_files(lake_dir: Path, *, full: bool) -> Iterator[Finding]:
         for file in (file for files in snapshot.files.values() for file in files):
             path = lake_dir / file.path
             if not path.is_file():
-                damage.append(f"{file.path}: it is missing")
+                damage.append(f"{file.path}: missing")
             elif path.stat().st_size != file.bytes:
-                damage.append(f"{file.path}: it has another size than committed")
+                damage.append(f"{file.path}: not the committed size")
             elif not os.access(path, os.R_OK):
                 barred.append(file.path)
         if barred:
-            text = f"{len(barred)} may not be read: {barred[0]}"
+            text = f"{len(barred)} not readable: {barred[0]}"
             yield Finding("files", "problem", text, PERMIT)
             return
     if damage:
         advice = "restore the file from a copy, or ingest into a new folder"
         yield Finding("files", "problem", f"{len(damage)} damaged: {damage[0]}", advice)
     else:
-        text = "every digest is right" if full else "all there, sizes are right (--full: digests)"
+        text = "all digests match" if full else "all present, sizes match (--full: digests)"
         yield Finding("files", "ok", text)
 
 
@@ -261,7 +261,7 @@ def _check_room(lake_dir: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(lake_dir).free
     text = f"{free:,} bytes are free"
     little = f"only {text}" if free < FREE_BYTES else ""
-    yield _judge("room", text, little, "make room; a commit that finds none is not made")
+    yield _judge("room", text, little, "free some space; without it commits fail")
     if not os.access(lake_dir, os.W_OK):
-        advice = "fine for serving; ingest needs another user, or other rights"
+        advice = "fine for serving; ingest needs another user or more permissions"
         yield Finding("rights", "warning", "this user cannot write into the lake", advice)

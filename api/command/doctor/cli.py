@@ -33,7 +33,7 @@ Examples:
   tonlake doctor --node /var/ton-work/db --lake mainnet.lake
   tonlake doctor --lake mainnet.lake --full --json
 
-The exit code is 0 where all is well, 3 with warnings, and 1 with problems.
+The exit code is 0 if all is well, 3 with warnings, and 1 with problems.
 """
 
 
@@ -70,13 +70,13 @@ def doctor_command(*, node: Path | None, lake_dir: Path | None, full: bool, as_j
 
 
 def examine(node: Path | None, lake_dir: Path | None, *, full: bool) -> list[Finding]:
-    """Return everything that was found, in the order in which people set things up."""
+    """Return all findings: settings first, then machine, access, node and lake."""
     try:
         settings = read_settings(Settings)
     except LakeError as error:
         advice = "tonlake config lists all settings and where their values come from"
         return [Finding("settings", "problem", str(error), advice)]
-    findings = [Finding("settings", "ok", "all are known, and in their bounds")]
+    findings = [Finding("settings", "ok", "all are known and within bounds")]
     findings += [*check_machine(settings), *check_access(settings)]
     if node is not None:
         findings += check_node(node, lake_dir)

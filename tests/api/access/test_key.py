@@ -149,7 +149,7 @@ def test_a_file_that_breaks_later_changes_nothing(
         with caplog.at_level(logging.ERROR):
             assert ring.find(key) is not None
     assert len(caplog.records) == 1
-    assert "go on to hold" in caplog.text
+    assert "remain valid" in caplog.text
     assert key not in caplog.text
 
 
@@ -158,7 +158,7 @@ def test_a_file_that_is_not_there_is_told_once(
 ) -> None:
     path, clock = tmp_path / "keys.json", Clock()
     ring = Keyring(path, clock)
-    told = f"the file of keys {path} is not there: no key is known until it is"
+    told = f"the key file {path} does not exist: no key is valid until it does"
     assert caplog.messages == [told]
     clock.now_s += LOOK_EVERY_S
     assert ring.find("x") is None

@@ -76,7 +76,7 @@ def test_a_lake_that_may_not_be_read(lake: Path, tmp_path: Path) -> None:
         check(run("sql", "--lake", lake, "select sum(total_fees) from transactions"), 1, file.name)
         check(run("export", "--lake", lake, "--to", tmp_path / "copy"), 1, file.name)
         code, text = run("doctor", "--lake", lake)
-        assert (code, "1 may not be read" in text, "chown or chmod" in text) == (1, True, True)
+        assert (code, "1 not readable" in text, "chown or chmod" in text) == (1, True, True)
 
 
 def test_a_lake_that_may_not_be_written(lake: Path, demo_node: Path) -> None:

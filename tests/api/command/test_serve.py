@@ -253,7 +253,7 @@ def test_a_port_in_use_is_named(demo_lake: Path, tmp_path: Path) -> None:
         for arguments in (("serve", "--lake", demo_lake), ("demo", "--lake", tmp_path / "demo")):
             result = _run(*arguments, "--port", port)
             assert (result.exit_code, result.stdout) == (1, "")
-            assert f"port {port}: Address already in use; stop what listens" in result.stderr
+            assert f"port {port}: Address already in use; stop the process" in result.stderr
     assert not (tmp_path / "demo").exists()
     assert _run("serve", "--lake", demo_lake, "--port", "70000").exit_code == 2
 
@@ -308,7 +308,7 @@ def test_a_lake_with_a_damaged_log_is_not_served(demo_lake: Path, tmp_path: Path
     for more in ((), ("--wait",), ("--pull", str(demo_lake))):
         result = _run("serve", "--lake", lake, "--port", "0", *more)
         assert (result.exit_code, result.stdout) == (1, "")
-        assert "error: lake file _log/1.json: it is no log entry" in result.stderr
+        assert "error: lake file _log/1.json: it is not a log entry" in result.stderr
 
 
 def test_a_lake_that_is_to_come_is_waited_for(tmp_path: Path) -> None:

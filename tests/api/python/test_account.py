@@ -118,9 +118,9 @@ def test_get_methods_run(lake: tonlake.Lake, holder: Account) -> None:
     ).fetchall()
     assert supply == expected
     assert contract.run("no_such_method").exit_code == 11
-    with pytest.raises(RequestInvalid, match="value 0 of the stack holds no address"):
+    with pytest.raises(RequestInvalid, match="value 0 of the stack is not an address"):
         contract.run("get_jetton_data").address()
-    with pytest.raises(TypeError, match="takes no float"):
+    with pytest.raises(TypeError, match="does not take float"):
         contract.run("get_wallet_address", 1.5)
 
 

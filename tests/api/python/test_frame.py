@@ -59,7 +59,7 @@ def test_object_storage_gives_the_same(s3: S3Server, tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_none_is_named(lake: tonlake.Lake) -> None:
-    with pytest.raises(KeyError, match="no table is called 'block'; there are: account_states"):
+    with pytest.raises(KeyError, match="there is no table 'block'; tables: account_states"):
         lake.table("block")
 
 

@@ -39,7 +39,7 @@ def test_any_hash_of_it_leads_to_a_trace(lake: tonlake.Lake, transfer: Trace) ->
     assert transfer.trace_id in repr(transfer)
     with pytest.raises(AnswerNotFound, match="77777777"):
         lake.trace(b"w" * 32)
-    with pytest.raises(RequestInvalid, match="is no hash"):
+    with pytest.raises(RequestInvalid, match="is not a hash"):
         lake.trace("77")
 
 

@@ -146,7 +146,7 @@ def test_the_command_takes_several_tables(lake: Lake, demo_lake: Path) -> None:
     rows = pa.ipc.open_stream(found.stdout_bytes).read_all()
     assert [tuple(row.values()) for row in rows.to_pylist()] == expected
     wrong = run_scan(demo_lake, "messages", "blocks", "--columns", "value", exit_code=2)
-    assert "value: of several tables, write TABLE.COLUMN" in wrong.stderr
+    assert "value: with several tables, use TABLE.COLUMN" in wrong.stderr
 
 
 def test_a_layout_may_be_called_as_scans_call_what_they_read(lake: Lake) -> None:
