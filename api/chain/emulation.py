@@ -166,5 +166,5 @@ def emulate_message(
         call.tvm.emulate,
         world,
         message,
-        most_transactions=EMULATED_TRANSACTIONS,
+        max_transactions=EMULATED_TRANSACTIONS,
     )

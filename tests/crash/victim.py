@@ -27,7 +27,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
 
 if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.kept import KeptAnswers
+    from tonlake.ingest.derive.contract.cache import AnswerCache
     from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
 
@@ -42,10 +42,10 @@ def ask_data_alone(
     _tvm: TvmPool | None,
     gas_limit: int,
     *,
-    kept: KeptAnswers | None = None,
+    cache: AnswerCache | None = None,
 ) -> GetMethodSession:
     """Make an session that never asks the TVM."""
-    return GetMethodSession(world, network, None, gas_limit, kept=kept)
+    return GetMethodSession(world, network, None, gas_limit, cache=cache)
 
 
 def bring(node: Path, lake: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.action.basic import build_blocks
-from tonlake.ingest.derive.action.block import DEPLOY, GASLESS, MARKERS, take_apart, walk
+from tonlake.ingest.derive.action.block import DEPLOY, GASLESS, MARKERS, unlink, walk
 from tonlake.ingest.derive.action.engine import RuleBook, run_rules
 from tonlake.ingest.derive.action.ghost import make_ghosts
 from tonlake.ingest.derive.action.node import build_nodes
@@ -48,7 +48,7 @@ def classify(
         return Classified("ok", [])
     blocks = find_blocks(trace, interfaces, rules)
     actions = list(make_actions(blocks))
-    take_apart(blocks)
+    unlink(blocks)
     actions = actions or make_ghosts(trace, interfaces) or [make_unknown(trace)]
     is_broken = trace.state != "complete" or any(action.is_broken for action in actions)
     return Classified("broken" if is_broken else "ok", actions)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
 
-_MOST, _LEAST, _SLICES = 8_000, 1_000, 8
+_MAX_TRANSACTIONS, _MIN_TRANSACTIONS, _SLICES = 8_000, 1_000, 8
 """Maximum and minimum of transactions in a slice, whose messages are Python objects, and the number
 of slices between these bounds."""
 
@@ -131,7 +131,7 @@ def _cut_slices(
 def _find_cuts(traces: pa.Table) -> list[int]:
     """Return the index of the first trace of each slice, and the end of the last one."""
     counts = traces["transactions"].to_pylist()
-    size = min(_MOST, max(_LEAST, sum(counts) // _SLICES))
+    size = min(_MAX_TRANSACTIONS, max(_MIN_TRANSACTIONS, sum(counts) // _SLICES))
     cuts, taken = [0], 0
     for place, count in enumerate(counts):
         if taken and taken + count > size:

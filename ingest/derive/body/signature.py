@@ -47,8 +47,8 @@ _SYNONYMS = (
 """Other notations of block.tlb for the same types."""
 
 _WIDTH = re.compile(r"(uint|int|bits)(\d+)")
-_MOST_BITS = {"uint": 256, "int": 257, "bits": 1023}
-_MOST_KEY_BITS = 1023
+_MAX_BITS = {"uint": 256, "int": 257, "bits": 1023}
+_MAX_KEY_BITS = 1023
 _VAR_LIMITS = range(2, 33)
 _ARGUMENTS = {"Maybe": 1, "Either": 2, "Hashmap": 2, "HashmapE": 2, "VarUInteger": 1}
 
@@ -192,9 +192,9 @@ class _Checker:
         if of.name in _ARGUMENTS:
             raise SignatureInvalid(f"{of.name} takes {_ARGUMENTS[of.name]} arguments: {name}")
         match = _WIDTH.fullmatch(of.name)
-        if match and not 1 <= _read_number(match[2]) <= _MOST_BITS[match[1]]:
+        if match and not 1 <= _read_number(match[2]) <= _MAX_BITS[match[1]]:
             raise SignatureInvalid(
-                f"{_show(of.name)} in {name}: {match[1]} has 1 to {_MOST_BITS[match[1]]} bits"
+                f"{_show(of.name)} in {name}: {match[1]} has 1 to {_MAX_BITS[match[1]]} bits"
             )
         if of.name not in self._types:
             return 1  # a simple type, or an unknown one, which fails to compile
@@ -225,7 +225,7 @@ class _Checker:
                 raise SignatureInvalid(f"VarUInteger in {name} takes a number from 2 to 32")
             return 1
         if of.name.startswith("Hashmap"):
-            if not 1 <= _read_size(first) <= _MOST_KEY_BITS:
+            if not 1 <= _read_size(first) <= _MAX_KEY_BITS:
                 raise SignatureInvalid(f"{of.name} in {name}: keys have 1 to 1023 bits")
             self._linked.append((name, last))
             return 1 + self._count(name, last)

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.heap import without_collector
+from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.kept import KeptAnswers
 from tonlake.ingest.derive.contract.known import KnownLake
 from tonlake.ingest.derive.contract.record import keep_first_codes, make_history, make_interfaces
 from tonlake.ingest.derive.contract.session import GetMethodSession
@@ -84,7 +84,7 @@ class ContractFinder:
         self._lake = KnownLake(lake_dir, settings)
         self._states: list[AccountState] | None = None
         self._cache = CellCache.make()
-        self._kept = KeptAnswers()
+        self._answers = AnswerCache()
         self._undoings: tuple[Undoing, ...] = ()
         patient = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
         self._tvm = TvmPool(patient)
@@ -162,7 +162,7 @@ class ContractFinder:
             self._cache, self._undoings = CellCache.make(), state.undoings
         world = World(self._lake, state, self._cells, rows, self._cache, others)
         session = GetMethodSession(
-            world, Network(world, first), self._tvm, GAS_LIMIT, kept=self._kept
+            world, Network(world, first), self._tvm, GAS_LIMIT, cache=self._answers
         )
         detection = ContractDetection(world, session, _find_global_id(state, rows))
         states = list(world.list_states())

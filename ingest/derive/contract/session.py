@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tonlake.ingest.decode.cell.exotic import LIBRARY
-from tonlake.ingest.derive.contract.kept import KeptAnswers
+from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.layout import Subject
 from tonlake.ingest.derive.contract.machine.stack import Account, Declined, Thrown
 from tonlake.ingest.derive.contract.question import Posed, Unanswered, make_answer_key
@@ -54,11 +54,11 @@ class GetMethodSession:
         tvm: TvmPool | None,
         gas_limit: int,
         *,
-        kept: KeptAnswers | None = None,
+        cache: AnswerCache | None = None,
     ) -> None:
         """Ask the contracts of ``world``; without ``tvm``, questions that need it have no answer.
 
-        ``kept`` has answers of earlier commits, and receives those of this one.
+        ``cache`` has answers of earlier commits, and receives those of this one.
         """
         self._world = world
         self._network = network
@@ -68,7 +68,7 @@ class GetMethodSession:
         self._lacking: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | None] = {}
         self._gathered: dict[Hashable, Posed] = {}
-        self._kept = kept or KeptAnswers()
+        self._cache = cache or AnswerCache()
         self._planted: dict[Cell, int] = {}
         self._prepared: tuple[AccountState, int, GetMethodCall] | None = None
         self.runs = 0
@@ -164,7 +164,7 @@ class GetMethodSession:
         if code is None or data is None or not self._may_answer(code, question.method, mc_seqno):
             return None
         key = make_answer_key(question, state) if question.arguments else None
-        answer = None if key is None else self._kept.find(key)
+        answer = None if key is None else self._cache.find(key)
         if answer is not None:
             return answer
         reader = find_reader(code.cell.hash, question.method)
@@ -175,7 +175,7 @@ class GetMethodSession:
                 reader, Subject(state.address, code.cell, data, question.arguments)
             )
         if key is not None and answer is not None:
-            self._kept.keep(key, answer)
+            self._cache.keep(key, answer)
         return answer
 
     def run_machine(
@@ -186,7 +186,7 @@ class GetMethodSession:
         Raises:
             Declined: the TVM has to run it.
         """
-        program = self._kept.find_program(code.resolved)
+        program = self._cache.find_program(code.resolved)
         if program is None:
             raise Declined("the code is an exotic cell")
         arguments = (*question.arguments, method_id(question.method))

@@ -107,13 +107,13 @@ class TvmPool:
             TvmMissing, TvmBusy: as ``run_get_method``.
             TvmCrash: a process did not start.
         """
-        worker = self._take()
+        worker = self._acquire()
         try:
             messages = (pack_call(self._bound(call)) for call in calls)
             for answer in worker.ask_all(messages, self._settings.wall_ms):
                 yield answer if isinstance(answer, TvmError) else _read_ended(answer)
         finally:
-            self._give_back(worker)
+            self._release(worker)
 
     def _bound(self, call: GetMethodCall) -> GetMethodCall:
         if call.gas_limit is not None:
@@ -145,11 +145,11 @@ class TvmPool:
         Raises:
             TvmError: no worker is free, or it does not answer, or it rejects the call.
         """
-        worker = self._take()
+        worker = self._acquire()
         try:
             answer = worker.ask(message, self._settings.wall_ms)
         finally:
-            self._give_back(worker)
+            self._release(worker)
         refusal = _read_refusal(answer)
         if refusal is not None:
             raise refusal
@@ -165,7 +165,7 @@ class TvmPool:
             except queue.Empty:
                 return
 
-    def _take(self) -> WorkerProcess:
+    def _acquire(self) -> WorkerProcess:
         """Return an idle worker; wait for one if all are busy."""
         with self._lock:
             if self._closed:
@@ -181,7 +181,7 @@ class TvmPool:
             with self._lock:
                 self._waiting -= 1
 
-    def _give_back(self, worker: WorkerProcess) -> None:
+    def _release(self, worker: WorkerProcess) -> None:
         with self._lock:
             if not self._closed:
                 self._idle.put(worker)
@@ -190,7 +190,7 @@ class TvmPool:
 
 
 @contextmanager
-def _distrust() -> Iterator[None]:
+def _reject_malformed() -> Iterator[None]:
     """Raise TvmCrash if an answer turns out to be malformed."""
     try:
         yield
@@ -200,7 +200,7 @@ def _distrust() -> Iterator[None]:
 
 def _read_refusal(answer: list[Any]) -> TvmError | None:
     """Return the error with which the machine rejected a call; None if it did not."""
-    with _distrust():
+    with _reject_malformed():
         kind = _REFUSALS.get(answer[0])
         return None if kind is None else kind(str(answer[1]))
 
@@ -214,7 +214,7 @@ def _read_ended(answer: list[Any]) -> Outcome | TvmError:
 
 def _read_outcome(answer: list[Any]) -> Outcome:
     """Return the outcome in a worker's answer; the answer is untrusted."""
-    with _distrust():
+    with _reject_malformed():
         _word, exit_code, gas_used, packed = answer
         stack = tuple(unpack_value(value) for value in packed)
         return Outcome(int(exit_code), int(gas_used), stack)
@@ -222,7 +222,7 @@ def _read_outcome(answer: list[Any]) -> Outcome:
 
 def _read_emulated(answer: list[Any]) -> Emulated | NotAccepted:
     """Return the transaction in a worker's answer, or NotAccepted."""
-    with _distrust():
+    with _reject_malformed():
         if answer[0] == "unaccepted":
             return NotAccepted(None if answer[1] is None else int(answer[1]))
         _word, transaction, account = answer

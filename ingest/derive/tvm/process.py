@@ -141,10 +141,10 @@ class WorkerProcess:
             )
         self.starts += 1
         self._channel = Channel(here)
-        self._greet(self._channel)
+        self._await_ready(self._channel)
         return self._channel
 
-    def _greet(self, channel: Channel) -> None:
+    def _await_ready(self, channel: Channel) -> None:
         """Wait until the new process has loaded the machine."""
         try:
             word, *rest = channel.receive(time.monotonic() + START_S)

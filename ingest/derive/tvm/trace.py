@@ -90,7 +90,7 @@ def emulate_trace(
     world: World,
     message: bytes,
     *,
-    most_transactions: int = 256,
+    max_transactions: int = 256,
 ) -> EmulatedTrace | NotAccepted:
     """Emulate the transaction of a message and of every internal message that results from it.
 
@@ -98,7 +98,7 @@ def emulate_trace(
         emulate: Emulates one transaction: ``TvmPool.emulate``.
         world: State of the chain.
         message: External or internal message to a standard address, as a bag.
-        most_transactions: Number of transactions after which the trace is cut.
+        max_transactions: Number of transactions after which the trace is cut.
 
     Raises:
         TvmError: the emulator rejects a message, or does not finish.
@@ -107,7 +107,7 @@ def emulate_trace(
     trace = _Trace(world)
     workchain, account = read_destination(message)
     todo = [_Due(0, 0, workchain, account, message, None)]
-    while todo and len(trace.steps) < most_transactions:
+    while todo and len(trace.steps) < max_transactions:
         due = heapq.heappop(todo)
         made = emulate(trace.describe(due))
         if isinstance(made, NotAccepted):

@@ -38,7 +38,7 @@ SWAP_V1, PAYMENT_V1 = 0x25938561, 0xF93BB43F
 SWAP, PAY_TO = 0x6664DE2A, 0x657B54F5
 OK_CODE, REFERRAL_CODE = 0xC64370E5, 0x45078540
 DEX_V1, DEX = "stonfi", "stonfi_v2"
-_MOST_HOPS = 4
+_MAX_HOPS = 4
 
 
 def _read_code_v1(payment: Block) -> int:
@@ -139,7 +139,7 @@ SWAP_V1_RULE = Rule(
 )
 SWAP_RULE = Rule(
     "stonfi.swap",
-    call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MOST_HOPS)).after(SENT),
+    call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MAX_HOPS)).after(SENT),
     _make_swap,
 )
 

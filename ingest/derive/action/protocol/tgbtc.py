@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TELEPORT = 0x3F781D24
 """Claim of a payment, which starts a mint."""
-_MOST_BEFORE = 20
+_MAX_BEFORE = 20
 MINT, BURN_REQUEST, NEW_KEY = 0xE42A879B, 0x587643A2, 0x690F357A
 MINT_LOG, BURN_LOG, NEW_KEY_LOG, KEY_READY_LOG = 0x77A80EF3, 0xCA444CE6, 0x27756729, 0x453443A6
 PEGOUT, PEGOUT_READY = 0xBE44E7A6, 0x1A84C0E0
@@ -75,7 +75,7 @@ def _list_before(mint: Block) -> list[Block]:
     """Return the messages from the claim to a mint, latest first; [] if there is no claim."""
     found: list[Block] = []
     block = mint.previous
-    while block is not None and len(found) < _MOST_BEFORE:
+    while block is not None and len(found) < _MAX_BEFORE:
         found.append(block)
         if block.opcode == TELEPORT:
             return found

@@ -30,7 +30,7 @@ SWAP, PAY_TO = 0xA7FB58F8, 0xA1DAA96D
 CREATE_POOL, INIT_POOL = 0x2E3034EF, 0x441C39ED
 DEX = "tonco"
 _OK_CODES = {0, 200}
-_MOST_HOPS = 4
+_MAX_HOPS = 4
 
 
 class Payment(NamedTuple):
@@ -177,7 +177,7 @@ def _read_pool_active(init: Block) -> bool:
 
 SWAP_RULE = Rule(
     "tonco.swap",
-    call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MOST_HOPS)).after(SENT),
+    call(SWAP, name="swap").then(pay(PAY_TO, SWAP, _MAX_HOPS)).after(SENT),
     _make_swap,
 )
 DEPLOY_POOL_RULE = Rule(

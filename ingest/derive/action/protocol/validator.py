@@ -56,7 +56,7 @@ RECOVER_RULE = Rule(
 INTERFACE = "NominatorPool"
 PROVIDER = "nominator"
 PROCESS_REQUESTS = 0x00000002
-_MOST_TRANSFERS = 2
+_MAX_TRANSFERS = 2
 
 
 def _make_deposit(match: Match) -> Draft | None:
@@ -85,7 +85,7 @@ def _make_request(match: Match) -> Draft | None:
     if not match.interfaces.has(block.message.destination, INTERFACE):
         return None
     back = [after for after in block.following if after.type == TRANSFER]
-    if len(back) > _MOST_TRANSFERS:
+    if len(back) > _MAX_TRANSFERS:
         back = []
     payout = back[0] if back else None
     if len(back) == 1 and (back[0].message.value or 0) <= (block.message.value or 0):

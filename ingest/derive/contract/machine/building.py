@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Stored = tuple[int, int, tuple[Cell, ...]]
 
-_INTEGER_BITS, _MOST_BITS = 257, 1023
+_INTEGER_BITS, _MAX_BITS = 257, 1023
 _COUNT_BITS = 4
 _GRAM_BYTES = 15
 _EMPTY = Builder(0, 0, ())
@@ -46,11 +46,11 @@ def _pack(value: int, bits: int, *, signed: bool) -> int:
     return value
 
 
-def _store(bits: int, *, signed: bool, turned: bool = False) -> list[Step]:
-    """Return STI or STU for a number of bits; ``turned`` expects the builder below the integer."""
+def _store(bits: int, *, signed: bool, reverse: bool = False) -> list[Step]:
+    """Return STI or STU for a number of bits; ``reverse`` expects the builder below the integer."""
 
     def step(stack: Stack) -> None:
-        if turned:
+        if reverse:
             value, builder = stack.integer(), stack.builder()
         else:
             builder, value = stack.builder(), stack.integer()
@@ -110,17 +110,17 @@ def _store_grams(stack: Stack) -> None:
 
 
 def _store_zeroes(stack: Stack) -> None:
-    bits = stack.number(_MOST_BITS)
+    bits = stack.number(_MAX_BITS)
     stack.append(stack.builder().store(0, bits))
 
 
 def _store_ones(stack: Stack) -> None:
-    bits = stack.number(_MOST_BITS)
+    bits = stack.number(_MAX_BITS)
     stack.append(stack.builder().store((1 << bits) - 1, bits))
 
 
 def _store_same(stack: Stack) -> None:
-    bit, bits = stack.number(1), stack.number(_MOST_BITS)
+    bit, bits = stack.number(1), stack.number(_MAX_BITS)
     stack.append(stack.builder().store(((1 << bits) - 1) * bit, bits))
 
 
@@ -184,8 +184,8 @@ DECODERS: dict[str, Callable[[Code], list[Step]]] = {
     "CB": lambda code: _store(code.take(8) + 1, signed=False),
     "CF08": lambda code: _store(code.take(8) + 1, signed=True),
     "CF09": lambda code: _store(code.take(8) + 1, signed=False),
-    "CF0A": lambda code: _store(code.take(8) + 1, signed=True, turned=True),
-    "CF0B": lambda code: _store(code.take(8) + 1, signed=False, turned=True),
+    "CF0A": lambda code: _store(code.take(8) + 1, signed=True, reverse=True),
+    "CF0B": lambda code: _store(code.take(8) + 1, signed=False, reverse=True),
     "CFC_": _store_constant,
 }
 """Decoders of instructions with operands, by prefix in the notation of the TVM."""

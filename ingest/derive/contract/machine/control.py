@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.machine.code import Code, Signal, Step
 
 _GOOD_CODES = 1
-_MOST_REPEATS = (1 << 31) - 1
+_MAX_REPEATS = (1 << 31) - 1
 
 
 def _take(stack: Stack) -> Continuation:
@@ -68,7 +68,7 @@ def _select(stack: Stack) -> None:
 
 def _repeat(stack: Stack) -> Signal:
     body, count = _take(stack), stack.integer()
-    if count > _MOST_REPEATS or count < -_MOST_REPEATS:
+    if count > _MAX_REPEATS or count < -_MAX_REPEATS:
         raise Declined("count out of range")
 
     def call(_stack: Stack) -> Signal:

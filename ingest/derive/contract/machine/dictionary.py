@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.contract.machine.code import Code, Continuation, Signal, Step
 
-_MOST_BITS, _INTEGER_BITS = 1023, 257
+_MAX_BITS, _INTEGER_BITS = 1023, 257
 _FORK_REFS = 2
 
 
@@ -85,7 +85,7 @@ def _go(*, signed: bool, calls: bool, pushes: bool) -> Callable[[Code], list[Ste
             return None if value is None else code.open_slice(value)
 
         def step(stack: Stack) -> Signal:
-            bits, root = stack.number(_MOST_BITS), stack.maybe_cell()
+            bits, root = stack.number(_MAX_BITS), stack.maybe_cell()
             number = stack.pop()
             place = root, number, bits
             if number.__class__ is int and place in known:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.machine.code import Code, Step
     from tonlake.ingest.derive.contract.machine.stack import Stack
 
-_MOST_BITS, _MOST_SHIFT = 1023, 256
+_MAX_BITS, _MAX_SHIFT = 1023, 256
 _LONG_STEP, _LONG_LEAST = 8, 19
 
 
@@ -68,7 +68,7 @@ def _shift(calculate: Callable[[int, int], int]) -> list[Step]:
     """Return a shift by the number of bits on the stack."""
 
     def step(stack: Stack) -> None:
-        bits = stack.number(_MOST_BITS)
+        bits = stack.number(_MAX_BITS)
         stack.push_integer(calculate(stack.integer(), bits))
 
     return [step]
@@ -113,7 +113,7 @@ def _divide(code: Code) -> list[Step]:
     def take_divisor(stack: Stack) -> int:
         if not shifts:
             return stack.integer()
-        return 1 << (stack.number(_MOST_SHIFT) if bits is None else bits)
+        return 1 << (stack.number(_MAX_SHIFT) if bits is None else bits)
 
     def step(stack: Stack) -> None:
         divisor = take_divisor(stack)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.contract.machine.code import Code, Step
 
-_MOST_BITS, _MOST_REFS = 1023, 4
+_MAX_BITS, _MAX_REFS = 1023, 4
 _INTEGER_BITS = 257
 _SHORT_REF_BITS = 2
 
@@ -101,7 +101,7 @@ def _by_count(make: Callable[[int], list[Step]]) -> Step:
     """Return an instruction that pops its number of bits."""
 
     def step(stack: Stack) -> None:
-        make(stack.number(_MOST_BITS))[0](stack)
+        make(stack.number(_MAX_BITS))[0](stack)
 
     return step
 
@@ -214,7 +214,7 @@ FIXED: dict[int, list[Step]] = {
     0xD749: _count(lambda start: start.bits_left),
     0xD74A: _count(lambda start: start.refs_left),
     0xD74B: _count(lambda start: start.bits_left, lambda start: start.refs_left),
-    **{0xD74C | place: [_peek_ref(place)] for place in range(_MOST_REFS)},
+    **{0xD74C | place: [_peek_ref(place)] for place in range(_MAX_REFS)},
 }
 """Steps of instructions without operands, by opcode."""
 

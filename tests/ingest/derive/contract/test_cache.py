@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.contract import kept
-from tonlake.ingest.derive.contract.kept import KeptAnswers
+from tonlake.ingest.derive.contract import cache
+from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.layout import load_address_slice, store_address
 from tonlake.ingest.derive.contract.question import make_key
 from tonlake.ingest.derive.contract.stack import Address, Cell
@@ -24,7 +24,7 @@ def make_cell(value: int, *children: Cell) -> Cell:
 
 
 def test_an_address_is_kept_without_its_tree() -> None:
-    answers = KeptAnswers()
+    answers = AnswerCache()
     start = make_cell(7).slice()
     store_address(CellBuilder(start.tree), Address(-1, bytes(range(32)))).end()
     answer = [5, None, load_address_slice(start.tree.slice(start.tree.count - 1))]
@@ -39,7 +39,7 @@ def test_an_address_is_kept_without_its_tree() -> None:
 def test_what_is_left_of_a_slice_is_kept() -> None:
     start = make_cell(0xABCD1234).slice()
     start.skip(16)
-    answers = KeptAnswers()
+    answers = AnswerCache()
     answers.keep("key", [start])
     found = answers.find("key")
     assert found is not None
@@ -47,7 +47,7 @@ def test_what_is_left_of_a_slice_is_kept() -> None:
 
 
 def test_cells_and_slices_with_references_are_not_kept() -> None:
-    answers = KeptAnswers()
+    answers = AnswerCache()
     parent = make_cell(1, make_cell(2))
     for value in (parent, parent.slice(), (1, 2)):
         answers.keep("key", [1, value])
@@ -57,8 +57,8 @@ def test_cells_and_slices_with_references_are_not_kept() -> None:
 def test_the_answer_that_was_not_asked_for_longest_is_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept, "ANSWERS_KEPT", 2)
-    answers = KeptAnswers()
+    monkeypatch.setattr(cache, "MAX_ANSWERS", 2)
+    answers = AnswerCache()
     for key in ("first", "second"):
         answers.keep(key, [1])
     assert answers.find("first")
@@ -67,8 +67,8 @@ def test_the_answer_that_was_not_asked_for_longest_is_dropped(
 
 
 def test_programs_are_made_once_and_the_oldest_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "PROGRAMS_KEPT", 1)
-    answers = KeptAnswers()
+    monkeypatch.setattr(cache, "MAX_PROGRAMS", 1)
+    answers = AnswerCache()
     one, other = make_cell(1), make_cell(2)
     program = answers.find_program(one)
     assert program is not None
@@ -80,4 +80,4 @@ def test_programs_are_made_once_and_the_oldest_dropped(monkeypatch: pytest.Monke
 def test_an_exotic_code_has_no_program() -> None:
     builder = CellBuilder().store_uint(2, 8).store_bytes(bytes(32))
     library = Cell(builder.tree, builder.end(exotic=True))
-    assert KeptAnswers().find_program(library) is None
+    assert AnswerCache().find_program(library) is None

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from tonlake.ingest.derive.contract.stack import Cell, Value
 
-ANSWERS_KEPT = 20_000
+MAX_ANSWERS = 20_000
 """Maximum of answers, 600 bytes each with their key: the accounts that recur within some
 commits."""
 
-PROGRAMS_KEPT = 300
+MAX_PROGRAMS = 300
 """Maximum of codes, up to 300 kB each once all of it was run: more than most commits have."""
 
 
@@ -37,7 +37,7 @@ class _Bits(NamedTuple):
     bits: int
 
 
-class KeptAnswers:
+class AnswerCache:
     """LRU caches of answers, by everything they depend on, and of programs, by code hash."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class KeptAnswers:
         if not all(value is None or isinstance(value, int | _Bits) for value in packed):
             return
         self._answers[key] = packed
-        if len(self._answers) > ANSWERS_KEPT:
+        if len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)
 
     def find_program(self, code: Cell) -> Program | None:
@@ -69,7 +69,7 @@ class KeptAnswers:
             self._programs.move_to_end(code_hash)
         else:
             self._programs[code_hash] = _make_program(code)
-            if len(self._programs) > PROGRAMS_KEPT:
+            if len(self._programs) > MAX_PROGRAMS:
                 self._programs.popitem(last=False)
         return self._programs[code_hash]
 
