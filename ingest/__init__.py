@@ -1,8 +1,9 @@
-"""Ingest: a node's bytes to rows that fit the lake's schema.
+"""Turns the bytes of a node into rows of the lake's tables.
 
-node/        files of a node: packages, indexes, block handles, celldb, state
-cell/        bags of cells: read, write, hash
-block/       TL-B of a block to rows
-source       where blocks come from
-pipeline     source to decode to tonlake.lake.commit.commit
+source/      node folders, archive packages, lite servers
+decode/      bags of cells, and the TL-B of blocks and states, to rows
+assemble/    decoded blocks in chain order, cut into commits
+derive/      traces, contracts and actions, which follow from the decoded rows
+metadata/    off-chain token metadata
+run/         pipeline, follower, upgrade
 """

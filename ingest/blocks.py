@@ -1,4 +1,4 @@
-"""The protocol of block sources, and the values they return."""
+"""The protocol of block sources, and the values that its methods return."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class BlockId(msgspec.Struct, frozen=True, order=True):
 
 
 class RawBlock(msgspec.Struct, frozen=True):
-    """A block's id and its bag of cells as stored; nothing about it is checked yet.
+    """A block's id and its bag of cells as stored, not verified yet.
 
-    ``proof`` is its BlockProof as stored, and ``mc_extra`` of a masterchain block with a proof
-    its McBlockExtra, both as bags; None where the source has none, or is not to give them.
+    ``proof`` is the stored BlockProof, ``mc_extra`` the McBlockExtra of a masterchain block that
+    has a proof, both as bags of cells; None if the source has none or is configured to skip them.
     """
 
     id: BlockId
@@ -35,11 +35,11 @@ class RawBlock(msgspec.Struct, frozen=True):
 
 
 class KeyMark(msgspec.Struct, frozen=True):
-    """Which configuration a masterchain block was made under, or brings.
+    """The configuration under which a masterchain block was created, and the one it introduces.
 
-    ``before`` is the seqno of the last key block before it, whose configuration it was made under;
-    0 stands for the zero state. ``version`` is the global version of the configuration that a key
-    block brings, None in every other block.
+    ``before`` is the seqno of the last key block before it, whose configuration applies to it; 0
+    is the zero state. ``version`` is the global version in the configuration of a key block; None
+    for other blocks.
     """
 
     before: int
@@ -47,10 +47,10 @@ class KeyMark(msgspec.Struct, frozen=True):
 
 
 class McBundle(msgspec.Struct, frozen=True):
-    """A masterchain block, first, and the shard blocks it commits, by workchain, shard, seqno.
+    """A masterchain block followed by the shard blocks it commits, by workchain, shard, seqno.
 
-    ``versions`` has the global versions of the configurations that its blocks were made under, by
-    the key block that brought each (``BlockInfo.prev_key_block_seqno``), as far as they are known.
+    ``versions`` maps seqnos of key blocks (``BlockInfo.prev_key_block_seqno``) to the global
+    versions of their configurations, as far as they are known.
     """
 
     mc_seqno: int
@@ -60,7 +60,7 @@ class McBundle(msgspec.Struct, frozen=True):
 
 
 class ZeroState(msgspec.Struct, frozen=True):
-    """The state a workchain began with, as the operator's file gives it."""
+    """The initial state of a workchain, as in the operator's file."""
 
     workchain: int
     root_hash: bytes
@@ -69,7 +69,7 @@ class ZeroState(msgspec.Struct, frozen=True):
 
 
 class McHead(msgspec.Struct, frozen=True):
-    """Which masterchain block has a seqno, and its time in Unix seconds, where known."""
+    """The root hash of a masterchain block, and its gen_utime in Unix seconds if known."""
 
     mc_seqno: int
     root_hash: bytes
@@ -83,38 +83,38 @@ class BlockSource(Protocol):
     """
 
     def refresh(self) -> None:
-        """Catch up with a node that is writing."""
+        """Catch up with a node that is still writing."""
 
     def first_mc_seqno(self) -> int:
-        """Return the oldest masterchain seqno that this source can give."""
+        """Return the oldest masterchain seqno that this source can read."""
 
     def last_mc_seqno(self) -> int:
         """Return the newest masterchain seqno that is complete with all its shard blocks."""
 
     def read_bundle(self, mc_seqno: int) -> McBundle:
-        """Return one masterchain block and what it commits.
+        """Return one masterchain block and the shard blocks it commits.
 
         Raises:
-            BlockNotYet: not written completely yet.
-            BlockPruned: deleted by the node.
-            BlockNeverHad: never stored.
-            BlockCorrupt: stored with wrong bytes.
+            BlockNotYet: the node has not finished writing it.
+            BlockPruned: the node has deleted it.
+            BlockNeverHad: the node never stored it.
+            BlockCorrupt: it is stored with wrong bytes.
         """
 
     def read_unchecked(self, mc_seqno: int) -> McBundle:
-        """Do what ``read_bundle`` does, but file hashes of shard blocks may be left unchecked.
+        """Like ``read_bundle``, but the file hashes of shard blocks may be left unverified.
 
-        It is for those who decode the blocks at once: that checks them, many together.
+        For callers that decode the blocks right away: decoding verifies many hashes at once.
         """
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block this source has at a seqno; None if it has none."""
+        """Return the masterchain block of this source at a seqno; None if it has none."""
 
     def zero_states(self) -> tuple[ZeroState, ...]:
-        """Return the zero states that this source holds, masterchain first."""
+        """Return the zero states of this source, the masterchain's first."""
 
     def describe(self) -> dict[str, str]:
-        """Return the fingerprint that the commit log keeps; names no path of this machine."""
+        """Return the fingerprint for the commit log; it contains no local path."""
 
     def close(self) -> None:
         """Close every open file."""

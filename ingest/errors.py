@@ -1,39 +1,44 @@
-"""What can go wrong while reading a node's bytes.
+"""Errors of the ingest package.
 
 IngestError
-├── BocError             the bytes are no valid bag of cells, or a cell ends too early
+├── BocError             bytes that are no valid bag of cells, or a cell that ends too early
 │   └── CellUnderflow    a cell has fewer bits or references than its type needs
-├── MissingCell          a cell that a tree needs is not among the cells at hand
+├── MissingCell          a cell that a tree refers to is not available
 ├── DecodeError          valid cells that do not follow the TL-B of a block
-├── TraceImpossible      messages that no chain can hold
+├── TraceImpossible      messages that no chain can contain
 ├── TracesMissing        the lake has transactions without traces
-├── ChainUnproven        a lake's block that the proofs at hand do not lead to
+├── ChainUnproven        the available proofs do not lead to a block of the lake
 ├── WorkerLost           a worker process of an ingest died
-├── ActionUnreadable     a message that no reader of its protocol can take apart
+├── ActionUnreadable     a message body that the decoder of its protocol cannot parse
 ├── RecordingMalformed   a line of recorded traces that cannot be read as rows
 ├── TvmError             a get-method could not be run
 │   ├── TvmMissing       no TVM is installed on this machine
-│   ├── TvmBusy          more calls wait than may
-│   ├── TvmTimeout       the run took longer than it may
-│   ├── TvmCrash         the machine's process died of the call
-│   ├── TvmRefusal       the machine does not take the call
-│   ├── TvmStackDeep     the resulting stack is nested too deep to be shown
-│   └── TvmStackLarge    the resulting stack is too large to be shown
-├── BodyError            a message body and a layout of the body table that do not fit together
-├── SignatureInvalid     a layout that a person gives, and that cannot be used
+│   ├── TvmBusy          too many calls are waiting
+│   ├── TvmTimeout       the run exceeded its time limit
+│   ├── TvmCrash         the process of the TVM died during the call
+│   ├── TvmRefusal       the TVM does not accept the call
+│   ├── TvmStackDeep     the resulting stack is nested too deep to be returned
+│   └── TvmStackLarge    the resulting stack is too large to be returned
+├── BodyError            a message body does not match its layout in the body table
+├── SignatureInvalid     a user-defined message layout that cannot be parsed or used
+├── FetchError           off-chain content could not be fetched
+│   ├── FetchRefused     its address is not allowed
+│   ├── FetchFailed      there was no successful response
+│   └── ContentInvalid   the response is not valid content
 ├── FetchError           content outside of the chain that was not had
 │   ├── FetchRefused     its address is not asked
 │   ├── FetchFailed      there was no answer
 │   └── ContentInvalid   the answer is not what it should be
 ├── SourceError          a source cannot be opened or read as a whole
-│   ├── EntryFlaw        an entry of a package is not what its place promises
-│   ├── ServerFault      a lite server cannot be reached, or its answer is not what was asked for
+│   ├── SourceForeign    a source belongs to another network or chain than the lake
+│   ├── EntryFlaw        an entry of a package is not the one expected at its offset
+│   ├── ServerFault      a lite server cannot be reached, or sends a wrong answer
 │   └── ServerRefusal    a lite server answers with an error
 └── BlockUnavailable     one block is unavailable
-    ├── BlockNotYet      the node has not written it completely yet
-    ├── BlockPruned      the node had it and deleted it
-    ├── BlockNeverHad    the node never stored it
-    └── BlockCorrupt     stored, but the bytes are wrong
+        ├── BlockNotYet      the node has not finished writing it
+        ├── BlockPruned      the node has deleted it
+        ├── BlockNeverHad    the node never stored it
+        └── BlockCorrupt     it is stored, but its bytes are wrong
 """
 
 from __future__ import annotations
@@ -43,15 +48,15 @@ class IngestError(Exception):
     """Root of every error of this package."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle it as it is: a constructor takes other values than the text that it makes."""
+        """Pickle without calling ``__init__``, whose parameters differ from ``args``."""
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class BocError(IngestError):
-    """Bytes that are no valid bag of cells; ``offset`` is the byte where that shows."""
+    """Bytes are no valid bag of cells; ``offset`` is the byte at which that shows, if known."""
 
     def __init__(self, message: str, offset: int | None = None) -> None:
-        """Take what is wrong and, where known, at which byte."""
+        """Append ``offset`` to the message, if it is known."""
         self.offset = offset
         super().__init__(message if offset is None else f"{message} (byte {offset})")
 
@@ -61,12 +66,12 @@ class CellUnderflow(BocError):
 
 
 class MissingCell(IngestError):
-    """A cell that a tree needs is not among the cells at hand; ``hash`` names it."""
+    """A cell that a tree refers to is not available; ``hash`` is its representation hash."""
 
     def __init__(self, cell_hash: bytes) -> None:
-        """Name the cell."""
+        """Name the missing cell by its hash."""
         self.hash = cell_hash
-        super().__init__(f"cell {cell_hash.hex()} is needed, but is not among the cells at hand")
+        super().__init__(f"cell {cell_hash.hex()} is missing")
 
 
 class DecodeError(IngestError):
@@ -74,15 +79,15 @@ class DecodeError(IngestError):
 
 
 class BodyError(IngestError):
-    """A message body and a layout of the body table that do not fit together."""
+    """A message body does not match its layout in the body table."""
 
 
 class TraceImpossible(IngestError):
-    """Messages that no chain can hold: in a ring, or consumed in a block before the sender's."""
+    """Messages that no chain can contain: a cycle, or one received before it was sent."""
 
 
 class ChainUnproven(IngestError):
-    """A block of a lake that its proofs do not lead to, from a block that is certain."""
+    """The available proofs do not lead from a trusted block to a block of the lake."""
 
 
 class TracesMissing(IngestError):
@@ -90,35 +95,35 @@ class TracesMissing(IngestError):
 
 
 class WorkerLost(IngestError):
-    """A worker process of an ingest died; names it and how it ended."""
+    """A worker process of an ingest died; the message names it and how it ended."""
 
 
 class ActionUnreadable(IngestError):
-    """A message that the reader of its protocol cannot take apart."""
+    """A message body that the decoder of its protocol cannot parse."""
 
 
 class RecordingMalformed(IngestError):
-    """A line of recorded traces that cannot be read as rows; names the file and the line."""
+    """A line of recorded traces cannot be read as rows; the message names the file and the line."""
 
 
 class SignatureInvalid(IngestError):
-    """A layout of bodies that a person gives cannot be read or used."""
+    """A user-defined message layout cannot be parsed or used."""
 
 
 class FetchError(IngestError):
-    """Content outside of the chain that was not had."""
+    """Off-chain content could not be fetched."""
 
 
 class FetchRefused(FetchError):
-    """An address that is not asked: of another scheme, or internal."""
+    """The address is not allowed: its scheme is not supported, or its host is internal."""
 
 
 class FetchFailed(FetchError):
-    """There was no answer, or none of success; another try may have one."""
+    """There was no successful response; a retry may succeed."""
 
 
 class ContentInvalid(FetchError):
-    """The answer is not what it should be: too large, of another type, no JSON object."""
+    """The response is not valid content: too large, of another type, or no JSON object."""
 
 
 class SourceError(IngestError):
@@ -126,19 +131,19 @@ class SourceError(IngestError):
 
 
 class SourceForeign(SourceError):
-    """A source is of another network, or of another chain, than the lake."""
+    """A source belongs to another network or chain than the lake."""
 
 
 class EntryFlaw(SourceError):
-    """An entry of a package is not what its place promises.
+    """An entry of a package is not the one expected at its offset.
 
-    ``file`` is relative to the source's folder, ``offset`` the byte of the file at which the
-    entry begins; ``cut`` means that the file ends too early, as it does while it is written or
-    copied, and nothing else is wrong.
+    ``file`` is relative to the source's folder, ``offset`` the byte at which the entry begins.
+    ``cut`` means that the file ends too early, as it does while it is written or copied, and
+    nothing else is wrong.
     """
 
     def __init__(self, reason: str, *, file: str, offset: int, cut: bool = False) -> None:
-        """Take what is wrong with the entry at ``offset`` of ``file``."""
+        """Describe the flaw of the entry at ``offset`` of ``file``."""
         self.reason = reason
         self.file = file
         self.offset = offset
@@ -147,13 +152,13 @@ class EntryFlaw(SourceError):
 
 
 class ServerFault(SourceError):
-    """A lite server cannot be reached, or its answer is not what was asked for.
+    """A lite server cannot be reached, or sends a wrong answer.
 
     ``is_wrong`` means that it sent a wrong answer.
     """
 
     def __init__(self, reason: str, *, name: str, is_wrong: bool = False) -> None:
-        """Take what is wrong with the answer to the query ``name``."""
+        """Describe the failure of the query ``name``."""
         self.is_wrong = is_wrong
         super().__init__(f"{name}: {reason}")
 
@@ -161,13 +166,13 @@ class ServerFault(SourceError):
 class ServerRefusal(SourceError):
     """A lite server answers with an error; ``code`` is the node's (common/errorcode.h).
 
-    ``is_unknown`` means that the server does not have the block, or not yet.
+    ``is_unknown`` means that the server does not have the block (yet).
     """
 
     NOT_READY = 651
 
     def __init__(self, server: str, code: int, message: str) -> None:
-        """Take the server's name, and its code and message."""
+        """Describe the error that ``server`` (host:port) sent."""
         self.code = code
         self.message = message
         self.is_unknown = code == self.NOT_READY
@@ -175,7 +180,7 @@ class ServerRefusal(SourceError):
 
 
 class TvmError(IngestError):
-    """A get-method could not be run, or its result not be returned."""
+    """A get-method could not be run, or its result could not be returned."""
 
 
 class TvmMissing(TvmError):
@@ -183,36 +188,36 @@ class TvmMissing(TvmError):
 
 
 class TvmBusy(TvmError):
-    """More calls wait for a TVM than may: ask again later."""
+    """Too many calls are waiting for a TVM; a later retry may succeed."""
 
 
 class TvmTimeout(TvmError):
-    """The run took longer than it may; its process is gone."""
+    """The run exceeded its time limit; its process was killed."""
 
 
 class TvmCrash(TvmError):
-    """The process that ran the call died of it."""
+    """The process that ran the call died during it."""
 
 
 class TvmRefusal(TvmError):
-    """The machine does not take the call: a cell that it cannot read."""
+    """The TVM does not accept the call: it cannot read one of its cells."""
 
 
 class TvmStackDeep(TvmError):
-    """The resulting stack is nested too deep to be shown."""
+    """The resulting stack is nested too deep to be returned."""
 
 
 class TvmStackLarge(TvmError):
-    """The resulting stack is too large to be shown."""
+    """The resulting stack is too large to be returned."""
 
 
 class BlockUnavailable(IngestError):
-    """One block is unavailable; names the block, and the file and offset where known."""
+    """One block is unavailable; the message names it, and the file and offset where known."""
 
     def __init__(
         self, reason: str, *, block: object, file: str | None = None, offset: int | None = None
     ) -> None:
-        """Take why ``block`` is unavailable, and the place of the damage."""
+        """Describe why ``block`` is unavailable, and where the damage is."""
         self.block = block
         self.file = file
         self.offset = offset
@@ -222,11 +227,11 @@ class BlockUnavailable(IngestError):
 
 
 class BlockNotYet(BlockUnavailable):
-    """The node has not written the block completely yet: ask again later."""
+    """The node has not finished writing the block; a later retry may succeed."""
 
 
 class BlockPruned(BlockUnavailable):
-    """The node had the block and deleted it."""
+    """The node has deleted the block."""
 
 
 class BlockNeverHad(BlockUnavailable):

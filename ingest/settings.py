@@ -1,6 +1,6 @@
 """Settings of ingest: ``[ingest]``, ``[follow]``, ``[liteserver]``, ``[tvm]`` and ``[metadata]``.
 
-What needs more than one section takes ``IngestSections``, which has the lake's beside them.
+Code that needs several sections takes ``IngestSections``, which includes those of the lake.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tonlake.lake.settings import LakeSections
 
 
 class IngestSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is decoded and derived, and how much of it at a time."""
+    """What ingest decodes and derives, and how much at a time."""
 
     mc_blocks_per_commit: Annotated[
         int, Meta(description="Most masterchain blocks in one commit", ge=1)
@@ -93,7 +93,7 @@ class FollowSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LiteServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How lite servers are asked for blocks."""
+    """How blocks are requested from lite servers."""
 
     poll_ms: Annotated[
         int, Meta(description="Milliseconds between requests for the newest block", ge=0)
@@ -119,7 +119,7 @@ class LiteServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class TvmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What get-methods and emulated messages may use."""
+    """Limits of get-methods and emulated messages."""
 
     workers: Annotated[
         int, Meta(description="Processes that run get-methods, started when needed", ge=1)
@@ -135,7 +135,7 @@ class TvmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MetadataSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether token content that lies outside of the chain is fetched, and from where."""
+    """Whether and from where off-chain token content is fetched."""
 
     enabled: Annotated[
         bool,
@@ -162,7 +162,7 @@ class MetadataSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class IngestSections(LakeSections, frozen=True, forbid_unknown_fields=True):
-    """The sections that ingest reads, the lake's among them."""
+    """All sections that ingest reads, including those of the lake."""
 
     ingest: IngestSettings = IngestSettings()
     follow: FollowSettings = FollowSettings()

@@ -1,4 +1,4 @@
-"""Ranges of masterchain seqnos: the grammar people type, and arithmetic on covered ranges."""
+"""Parses ranges of masterchain seqnos, and computes which parts of a range are covered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GRAMMAR = re.compile(r"(?P<first>-?[0-9]{1,10})?(?P<colon>:)?(?P<last>[0-9]{1,1
 
 
 class SpanError(IngestError):
-    """A range that cannot be understood or is empty."""
+    """A range does not follow the grammar or is empty."""
 
 
 class Span(msgspec.Struct, frozen=True, order=True):
@@ -40,10 +40,10 @@ class Span(msgspec.Struct, frozen=True, order=True):
 
 
 def parse_span(text: str, *, oldest: int, newest: int) -> Span:
-    """Read a range such as ``1000:2000``, ``1000:``, ``:2000``, ``1500`` or ``-1000:``.
+    """Parse a range such as ``1000:2000``, ``1000:``, ``:2000``, ``1500`` or ``-1000:``.
 
-    A missing end is the oldest or newest block of the source; a negative start counts back
-    from the newest, so ``-1000:`` is the last thousand. Both ends are included.
+    Both ends are included. An omitted end is the oldest or newest block of the source; a negative
+    start counts back from the newest, so ``-1000:`` means the last thousand.
 
     Raises:
         SpanError: the text does not follow the grammar, or the range holds no block.
@@ -66,7 +66,7 @@ def parse_span(text: str, *, oldest: int, newest: int) -> Span:
 
 
 def _explain_empty(found: re.Match[str], *, oldest: int, newest: int) -> str:
-    """Return why the first block of a range comes after its last one."""
+    """Return why the range is empty: its first block comes after its last one."""
     first, last = found["first"], found["last"]
     if first is None:
         return f"ends before the oldest block of the source, {oldest}"
@@ -78,17 +78,17 @@ def _explain_empty(found: re.Match[str], *, oldest: int, newest: int) -> str:
 
 
 def choose_span(source: BlockSource, text: str) -> Span:
-    """Return the span of a source that ``text`` names; all of it for ``:``.
+    """Return the span of ``source`` that ``text`` names; ``:`` means all of it.
 
     Raises:
-        SpanError: as ``parse_span``.
+        SpanError: see ``parse_span``.
     """
     oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
     return Span(oldest, newest) if text == ":" else parse_span(text, oldest=oldest, newest=newest)
 
 
 def missing_spans(requested: Span, covered: Iterable[Span]) -> Iterator[Span]:
-    """Yield the parts of ``requested`` that no span of ``covered`` holds, in order."""
+    """Yield the parts of ``requested`` that no span of ``covered`` contains, in order."""
     start = requested.first
     for span in sorted(covered):
         if span.last < start:
@@ -103,7 +103,7 @@ def missing_spans(requested: Span, covered: Iterable[Span]) -> Iterator[Span]:
 
 
 def list_shared(requested: Span, covered: Iterable[Span]) -> list[str]:
-    """Return the parts of a span that are covered, as text."""
+    """Return the parts of ``requested`` that ``covered`` contains, as text."""
     return [
         str(Span(max(span.first, requested.first), min(span.last, requested.last)))
         for span in covered
@@ -112,26 +112,26 @@ def list_shared(requested: Span, covered: Iterable[Span]) -> list[str]:
 
 
 def _show_nothing(_done: int, _total: int) -> None:
-    """Show no progress."""
+    """Report no progress."""
 
 
 class Scope(NamedTuple):
-    """The ranges of a rebuild; by default all that are not up to date."""
+    """Which ranges a rebuild derives; by default all that are outdated."""
 
     everything: bool = False
-    """Whether ranges that this version has derived already are derived again."""
+    """Whether to derive ranges that are up to date, too."""
 
     within: Sequence[Span] | None = None
-    """Masterchain blocks whose ranges, and no others, are derived again; None for all."""
+    """Masterchain blocks to which the rebuild is limited; None means all."""
 
     on_range: Callable[[int, int], None] = _show_nothing
-    """Called after each range with the number of ranges done and of all."""
+    """Called after each range with the numbers of finished ranges and of all ranges."""
 
     spread: Spread = HERE
-    """What derives the ranges, where these do not depend on each other."""
+    """Processes that derive ranges which do not depend on each other."""
 
     def covers(self, place: Place) -> bool:
-        """Return whether a range begins in the masterchain blocks of ``within``."""
+        """Return whether the range at ``place`` begins in the masterchain blocks of ``within``."""
         return self.within is None or any(
             span.first <= place.first <= span.last for span in self.within
         )

@@ -1,4 +1,4 @@
-"""How a stage shares out work that can be done in any process."""
+"""Distributes independent work of a stage over processes."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ R = TypeVar("R")
 
 
 class Shared(Protocol[T_co]):
-    """A value that is cheap to hand to several works, as a part of their items."""
+    """A value that is cheap to pass to several work items."""
 
     def open(self) -> T_co:
-        """Return the value, or an equal one."""
+        """Return the value, or an equal copy."""
 
 
 class Spread(Protocol):
-    """Processes that do work on items: this one, or several others."""
+    """Runs functions on items, in this process or in several others."""
 
     @property
     def count(self) -> int:
-        """Return how many items are worked on at a time."""
+        """Return how many items are processed at a time."""
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield what the work makes of each item, in order.
+        """Yield ``work(item)`` for each item, in order.
 
-        ``work`` is a function of a module and all values can be pickled. What it returns does not
-        depend on the process, so neither do the rows of the lake.
+        ``work`` is a module-level function, and all values can be pickled. Its result must not
+        depend on the process, so that the rows of the lake do not either.
         """
 
     def share(self, value: T) -> Shared[T]:
-        """Return what several works open as one value, with tables of any size."""
+        """Return a handle by which several work items open ``value``; tables may be large."""
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
-        """Begin one piece of work, as ``map`` does."""
+        """Start ``work(item)``, under the same conditions as ``map``."""
 
 
 class _Held(Generic[T]):
@@ -50,20 +50,20 @@ class _Held(Generic[T]):
 
 
 class OneProcess:
-    """This process alone."""
+    """Runs all work in this process."""
 
     count = 1
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield what the work makes of each item."""
+        """Yield ``work(item)`` for each item."""
         return map(work, items)
 
     def share(self, value: T) -> Shared[T]:
-        """Return what gives the value itself."""
+        """Return a handle that holds ``value`` itself."""
         return _Held(value)
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
-        """Do one piece of work."""
+        """Run ``work(item)`` and return a finished future."""
         done: Future[R] = Future()
         done.set_result(work(item))
         return done

@@ -1,1 +1,1 @@
-"""Decoded blocks in the order of the chain, cut into commits."""
+"""Puts decoded blocks in chain order and cuts them into commits."""

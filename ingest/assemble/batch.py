@@ -1,4 +1,4 @@
-"""Decoded pieces waiting for a commit, and the limits that end it; no commit has two UTC days."""
+"""Collects decoded pieces for a commit, up to its limits; a commit is within one UTC day."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAY_S = 86_400
 
 
 def split_by_day(piece: Piece) -> list[Piece]:
-    """Cut a piece where the UTC day of its masterchain blocks changes."""
+    """Split a piece where the UTC day of its masterchain blocks changes."""
     days = _mc_days(piece)
     cuts = [at for at in range(1, len(days)) if days[at] != days[at - 1]]
     parts = []
@@ -33,7 +33,7 @@ def split_by_day(piece: Piece) -> list[Piece]:
 
 
 def piece_day(piece: Piece) -> str:
-    """Return the UTC day, ``YYYY-MM-DD``, of the first masterchain block of a piece."""
+    """Return the UTC day (``YYYY-MM-DD``) of the first masterchain block of a piece."""
     return _mc_days(piece)[0]
 
 
@@ -53,14 +53,14 @@ def _rows_between(piece: Piece, first: int, last: int) -> dict[str, pa.Table]:
 
 
 TRANSACTIONS = 65_536
-"""Most transactions of a commit, as many as a row group has: memory grows with them, and other
+"""Most transactions of a commit, as many as in a row group: memory grows with them, and other
 processes read the next blocks while a commit is derived."""
 
 
 def measure_rows(name: str, rows: pa.Table) -> int:
-    """Estimate the bytes that rows of a table take in memory.
+    """Estimate how many bytes of memory the rows of a table take.
 
-    ``pyarrow.Table.nbytes`` asks every column for every buffer, which takes longer than to sort.
+    ``pyarrow.Table.nbytes`` visits every buffer of every column, which takes longer than to sort.
     """
     fixed_bits, loose = _split_columns(name)
     size_bytes: int = rows.num_rows * fixed_bits // 8
@@ -71,7 +71,7 @@ def measure_rows(name: str, rows: pa.Table) -> int:
 
 @cache
 def _split_columns(name: str) -> tuple[int, tuple[int, ...]]:
-    """Return the bits of a row in columns of a fixed width, and the places of the others."""
+    """Return the bits per row of all fixed-width columns, and the positions of the others."""
     kinds = TABLES[name].arrow.types
     loose = tuple(at for at, kind in enumerate(kinds) if kind in _LOOSE)
     return sum(kind.bit_width for kind in kinds if kind not in _LOOSE), loose
@@ -80,14 +80,14 @@ def _split_columns(name: str) -> tuple[int, tuple[int, ...]]:
 _LOOSE = frozenset(
     ARROW_TYPES[name] for name in ("bytes", "text", "json", "hashes", "ints", "texts")
 )
-"""Types whose values have no width of their own."""
+"""Types of variable width."""
 
 
 class Batch:
-    """Consecutive pieces of one UTC day, with running totals of rows and bytes."""
+    """Consecutive pieces of one UTC day, with total numbers of rows and bytes."""
 
     def __init__(self, settings: IngestSettings) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._settings = settings
         self.pieces: list[Piece] = []
         self.day = ""
@@ -95,13 +95,13 @@ class Batch:
         self._bytes = 0
 
     def __bool__(self) -> bool:
-        """Whether there is anything to commit."""
+        """Return whether there is anything to commit."""
         return bool(self.pieces)
 
     def add(self, piece: Piece) -> bool:
-        """Add a piece; return False, without adding it, where a commit must end before it.
+        """Add a piece; return False, without adding it, if the commit must end before it.
 
-        An empty batch takes every piece.
+        An empty batch accepts any piece.
         """
         day = piece_day(piece)
         rows = piece.tables["transactions"].num_rows
@@ -121,6 +121,6 @@ class Batch:
         return True
 
     def clear(self) -> None:
-        """Drop the pieces, which were committed."""
+        """Drop the pieces after their commit."""
         self.pieces.clear()
         self._rows = self._bytes = 0

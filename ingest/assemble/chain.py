@@ -1,4 +1,4 @@
-"""The chain of masterchain blocks: ranges in the lake, links of new blocks, and the fork point."""
+"""Checks the chain of masterchain blocks: ranges in the lake, links of new blocks, fork point."""
 
 from __future__ import annotations
 
@@ -33,42 +33,42 @@ _LINK = ("root_hash", "prev_root_hash")
 
 
 class Link(msgspec.Struct, frozen=True):
-    """Root hashes of a masterchain block and of the one before it."""
+    """Root hashes of a masterchain block and its predecessor."""
 
     root_hash: bytes
     prev_root_hash: bytes
 
 
 class Chain:
-    """Spans of the chain that a lake covers, and the links at the borders of what it lacks."""
+    """The spans that a lake covers, and the links at the borders of its gaps."""
 
     def __init__(self, covered: list[Span], links: dict[int, Link]) -> None:
-        """Take covered spans, and links by seqno, as read by ``read_chain``."""
+        """Store covered spans, and links by seqno, as returned by ``read_chain``."""
         self.covered = covered
         self.links = links
 
     def extend(self, blocks: pa.Table, span: Span) -> None:
-        """Add the masterchain blocks of ``span`` among rows of the table ``blocks``.
+        """Add the masterchain blocks of ``span`` from rows of the table ``blocks``.
 
         Raises:
-            SourceError: one is missing, or does not follow the block before it.
+            SourceError: a block is missing, or does not follow the previous block.
         """
         links = self.links | masterchain_links(blocks)
         for seqno in range(span.first, span.last + 2):
             link, before = links.get(seqno), links.get(seqno - 1)
             if link is None and seqno <= span.last:
-                raise SourceError(f"masterchain block {seqno} is missing from what was decoded")
+                raise SourceError(f"masterchain block {seqno} is missing from the decoded blocks")
             if link and before and link.prev_root_hash != before.root_hash:
                 raise SourceError(
-                    f"masterchain block {seqno} does not follow block {seqno - 1}: it names "
-                    f"{link.prev_root_hash.hex()} before it, and that block's root hash is "
-                    f"{before.root_hash.hex()}; this source holds another chain than the lake"
+                    f"masterchain block {seqno} does not follow block {seqno - 1}: its predecessor "
+                    f"is {link.prev_root_hash.hex()}, but that block's root hash is "
+                    f"{before.root_hash.hex()}; this source has another chain than the lake"
                 )
         self.links |= {seqno: links[seqno] for seqno in (span.first, span.last)}
 
 
 Borders = dict[str, dict[int, Link]]
-"""Links of the first and the last masterchain block of files of blocks, by path."""
+"""Links of the first and the last masterchain block of each ``blocks`` file, by path."""
 
 _BORDERS_KEPT = 100
 
@@ -76,14 +76,14 @@ _BORDERS_KEPT = 100
 def read_chain(
     lake_dir: Path, requested: Span, *, log: LogReader | None = None, borders: Borders | None = None
 ) -> Chain:
-    """Return the chain of a lake, with the links around the parts of ``requested`` it lacks.
+    """Return the chain of a lake, with the links around its gaps in ``requested``.
 
     ``borders`` caches links between calls.
     """
     state = (log or LogReader(lake_dir)).read()
     borders = {} if borders is None else borders
     covered = [Span(first, last) for first, last in state.ranges]
-    if state.last_pruned:  # nothing comes back from before the border
+    if state.last_pruned:  # pruned blocks count as covered, so that they are not ingested again
         covered.insert(0, Span(1, state.last_pruned))
     lacking = missing_spans(requested, covered)
     around = {seqno for span in lacking for seqno in (span.first - 1, span.last + 1)}
@@ -100,33 +100,33 @@ def read_chain(
 
 
 def keep_border(borders: Borders, path: str, place: Place, links: dict[int, Link]) -> None:
-    """Cache the links at the border of a file."""
+    """Cache the links of the first and the last block of a file."""
     if len(borders) >= _BORDERS_KEPT:
         borders.clear()
     borders[path] = {at: links[at] for at in (place.first, place.last) if at in links}
 
 
 def masterchain_links(blocks: pa.Table) -> dict[int, Link]:
-    """Return the link of each masterchain block among rows of the table ``blocks``, by seqno."""
+    """Return the links of the masterchain blocks among rows of ``blocks``, by seqno."""
     return {seqno: Link(*link) for seqno, *link in list_masterchain(blocks, ("seqno", *_LINK))}
 
 
 def list_heads(blocks: pa.Table) -> dict[int, McHead]:
-    """Return the masterchain blocks among rows of the table ``blocks``, by seqno."""
+    """Return the masterchain blocks among rows of ``blocks``, by seqno."""
     columns = ("seqno", "root_hash", "gen_utime")
     heads = (McHead(*head) for head in list_masterchain(blocks, columns))
     return {head.mc_seqno: head for head in heads}
 
 
 def list_masterchain(blocks: pa.Table, columns: Sequence[str]) -> Iterator[list[Any]]:
-    """Yield columns of the rows of masterchain blocks; Arrow takes long to filter a few rows."""
+    """Yield columns of masterchain rows; for a few rows this is faster than an Arrow filter."""
     for workchain, *values in iter_tuples(blocks, ("workchain", *columns)):
         if workchain == MASTERCHAIN:
             yield values
 
 
 def read_heads(lake_dir: Path, state: LogState, seqnos: Range) -> dict[int, McHead]:
-    """Return the masterchain blocks of a lake in a range, by seqno."""
+    """Return the masterchain blocks of a lake within a range, by seqno."""
     first, last = seqnos
     found: dict[int, McHead] = {}
     for file in list_files_between(state, first, last, BLOCKS.name):
@@ -136,13 +136,13 @@ def read_heads(lake_dir: Path, state: LogState, seqnos: Range) -> dict[int, McHe
 
 
 def check_origin(source: BlockSource, lake_dir: Path, state: LogState, requested: Span) -> None:
-    """Make sure that a lake is of the source's chain: by zero state and newest common block.
+    """Verify that lake and source have the same zero state and newest common block.
 
-    It is the newest of ``requested`` that both may have; where one lacks it, the zero states alone
-    are compared, as far as both are known.
+    The common block is the newest of ``requested`` that both may have. If either lacks it, only
+    the zero states are compared, as far as both are known.
 
     Raises:
-        SourceForeign: it is of another network, or of another chain.
+        SourceForeign: the lake belongs to another network or another chain.
     """
     check_network(source, lake_dir, state)
     shared = [last for first, last in state.ranges if first <= requested.last]
@@ -153,13 +153,13 @@ def check_origin(source: BlockSource, lake_dir: Path, state: LogState, requested
     found = source.find_head(newest)
     if known is not None and found is not None and known.root_hash != found.root_hash:
         raise SourceForeign(
-            f"the lake {lake_dir} is of another chain: its masterchain block {newest} is"
+            f"the lake {lake_dir} belongs to another chain: its masterchain block {newest} is"
             f" {known.root_hash.hex()}, the source's {found.root_hash.hex()}; {ADVICE}"
         )
 
 
 def check_network(source: BlockSource, lake_dir: Path, state: LogState) -> None:
-    """Compare the zero states of a lake and a source, as far as both are known.
+    """Compare the zero states of a lake and a source, if both are known.
 
     Raises:
         SourceForeign: they differ.
@@ -168,7 +168,7 @@ def check_network(source: BlockSource, lake_dir: Path, state: LogState) -> None:
     for zero in source.zero_states():
         if zero.workchain == MASTERCHAIN and ours not in {None, zero.root_hash.hex()}:
             raise SourceForeign(
-                f"the lake {lake_dir} is of another network: its zero state is {ours}, the"
+                f"the lake {lake_dir} belongs to another network: its zero state is {ours}, the"
                 f" source's {zero.root_hash.hex()}; {ADVICE}"
             )
 
@@ -176,12 +176,12 @@ def check_network(source: BlockSource, lake_dir: Path, state: LogState) -> None:
 def find_last_common(
     source: BlockSource, lake_dir: Path, state: LogState, node_last: int, *, most_mc_blocks: int
 ) -> int:
-    """Return the newest masterchain block of the lake that the node has as well.
+    """Return the newest masterchain block that the lake has in common with the node.
 
-    That is the lake's newest one where the node continues from it, or no longer has it.
+    That is the lake's newest one if the node continues from it, or no longer has it.
 
     Raises:
-        SourceError: the chains differ further back than that.
+        SourceError: the last ``most_mc_blocks`` blocks of the lake all differ from the node's.
     """
     newest = state.ranges[-1][1]
     top = min(newest, node_last)
@@ -198,7 +198,7 @@ def find_last_common(
 
 
 def _is_same(source: BlockSource, lake_dir: Path, state: LogState, seqnos: Range) -> int | None:
-    """Return the newest block of a range that the node has too, or no longer has."""
+    """Return the newest block of a range that the node has, too, or no longer has."""
     ours = read_heads(lake_dir, state, seqnos)
     for mc_seqno in range(seqnos[1], seqnos[0] - 1, -1):
         theirs = source.find_head(mc_seqno)

@@ -1,8 +1,8 @@
-"""Masterchain blocks in chunks for decoding, each with the global version it was made under.
+"""Reads masterchain blocks in chunks for decoding, each with its global version.
 
-The version decides the meaning of fields whose bits did not change. Every block names the key block
-whose configuration it was made under; the version is read from that key block, or from a lake that
-has its parameters.
+The version decides the meaning of some fields whose layout never changed. Every block names the key
+block whose configuration applies to it; the version is read from that key block, or from a lake
+that has its parameters.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 
 KEYS_BACK = 2
-"""Shards lag behind the masterchain: their blocks may name the key block before the last one."""
+"""Shards lag behind the masterchain: their blocks may refer to the last key block but one."""
 
 KEYS_KEPT = 100
 
 
 class VersionRegistry:
-    """Marks of key blocks of one source and of the lake that it fills; each is read once."""
+    """Marks of key blocks from a source and the lake it is ingested into; each is read once."""
 
     def __init__(self, source: BlockSource, log: LogReader | None = None) -> None:
-        """Begin with none; the lake of ``log`` knows key blocks that the source has lost."""
+        """Start empty; the lake of ``log`` has key blocks that the source may have deleted."""
         self._source = source
         self._log = log
         self._marks: dict[int, KeyMark | None] = {}
 
     def attach(self, bundle: McBundle) -> McBundle:
-        """Return the bundle with the known versions of the configurations that its blocks name."""
+        """Return the bundle with the global versions of the key blocks that its blocks name."""
         mark = bundle.mark
         if mark is None:
             return bundle
@@ -88,7 +88,7 @@ class VersionRegistry:
 
 
 def read_stored(log: LogReader, key_seqno: int) -> KeyMark | None:
-    """Return what a lake has of a key block, or of the zero state as 0; None if nothing."""
+    """Return the mark of a key block (0: zero state) from a lake; None if it has none."""
     is_param = (pc.field("mc_seqno") == key_seqno) & (pc.field("param") == VERSION_PARAM)
     bags = _read_column(log, CONFIG_PARAMS.name, key_seqno, "boc", is_param)
     if not bags:
@@ -102,7 +102,7 @@ def read_stored(log: LogReader, key_seqno: int) -> KeyMark | None:
 def _read_column(
     log: LogReader, table: str, mc_seqno: int, column: str, where: pc.Expression
 ) -> list[Any]:
-    """Return a column of rows of one masterchain block; the zero state stands with the first."""
+    """Return a column of the rows of one masterchain block; the zero state is in the first file."""
     found: list[Any] = []
     first = max(mc_seqno, 1)
     for file in list_files_between(log.read(), first, first, table):
@@ -111,14 +111,14 @@ def _read_column(
 
 
 CHUNK_BYTES = 4 << 20
-"""A chunk is cut once it holds this many bytes."""
+"""A chunk is cut once it has this many bytes."""
 
 NOT_YET = BlockNotYet.__name__
-"""Kind of the hole that ends a source: what comes later is not there yet."""
+"""Kind of the hole at the end of a source, after which nothing is available yet."""
 
 
 def explain_hole(source: BlockSource, hole: Hole) -> Hole:
-    """Return a hole that decoding found with the source's reason, which names file and offset."""
+    """Return a hole found by decoding with the source's reason, which names file and offset."""
     try:
         source.read_bundle(hole.mc_seqno)
     except BlockUnavailable as error:
@@ -133,11 +133,12 @@ def _make_hole(mc_seqno: int, error: BlockUnavailable) -> Hole:
 def read_chunks(
     source: BlockSource, span: Span, settings: IngestSettings, versions: VersionRegistry
 ) -> Iterator[list[McBundle] | Hole]:
-    """Yield the blocks of a span in order, and in their places the holes.
+    """Yield the blocks of a span in order, with holes in place of unavailable blocks.
 
-    File hashes of shard blocks may be unchecked: pass holes found by decoding to ``explain_hole``.
-    A chunk ends at a hole, at ``CHUNK_BYTES``, and at every ``mc_blocks_per_chunk``-th block of
-    the span. A block not there yet ends them all.
+    File hashes of shard blocks may be unverified: pass holes found by decoding to
+    ``explain_hole``. A chunk ends at a hole, at ``CHUNK_BYTES``, and at every
+    ``mc_blocks_per_chunk``-th block of the span. Reading ends with the first block that is not
+    available yet.
     """
     chunk: list[McBundle] = []
     size_bytes = 0

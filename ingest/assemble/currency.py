@@ -1,9 +1,9 @@
-"""Extra currencies that a block leaves out as unchanged, taken from blocks before it.
+"""Fills in extra currencies that a block omits as unchanged, from earlier blocks.
 
-A block prunes what it does not change. The dictionary of an account's extra currencies is a part
-of its balance that is read, not only hashed, so its cells are searched among the state cells of
-the commit at hand and of the lake. Where they come with an earlier range that is brought later,
-the rows are completed then.
+A block prunes what it does not change. The dictionary of an account's extra currencies is stored
+as decoded values, not only as a hash, so its cells are looked up among the state cells of the
+current commit and of the lake. If an earlier range with these cells is ingested later, the rows are
+completed then.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 
 _TEXT, _HASH = "extra_currencies", "extra_currencies_hash"
 TEXTS_KEPT = 10_000
-"""Cached dictionaries; beyond this number the cache is emptied."""
+"""Maximum number of cached dictionaries; beyond it the cache is cleared."""
 
 
 class CurrencyRegistry:
     """Dictionaries of extra currencies by hash, cached from commit to commit."""
 
     def __init__(self, finder: CellFinder) -> None:
-        """Look cells up with ``finder``."""
+        """Look up cells with ``finder``."""
         self._finder = finder
         self._texts: dict[bytes, str | None] = {}
 
     def complete(self, tables: Mapping[str, pa.Table]) -> pa.Table:
-        """Return ``account_states`` with the extra currencies that its rows leave open.
+        """Return ``account_states`` with missing extra currencies filled in.
 
-        A dictionary that lies before the lake's first block stays NULL beside its hash.
+        A dictionary whose cells predate the lake's first block stays NULL beside its hash.
         """
         states = tables["account_states"]
         left_open = pc.and_(pc.is_valid(states[_HASH]), pc.is_null(states[_TEXT]))
@@ -63,7 +63,7 @@ class CurrencyRegistry:
         if len(self._texts) > TEXTS_KEPT:
             self._texts.clear()
         unknown = {root for root in hashes if self._texts.get(root) is None}
-        # What the lake lacked once it still lacks, unless this commit brings it.
+        # Cells that were not in the lake before can only come with this commit.
         absent = unknown & self._texts.keys()
         cells = self._finder.find_trees(unknown - absent, tables["state_cells"])
         cells |= self._finder.find_trees(absent, tables["state_cells"], in_lake=False)
@@ -77,15 +77,15 @@ class CurrencyRegistry:
 def complete_states(
     lake_dir: Path, settings: LakeSettings, finder: CellFinder, within: Sequence[Span]
 ) -> Commit | None:
-    """Fill in what ranges of the lake left open whose dictionaries came with an earlier range.
+    """Fill in missing extra currencies whose dictionaries came with an earlier range.
 
-    Only ranges within the spans ``within`` are looked at. Index segments over what changed are
-    dropped; the next rebuild builds them. None if nothing changed.
+    Only ranges within the spans ``within`` are completed. Index segments over changed ranges are
+    dropped; the next rebuild builds them. Return None if nothing changed.
 
     Raises:
-        LakeNotFound: the folder holds no lake.
+        LakeNotFound: the folder has no lake.
         LakeCorrupt: a file is damaged.
-        LakeFull: no room; nothing was committed.
+        LakeFull: the disk is full; nothing was committed.
     """
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
@@ -113,7 +113,7 @@ def complete_states(
 
 
 def _complete_file(lake_dir: Path, file: DataFile, registry: CurrencyRegistry) -> pa.Table | None:
-    """Return the rows of a file of ``account_states`` with more filled in; None if it is not."""
+    """Return the completed rows of an ``account_states`` file; None if nothing was added."""
     cells = {STATE_CELLS.name: STATE_CELLS.empty}
     few = read_rows(lake_dir, file, (_TEXT, _HASH))
     completed = registry.complete({ACCOUNT_STATES.name: few, **cells})

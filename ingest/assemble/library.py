@@ -1,9 +1,9 @@
-"""Who publishes which library, followed through the accounts that do.
+"""Tracks which accounts publish which public library.
 
-A block shows what it adds to the public libraries, but of what it removes often nothing is left
-to see. The masterchain keeps that collection in step with the library dictionaries of its
-accounts (TL-B: simple_lib$_ public:Bool root:^Cell), and their states after every block are known:
-a publisher whose dictionary no longer has the library has withdrawn it.
+A block shows what it adds to the public libraries, but often not what it removes. The
+masterchain keeps that collection consistent with the library dictionaries of its accounts (TL-B:
+simple_lib$_ public:Bool root:^Cell), whose states after every block are known: a publisher whose
+dictionary no longer contains the library has withdrawn it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 _KEY_BITS = 256
 
 Publishers = dict[bytes, set[bytes]]
-"""Library -> accounts that publish it."""
+"""Accounts that publish a library, by library hash."""
 
 
 class LibraryRegistry:
-    """The publishers of every public library, carried from commit to commit of one run."""
+    """The publishers of every public library, kept from commit to commit of one run."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings, finder: CellFinder) -> None:
-        """Begin from the rows of ``lake_dir``, which need not be there yet."""
+        """Start from the rows of ``lake_dir``, which need not exist yet."""
         self._lake_dir = lake_dir
         self._settings = settings
         self._finder = finder
@@ -51,7 +51,7 @@ class LibraryRegistry:
     def complete(self, tables: Mapping[str, pa.Table], first: int, last: int) -> pa.Table:
         """Return ``libraries`` of the masterchain blocks ``first`` to ``last`` with removals.
 
-        Publishers that blocks left out as unchanged are added, too.
+        Publishers that blocks omit as unchanged are added, too.
         """
         if first != self._next:
             self._publishers = self._read_lake(first)
@@ -99,7 +99,7 @@ class LibraryRegistry:
     def _follow(
         self, shown: list[dict[str, Any]], states: list[tuple[int, bytes, set[bytes] | None]]
     ) -> Iterator[dict[str, Any]]:
-        """Yield the changes of every block: what it shows, less what its accounts withdrew."""
+        """Yield the changes of every block: its own, and libraries that its accounts withdrew."""
         for at in sorted({row["mc_seqno"] for row in shown} | {state[0] for state in states}):
             changed: set[bytes] = set()
             for row in (row for row in shown if row["mc_seqno"] == at):
@@ -122,7 +122,7 @@ class LibraryRegistry:
                     del self._publishers[library]
 
     def _withdraw(self, account: bytes, public: set[bytes] | None) -> set[bytes]:
-        """Take the account from libraries that it publishes no more; return those libraries."""
+        """Remove the account from libraries it no longer publishes; return those libraries."""
         if public is None:
             return set()
         gone = {
@@ -136,7 +136,7 @@ class LibraryRegistry:
 
 
 def _read_public(root: bytes, cells: Cells) -> set[bytes] | None:
-    """Return the public libraries of an account's dictionary; None where cells are not known."""
+    """Return the public libraries in an account's dictionary; None if cells are missing."""
     try:
         tree = parse_boc(assemble_boc(root, cells))
     except MissingCell:

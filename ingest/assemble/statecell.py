@@ -1,4 +1,4 @@
-"""State cells by hash, of the commit at hand and of the lake; a cache of lake rows by key.
+"""Finds state cells by hash in the current commit and in the lake; caches lake rows by key.
 
 Opening a lake takes far longer than a query, and commits mostly need keys of earlier commits.
 """
@@ -35,11 +35,11 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 Ask = Callable[["DuckDBPyConnection", set[Key]], Mapping[Key, Value]]
-"""Queries a lake for the values of some keys; unknown keys are left out."""
+"""Queries a lake for the values of keys; unknown keys are omitted."""
 
 
 class LakeCache(Generic[Key, Value]):
-    """Values by key out of one table; no more than twice ``most`` are held."""
+    """Caches values of one table by key; holds at most twice ``most`` values."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class LakeCache(Generic[Key, Value]):
         most: int,
         lasts: bool = False,
     ) -> None:
-        """Begin with nothing; the lake need not be there yet.
+        """Start empty; the lake need not exist yet.
 
-        ``lasts`` whether more blocks add values but change none, as of cells by their hashes.
+        ``lasts`` means that new blocks add values but never change them, like cells by hash.
         """
         self._lake_dir = lake_dir
         self._settings = settings
@@ -69,20 +69,20 @@ class LakeCache(Generic[Key, Value]):
         self._files: tuple[DataFile, ...] = ()
 
     def close(self) -> None:
-        """Close the lake."""
+        """Close the connection to the lake."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
         self._settle()
 
     def _settle(self) -> None:
-        """Count what commits brought as known of the lake, which is opened with it next."""
+        """Treat values of recent commits as known in the lake, which is reopened with them."""
         self._asked |= self._recent
         self._recent.clear()
         self._forget_oldest()
 
     def find(self, keys: set[Key], state: LogState) -> dict[Key, Value]:
-        """Return the values of keys in a lake; unknown keys are left out."""
+        """Return the values of keys in a lake; unknown keys are omitted."""
         self._follow(state)
         found: dict[Key, Value] = {}
         unknown: set[Key] = set()
@@ -103,7 +103,7 @@ class LakeCache(Generic[Key, Value]):
         return found
 
     def learn(self, values: Mapping[Key, Value], commit: Commit) -> None:
-        """Add the values of a commit made on top of the state last queried."""
+        """Add the values of a commit that was made after the last query."""
         ranges, undoings = self._content
         new = (commit.first_mc_seqno, commit.last_mc_seqno)
         self._content = merge_ranges((*ranges, new)), undoings
@@ -115,7 +115,7 @@ class LakeCache(Generic[Key, Value]):
             self.close()
 
     def _follow(self, state: LogState) -> None:
-        """Drop what other processes changed; close files that were merged or are unknown."""
+        """Drop values changed by other processes; close the lake if its files were replaced."""
         if state.number == self._number:
             return
         self._number = state.number
@@ -132,18 +132,18 @@ class LakeCache(Generic[Key, Value]):
     def _list_lasting(
         self, content: tuple[tuple[Range, ...], tuple[Undoing, ...]]
     ) -> dict[Key, Value | None]:
-        """Return what holds in a lake of other blocks: values that last, if it has more blocks."""
+        """Return the values that stay valid: lasting ones, if the lake only gained blocks."""
         (before, undoings), (after, undoings_after) = self._content, content
         if not self._lasts or undoings != undoings_after or subtract_ranges(before, after):
             return {}
         return {key: value for key, value in self._asked.items() if value is not None}
 
     def _look_up(self, keys: set[Key], state: LogState) -> Mapping[Key, Value]:
-        """Ask the lake for keys that are not remembered."""
+        """Query the lake for keys that are not cached."""
         return self._ask(self._open(state), keys)
 
     def _open(self, state: LogState) -> DuckDBPyConnection:
-        """Return a connection on the lake as it was when it was opened; later rows are recent."""
+        """Return a connection to the lake as of its opening; later rows are in ``_recent``."""
         if self._connection is None:
             self._settle()
             snapshot = Snapshot(self._lake_dir, state)
@@ -156,23 +156,23 @@ class LakeCache(Generic[Key, Value]):
 
 
 MANY_ROWS = 10_000
-"""Of more rows than this, cells are picked for themselves unless many of them are asked for."""
+"""With more rows than this, cells are filtered one lookup at a time unless many are needed."""
 
 MANY_ASKED = 1 / 4
-"""Share of the rows from which on cells are many."""
+"""Share of the rows above which cells count as many."""
 
 PackedCell = tuple[bytes, list[bytes]]
 Cells = dict[bytes, PackedCell]
-"""Packed cells, as ``state_cells`` keeps them: descriptors with data, and child hashes."""
+"""Packed cells, as in ``state_cells``: descriptors with data, and child hashes."""
 
 
 class CellFinder:
-    """Finds trees of cells in the lake and among rows about to be committed."""
+    """Finds trees of cells in the lake and among rows that are about to be committed."""
 
     def __init__(
         self, lake_dir: Path, settings: IngestSections, log: LogReader | None = None
     ) -> None:
-        """Look up in ``lake_dir``, which need not be there yet; ``log`` is read on."""
+        """Look up cells in ``lake_dir``, which need not exist yet; ``log`` reads its log."""
         self._most = most = settings.ingest.cached_rows
         self._log = log or LogReader(lake_dir)
         self._memory = LakeCache(
@@ -182,11 +182,11 @@ class CellFinder:
         self._fresh: Cells = {}
 
     def close(self) -> None:
-        """Close the lake."""
+        """Close the connection to the lake."""
         self._memory.close()
 
     def find_trees(self, roots: set[bytes], fresh: pa.Table, *, in_lake: bool = True) -> Cells:
-        """Find the cells under ``roots``, level by level, as far as they are known.
+        """Return the cells under ``roots``, as far as they are known, level by level.
 
         They are searched in ``fresh``, rows of ``state_cells`` to be committed, then in the lake.
         """
@@ -204,7 +204,7 @@ class CellFinder:
         return found
 
     def learn(self, fresh: pa.Table, commit: Commit) -> None:
-        """Remember the cells of a commit that was made of rows asked about before it."""
+        """Cache the cells of a commit whose rows were searched before."""
         if fresh is self._fresh_rows or fresh.num_rows <= self._most:
             cells = self._fresh if fresh is self._fresh_rows else _pick(fresh)
             self._memory.learn(cells, commit)

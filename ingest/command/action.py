@@ -57,10 +57,10 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command("classify", epilog=CLASSIFY_EXAMPLES)
 @click.argument("recording", type=File)
 def classify_command(*, recording: Path) -> None:
-    """Print what recorded traces did: a JSON object for each line of a .jsonl or .jsonl.zst file.
+    """Print the actions of recorded traces: a JSON object per line of a .jsonl or .jsonl.zst file.
 
-    Each line of the file holds transactions, messages and interface records of one trace; each
-    line of the answer its trace_key, the state of the classification and the actions.
+    Each line of the file has transactions, messages and interface records of one trace; each line
+    of the output has its trace_key, the state of the classification and the actions.
     """
     with failing_cleanly():
         try:
@@ -87,11 +87,11 @@ def classify_recording(recording: Path) -> Iterator[bytes]:
     type=Folder(),
     envvar=LAKE_VARIABLE,
     show_envvar=True,
-    help="Folder of the lake that has the trace.",
+    help="Folder of the lake with the trace.",
 )
-@click.option("--traces", "recording", type=File, help="File of recorded traces that has it.")
+@click.option("--traces", "recording", type=File, help="File of recorded traces with the trace.")
 def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None) -> None:
-    """Print the messages of a trace as a tree, each with the rules that claimed it.
+    """Print the messages of a trace as a tree, each with the rules that matched it.
 
     TRACE is the hash of its root transaction, in hex or base64.
     """
@@ -99,7 +99,7 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
     if recording is not None and source is ParameterSource.ENVIRONMENT:
         lake_dir = None
     if (lake_dir is None) == (recording is None):
-        raise click.UsageError("name where the trace is: --lake DIR or --traces FILE")
+        raise click.UsageError("name the source of the trace: --lake DIR or --traces FILE")
     trace_id = _read_hash(trace)
     with failing_cleanly():
         try:
@@ -109,7 +109,7 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
         except IngestError as error:
             raise click.ClickException(str(error)) from error
         if found is None:
-            raise click.ClickException(f"trace {trace} is not there, or not complete")
+            raise click.ClickException(f"trace {trace} was not found, or is not complete")
         for line in explain(*found):
             click.echo(line)
 
@@ -122,7 +122,7 @@ def _read_hash(text: str) -> bytes:
     except ValueError:
         data = b""
     if len(data) != _HASH_BYTES:
-        raise click.UsageError(f"{text!r} is no hash: 64 hex digits or 44 base64 ones are needed")
+        raise click.UsageError(f"{text!r} is not a hash: 64 hex digits or 44 of base64")
     return data
 
 
@@ -134,7 +134,7 @@ def _find_recorded(recording: Path, trace_id: bytes) -> tuple[Trace, Interfaces]
 
 
 def find_stored(lake_dir: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | None:
-    """Return a trace of a lake with what its accounts were; None if the lake has it not."""
+    """Return a trace of a lake with its accounts' interfaces; None if it is not in the lake."""
     state = read_state(lake_dir)
     for file in state.files:
         if file.table != TRACES.name:

@@ -1,4 +1,4 @@
-"""The command ``tonlake ingest``: blocks of a node, packages or lite servers into a lake."""
+"""The command ``tonlake ingest``: decodes blocks of a node, packages or lite servers to a lake."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ Examples:
   tonlake ingest --traces recorded.jsonl.zst --lake recorded.lake
 
 Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1500, and -1000:
-for the newest thousand. What the lake has already is skipped, so the same command resumes.
+for the newest thousand. Blocks that are already in the lake are skipped, so the same command
+resumes.
 """
 
 File = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -80,13 +81,13 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--state",
     is_flag=True,
-    help="Also read the accounts that these blocks do not touch, as ingest-state does.",
+    help="Also read the accounts that these blocks do not touch, like ingest-state.",
 )
-@click.option("--follow", is_flag=True, help="Continue with what a running node writes.")
+@click.option("--follow", is_flag=True, help="Continue with the blocks that a running node writes.")
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Processes beside the one that commits; 1: none. Default: one a core for many blocks.",
+    help="Worker processes besides the main one; 1: none. Default: one per core for many blocks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def ingest_command(  # noqa: PLR0913 - one for each option
@@ -104,9 +105,9 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     state: bool,
     as_json: bool,
 ) -> None:
-    """Decode a node's blocks into the lake; its folder is only read, never written.
+    """Decode a node's blocks into the lake; the node's folder is never written.
 
-    Without a node, blocks come from the lite servers in the configuration file of a network.
+    Without a node, blocks come from the lite servers in a network's configuration file.
     """
     node = choose_node(node, elsewhere=any((packs, liteserver, traces)))
     is_partial = any((span, first, last, workers, follow))
@@ -131,7 +132,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     except SpanError as error:
         raise click.UsageError(str(error)) from error
     except BrokenPipeError:
-        raise  # the reader of our output has enough, which is no fault
+        raise  # the reader of our output has closed the pipe, which is no error
     except (IngestError, LakeError, OSError) as error:
         click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)
@@ -188,7 +189,7 @@ def _run(
 def _complete(
     node: Path | None, lake: Path, *, bring: bool, workers: int | None, as_json: bool
 ) -> None:
-    """Bring the baseline of a lake that begins after block 1, or say that it is missing."""
+    """Add the baseline of a lake that begins after block 1, or print that it is missing."""
     state = LogReader(lake).read()
     if node is None or not state.ranges or state.known_ranges[0][0] == 1:
         return
@@ -206,7 +207,7 @@ def _follow(
     With ``reminds``, a missing baseline is reported once, after the first blocks.
 
     Raises:
-        NetworkMismatch, SourceForeign, UndoRefused, PermissionError: a person has to decide.
+        NetworkMismatch, SourceForeign, UndoRefused, PermissionError: the operator has to act.
     """
 
     def show(report: IngestReport) -> None:
@@ -239,7 +240,7 @@ def _follow(
 
 @contextmanager
 def show_blocks() -> Iterator[Callable[[Progress], None]]:
-    """Show a bar on stderr when that is a terminal; otherwise nothing."""
+    """Show a progress bar on stderr if that is a terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn("masterchain blocks"),
@@ -263,12 +264,12 @@ def show_blocks() -> Iterator[Callable[[Progress], None]]:
 
 
 def print_report(report: IngestReport, *, as_json: bool) -> None:
-    """Print what an ingest did, for people or as JSON for machines."""
+    """Print the report of an ingest, as text or JSON."""
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return
     if not report.committed and not report.holes and report.stopped_at is None:
-        click.echo(f"masterchain {report.requested}: nothing new, the lake has it all")
+        click.echo(f"masterchain {report.requested}: nothing new, the lake has all of it")
     if report.committed:
         rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
         click.echo(
@@ -279,7 +280,7 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
     for hole in report.holes[:HOLES_SHOWN]:
         click.echo(f"hole at masterchain {hole.mc_seqno}: {hole.kind}: {hole.reason}", err=True)
     if len(report.holes) > HOLES_SHOWN:
-        click.echo(f"and {len(report.holes) - HOLES_SHOWN} holes more", err=True)
+        click.echo(f"and {len(report.holes) - HOLES_SHOWN} more holes", err=True)
     if report.stopped_at is not None:
         why = f": {report.stop_reason}" if report.stop_reason else ""
         text = f"stopped before masterchain {report.stopped_at}: not complete yet{why}"

@@ -1,4 +1,4 @@
-"""The command that fetches off-chain token metadata."""
+"""The command ``tonlake fetch-metadata``: fetches off-chain token metadata."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ Examples:
   tonlake fetch-metadata --lake mainnet.lake --most 1000
   tonlake fetch-metadata --lake mainnet.lake --again
 
-Only https is asked, and ipfs by way of the gateway in the settings; never an address of an
-internal network, nor behind a redirect. With [metadata] enabled, tonlake serve does the same
-beside the server, again and again.
+Only https is requested, and ipfs through the gateway in the settings; never an internal address,
+not even after a redirect. With [metadata] enabled, tonlake serve keeps fetching in a child process.
 """
 
 
 def name_fetcher(lake: Path, settings: IngestSections) -> list[str]:
-    """Return the command that starts a process which fetches for a server."""
+    """Return the command line of a process that fetches on behalf of a server."""
     options = ["--lake", str(lake), "--settings", encode_sections(settings)]
     return [sys.executable, "-P", "-m", "tonlake.ingest.metadata.process", *options]
 
 
 @click.command("fetch-metadata", epilog=EXAMPLES)
 @lake_option
-@click.option("--most", type=click.IntRange(min=1), help="Most addresses to ask.  [default: all]")
+@click.option("--most", type=click.IntRange(min=1), help="Most URLs to request.  [default: all]")
 @click.option(
-    "--again", is_flag=True, help="Also addresses that were fetched already, or failed too often."
+    "--again", is_flag=True, help="Also URLs that were already fetched, or failed too often."
 )
 @json_option
 def fetch_metadata_command(*, lake_dir: Path, most: int | None, again: bool, as_json: bool) -> None:
-    """Fetch off-chain token metadata into a table of its own."""
-    # Not above: every command would wait for what only this one needs.
+    """Fetch off-chain token metadata into a separate table."""
+    # Imported here, since no other command needs it.
     from tonlake.ingest.metadata.fetching import describe_report, fetch_metadata  # noqa: PLC0415
 
     with failing_cleanly():

@@ -1,4 +1,4 @@
-"""The option ``--node``, and the environment variable that stands for it."""
+"""The option ``--node``, and the environment variable that replaces it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ node_option = click.option(
 
 
 def choose_node(node: Path | None, *, elsewhere: bool) -> Path | None:
-    """Return the node's folder; None if only the environment names it and blocks come elsewhere."""
+    """Return the node's folder; None if it is only in the environment and ``elsewhere`` is set."""
     source = click.get_current_context().get_parameter_source("node")
     return None if elsewhere and source is ParameterSource.ENVIRONMENT else node
 

@@ -1,4 +1,4 @@
-"""The command ``tonlake pull``: a lake copied from another, and kept up to date with it."""
+"""The command ``tonlake pull``: copies a lake from another, and keeps the copy up to date."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ Examples:
   tonlake pull /mnt/mainnet.lake --lake mainnet.lake --check-proofs global.config.json
 
 The source is the folder of a lake: a path, object storage, or a web server, which may be tonlake
-serve with [access] publish (then it ends with /lake; the setting [pull] key is its API key). Every
-file is compared with its digest before it gets its name. The same command goes on where it was
-stopped, and copies what is new. A copy has the commits of its source and takes no others.
+serve with [access] publish (then the URL ends with /lake; the setting [pull] key is its API key).
+The digest of every file is verified before the file gets its name. The same command resumes where
+it was stopped, and copies new commits. A copy has the commits of its source and accepts no others.
 """
 
 
@@ -57,14 +57,14 @@ stopped, and copies what is new. A copy has the commits of its source and takes 
 @click.argument("place", metavar="SOURCE", type=SOURCE)
 @lake_option
 @click.option("--days", help="UTC days YYYY-MM-DD..YYYY-MM-DD, either end may be left out.")
-@click.option("--tables", help="Tables, separated by commas; blocks comes with them.")
+@click.option("--tables", help="Tables, separated by commas; blocks is always included.")
 @click.option("--follow", is_flag=True, help="Continue with every new commit.")
 @click.option(
     "--check-proofs",
     "known",
     metavar="BLOCK",
     callback=lambda _ctx, _param, text: None if text is None else _read_known(text),
-    help="Check all blocks against a certain one: a network's configuration file, which names its"
+    help="Verify all blocks from a trusted one: a network's configuration file, which names its"
     " init block, or SEQNO:ROOT_HASH:FILE_HASH of a masterchain block, in hex.",
 )
 @json_option
@@ -78,7 +78,7 @@ def pull_command(
     known: BlockId | None,
     as_json: bool,
 ) -> None:
-    """Copy a lake, or some days and tables of it, from another; every byte is checked."""
+    """Copy a lake, or some of its days and tables, from another; every byte is verified."""
     selection = _read_selection(days, tables)
     with failing_cleanly():
         settings = read_settings(LakeSections)
@@ -112,7 +112,7 @@ def _notify(text: str) -> None:
 
 
 def _check_proofs(lake_dir: Path, checker: ProofChecker) -> None:
-    """Print how many blocks of a copy are proven, on stderr; end the command if one is not."""
+    """Print on stderr how many blocks of a copy are proven; exit if one is not."""
     try:
         found = checker.check()
     except ChainUnproven as error:
@@ -135,18 +135,18 @@ def _read_selection(days: str | None, tables: str | None) -> Selection:
 
 
 def _read_known(text: str) -> BlockId:
-    """Return the block that ``--check-proofs`` names."""
+    """Return the block named by ``--check-proofs``."""
     match = _BLOCK.fullmatch(text)
     if match is not None:
         hashes = (bytes.fromhex(match[at]) for at in (2, 3))
         return BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, int(match[1]), *hashes)
-    # Keys of lite servers are read, too; loading that takes a moment.
+    # Imported here, since loading the library for lite servers' keys takes a moment.
     from tonlake.ingest.source.liteserver.config import read_config  # noqa: PLC0415
 
     try:
         found = read_config(Path(text)).init_block
     except SourceError as error:
-        raise click.BadParameter(f"it is no SEQNO:ROOT_HASH:FILE_HASH, and {error}") from error
+        raise click.BadParameter(f"it is not SEQNO:ROOT_HASH:FILE_HASH, and {error}") from error
     if found is None or not found.seqno:
         raise click.BadParameter(
             f"{text} names no init block after the zero state: name a masterchain block as "
@@ -164,7 +164,7 @@ def _print(lake_dir: Path, report: PullReport, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode(report))
         return
     if not report.commits:
-        click.echo(f"{lake_dir} has all {report.snapshot:,} commits of its source already")
+        click.echo(f"{lake_dir} already has all {report.snapshot:,} commits of its source")
         return
     lacking = report.selection.lacking
     click.echo(

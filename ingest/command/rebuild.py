@@ -1,4 +1,4 @@
-"""The commands ``tonlake rebuild``, one for each stage of derivation, and ``tonlake upgrade``."""
+"""The commands ``tonlake rebuild``, one per stage of derivation, and ``tonlake upgrade``."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 _HELP = {
     "traces": "Drop all traces and derive them from the transactions and messages of the lake.",
-    "contracts": """Drop what is known of wallets, jettons, NFTs and other contracts, and detect
+    "contracts": """Drop all detected wallets, jettons, NFTs and other contracts, and detect
     them again.
 
     Needed after ranges were ingested out of order, without a TVM, or with detect_contracts off.""",
-    "actions": """Classify traces of ranges that another version of the classifier did, or none.
+    "actions": """Classify the traces of ranges without actions, or with actions of another version.
 
-    Base tables and traces stay as they are. Where the result differs, the rows of the version
-    before are kept in superseded_actions.""",
-    "bodies": """Decode message bodies of ranges that have none decoded.
+    Base tables and traces stay unchanged. If the result differs, the rows of the previous version
+    are kept in superseded_actions.""",
+    "bodies": """Decode the message bodies of ranges that have none decoded.
 
-    Ingest decodes the bodies of what it commits; this is for ranges of older versions, and with
+    Ingest decodes the bodies of its commits; this is for ranges of older versions, and with
     --all for new layouts.""",
 }
 _all_option = click.option(
-    "--all", "everything", is_flag=True, help="Also ranges that this version has derived."
+    "--all", "everything", is_flag=True, help="Also ranges that are up to date."
 )
 
 
@@ -69,8 +69,8 @@ def _make_command(stage: Stage) -> click.Command:
 def upgrade_command(*, lake_dir: Path) -> None:
     """Derive what an earlier version of tonlake did not.
 
-    Its files stay; what it lacks is derived from them in ordinary commits: traces, contracts,
-    actions, index. The same command continues where it was stopped.
+    Existing files stay; missing tables are derived from them in ordinary commits: traces,
+    contracts, actions, index. The same command resumes where it was stopped.
     """
     done = 0
     with failing_cleanly():
@@ -79,7 +79,7 @@ def upgrade_command(*, lake_dir: Path) -> None:
             done += 1
             click.echo(f"commit {commit.number}: {what}")
     if not done:
-        click.echo("nothing to do: the lake has all that this version knows")
+        click.echo("nothing to do: the lake is up to date")
 
 
 for _stage in STAGES:

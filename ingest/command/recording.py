@@ -1,4 +1,4 @@
-"""Recorded traces of ``tonlake ingest --traces``, brought into a lake."""
+"""Adds recorded traces to a lake for ``tonlake ingest --traces``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def replay_recording(
     recording: Path, lake_dir: Path, settings: IngestSections, *, as_json: bool
 ) -> None:
-    """Bring a file of recorded traces into the lake, and print a report."""
+    """Add a file of recorded traces to the lake, and print a report."""
     report = replay_traces(recording, lake_dir, settings)
     if settings.lake.build_index and report.commits:
         rebuild_index(lake_dir)
@@ -32,7 +32,7 @@ def replay_recording(
     )
     if report.skipped:
         click.echo(
-            f"skipped {len(report.skipped)} spans that the lake has: {report.skipped[0]}"
+            f"skipped {len(report.skipped)} spans that are already in the lake: {report.skipped[0]}"
             + (" and others" if len(report.skipped) > 1 else ""),
             err=True,
         )

@@ -1,4 +1,4 @@
-"""The command ``tonlake ingest-state``: all accounts as they were when a lake begins."""
+"""The command ``tonlake ingest-state``: adds all accounts as of the beginning of a lake."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ Examples:
   tonlake ingest-state --node /var/ton-work/db --lake mainnet.lake --at 40000000
   tonlake ingest-state --node /var/ton-work/db --lake mainnet.lake --accounts active
 
-The state is that after the block before the lake's first; where the node has deleted it, that of
-the newest block it still has: accounts that the lake's blocks had not touched by then were the
-same before. Every cell is checked by its hash, from the state hash that the block names. The same
-command again completes what was stopped.
+The state is that after the block before the lake's first. If the node has deleted it, the newest
+state that the node still has is read: accounts not touched by the lake's blocks until then were the
+same before. Every cell is verified by its hash, from the state hash in the block. The same command
+resumes where it was stopped.
 """
 
 
@@ -79,7 +79,7 @@ command again completes what was stopped.
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Processes that read the state; 1: none beside this one. Default: one a core.",
+    help="Processes that read the state; 1: only this one. Default: one per core.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def ingest_state_command(
@@ -93,7 +93,7 @@ def ingest_state_command(
 ) -> None:
     """Add the accounts that the blocks of a lake have not touched: its baseline.
 
-    A lake that begins in the middle of the chain knows no others. It must have blocks already.
+    A lake that begins in the middle of the chain has no others. It must have blocks already.
     """
     with failing_cleanly():
         try:
@@ -113,9 +113,9 @@ def bring_baseline(
     only_active: bool = False,
     workers: int | None = None,
 ) -> BaselineReport:
-    """Bring the baseline of a lake out of a node's folder, with a bar on stderr, and index it.
+    """Add the baseline of a lake from a node's folder, with a progress bar, and index it.
 
-    ``workers`` are processes, by default one a core.
+    ``workers`` is the number of processes, by default one per core.
     """
     settings = read_settings(IngestSections)
     keep_freed_memory()
@@ -142,7 +142,7 @@ def bring_baseline(
 
 @contextmanager
 def _open_stores(node: Path) -> Iterator[list[StateStore]]:
-    """Open what a node has of states: celldb, where it has one, and persistent states."""
+    """Open the stores of states in a node's folder: celldb, if present, and persistent states."""
     files = StateFiles(node)
     if not (node / CELLDB).is_dir():
         yield [files]
@@ -153,7 +153,7 @@ def _open_stores(node: Path) -> Iterator[list[StateStore]]:
 
 @contextmanager
 def _progress_bar() -> Iterator[Callable[[BaselineProgress], None]]:
-    """Show a bar on stderr when that is a terminal; otherwise nothing."""
+    """Show a progress bar on stderr if that is a terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -175,21 +175,21 @@ def _progress_bar() -> Iterator[Callable[[BaselineProgress], None]]:
 
 
 def print_baseline(report: BaselineReport, *, as_json: bool) -> None:
-    """Print what was brought, for people or as JSON for machines."""
+    """Print the report of a baseline, as text or JSON."""
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return
     rows = ", ".join(f"{count:,} {name}" for name, count in sorted(report.rows.items()))
     verb = "baseline" if report.is_new else "the lake has the baseline already: it is"
     click.echo(
-        f"{verb} of masterchain {report.mc_seqno}, out of the state after"
+        f"{verb} of masterchain {report.mc_seqno}, from the state after"
         f" {report.state_mc_seqno} ({report.accounts} accounts)"
     )
     click.echo(f"rows: {rows}")
 
 
 def remind_of_baseline(node: Path, lake: Path, state: LogState) -> None:
-    """Say that a lake lacks a baseline, and how to get it."""
+    """Print that a lake has no baseline, and how to add it."""
     if lacks_baseline(state):
         click.echo(
             f"the lake begins with masterchain {state.known_ranges[0][0]}: accounts that its blocks"

@@ -1,4 +1,4 @@
-"""Commands that carry lakes from one place to another: export and import."""
+"""The commands ``tonlake export`` and ``tonlake import``: move lakes between places."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Examples:
   tonlake export --lake mainnet.lake --days 2026-11-20.. --to /mnt/disk/new --json
   tonlake export --lake mainnet.lake --to s3://bucket/mainnet
 
-The folder can be copied with anything that copies files: its manifest names every file with its
-digest. The same command again goes on where it was stopped. Server, region and credentials of
-object storage come from AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY.
+The folder can be copied with any tool: its manifest names every file with its digest. The same
+command resumes where it was stopped. Server, region and credentials of object storage come from
+AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY.
 """
 
 IMPORT_HELP = """
@@ -44,9 +44,9 @@ Examples:
   tonlake import november --lake mainnet.lake
   tonlake import s3://bucket/mainnet --lake copy.lake
 
-Every file is compared with its digest on the way in. What the lake has already is passed over, so
-that the same command goes on where it was stopped. A complete lake is restored as it was;
-where days are added to others, traces and actions are derived again.
+The digest of every file is verified. Blocks that are already in the lake are skipped, so the same
+command resumes where it was stopped. A complete lake is restored unchanged; if days are added to
+others, traces and actions are derived again.
 """
 
 
@@ -56,7 +56,7 @@ class _DaysType(click.ParamType[Days]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Days:
-        """Parse the option; a default is parsed already."""
+        """Parse the option; the default is already parsed."""
         if isinstance(value, Days):
             return value
         try:
@@ -114,7 +114,7 @@ def import_command(*, place: Path | str, lake_dir: Path, as_json: bool) -> None:
         click.echo(msgspec.json.encode(report))
         return
     if not report.commits:
-        click.echo("the lake has everything of it already")
+        click.echo("the lake already has all of it")
         return
     click.echo(
         f"{lake_dir}: masterchain {_write_ranges(report.ranges)}: {report.commits:,} commit(s), "
@@ -124,7 +124,7 @@ def import_command(*, place: Path | str, lake_dir: Path, as_json: bool) -> None:
 
 
 def _derive(lake_dir: Path, settings: IngestSections, *, spanning: bool) -> None:
-    """Make what a part of a lake cannot bring along."""
+    """Derive the tables that span ranges, if ``spanning``, and build the index."""
     if spanning:
         try:
             for stage in STAGES:

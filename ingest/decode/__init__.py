@@ -1,1 +1,1 @@
-"""Bytes of blocks to rows: cells, TL-B, and the same in C."""
+"""Decodes the bytes of blocks to rows: cells, TL-B, and the same in C."""

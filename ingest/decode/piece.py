@@ -1,7 +1,7 @@
-"""Chunks of masterchain blocks to pieces: rows of all tables.
+"""Decodes chunks of masterchain blocks to pieces: rows of all tables.
 
-A chunk that holds one bad block still gives all its other blocks: it is decoded again block by
-block, and the bad one becomes a Hole.
+If a chunk contains a bad block, it is decoded again in smaller parts: all other blocks are kept,
+and the bad one becomes a Hole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def list_proofs(bundles: Sequence[McBundle]) -> pa.Table:
-    """Return the proofs that came with blocks; they are kept as they are."""
+    """Return the proofs of blocks, unchanged, as rows of ``block_proofs``."""
     rows: list[Row] = [
         (
             *(block.id.workchain, block.id.shard, block.id.seqno, bundle.mc_seqno),
@@ -39,7 +39,7 @@ def list_proofs(bundles: Sequence[McBundle]) -> pa.Table:
 
 
 class Hole(msgspec.Struct, frozen=True):
-    """A masterchain block that could not be had or decoded, and why."""
+    """A masterchain block that could not be read or decoded, and why."""
 
     mc_seqno: int
     kind: str
@@ -47,7 +47,7 @@ class Hole(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Rows of all base and side tables for consecutive masterchain blocks ``first`` to ``last``."""
+    """Rows of all base and side tables for the masterchain blocks ``first`` to ``last``."""
 
     first: int
     last: int
@@ -55,7 +55,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
-    """Decode consecutive masterchain blocks; each bad one is a Hole between two pieces."""
+    """Decode consecutive masterchain blocks; a bad one is a Hole between two pieces."""
     try:
         tables = decode_bundles(bundles) | {
             BLOCK_PROOFS.name: list_proofs(bundles),
@@ -70,6 +70,6 @@ def decode_chunk(bundles: Sequence[McBundle]) -> list[Piece | Hole]:
 
 
 def join_tables(pieces: Sequence[Piece]) -> dict[str, pa.Table]:
-    """Join the tables of consecutive pieces; a state cell may come more than once."""
+    """Concatenate the tables of consecutive pieces; state cells may be repeated."""
     names = pieces[0].tables
     return {name: pa.concat_tables([piece.tables[name] for piece in pieces]) for name in names}

@@ -1,10 +1,10 @@
-"""Sizes of outbound queues after blocks, to rows of ``queue_sizes``.
+"""Reads the sizes of outbound queues after blocks, as rows of ``queue_sizes``.
 
 TL-B: _ out_queue:OutMsgQueue proc_info:ProcessedInfo extra:(Maybe OutMsgQueueExtra) =
 OutMsgQueueInfo; out_msg_queue_extra#0 dispatch_queue:DispatchQueue out_queue_size:(Maybe uint48);
 OutMsgQueue = HashmapAugE 352 EnqueuedMsg uint64; DispatchQueue = HashmapAugE 256
-AccountDispatchQueue uint64. A state without a count (capability 512 unset, and older ones) is
-counted where the block's update shows the complete queue.
+AccountDispatchQueue uint64. If a state has no size (capability 512 is unset, or it is old), its
+messages are counted, provided that the block's update shows the complete queue.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.bagindex import IndexedCell
 
     Links: TypeAlias = Sequence[int] | None
-    """Children of an ordinary cell; None for any other, a pruned branch."""
+    """Children of an ordinary cell; None for a pruned branch."""
 
 _BLOCK_TAG, _STATE_TAG = bytes.fromhex("11ef55aa"), bytes.fromhex("9023afe2")
 _AUG_BITS, _EXTRA_TAG_BITS, _SIZE_BITS = 64, 4, 48
@@ -39,7 +39,7 @@ _CHILDREN_OF_FORK = 2
 
 
 def list_queue_sizes(bundles: Sequence[McBundle]) -> pa.Table:
-    """Return the rows of blocks; hashes are not checked."""
+    """Return the rows of blocks; hashes are not verified."""
     rows: list[Row] = [
         (
             *(block.id.workchain, block.id.shard, block.id.seqno, bundle.mc_seqno),
@@ -55,7 +55,7 @@ def read_queue_size(data: bytes) -> int | None:
     """Return the size of the outbound queue after a block (bag of cells); None if unknown.
 
     Raises:
-        BocError, DecodeError: it is no block.
+        BocError, DecodeError: ``data`` is no block.
     """
     try:
         return _glance(BagIndex(data))
@@ -64,7 +64,7 @@ def read_queue_size(data: bytes) -> int | None:
 
 
 def _glance(bag: BagIndex) -> int | None:
-    """Find the queue by the index of the bag: a handful of cells out of thousands."""
+    """Read the size through the index of the bag: a handful of cells out of thousands."""
     block = bag.read(bag.root)
     _check_tag(block, _BLOCK_TAG)
     update = bag.read(block.refs[2])
@@ -87,7 +87,7 @@ def _check_tag(cell: IndexedCell, tag: bytes) -> None:
 
 
 def _search(data: bytes) -> int | None:
-    """Do the same in a bag without an index, of which every cell has to be read."""
+    """Read the size from a bag without an index, parsing all of its cells."""
     tree = parse_boc(data, check_crc=False)
     _old, new = tree.refs(read_parts(tree).state_update)
     info = read_state(tree, new).out_msg_queue
@@ -102,17 +102,17 @@ def _search(data: bytes) -> int | None:
 def _measure(
     bits: tuple[int, int], links: Sequence[int], read_links: Callable[[int], Links]
 ) -> int | None:
-    """Return the size in OutMsgQueueInfo, or the count of messages, if none is pruned."""
+    """Return the size in OutMsgQueueInfo, else the number of messages if none is pruned."""
     size = _read_info(*bits)
     return _count_leaves(links[0], read_links) if size is None and links else size
 
 
 def _count_leaves(root: int, read_links: Callable[[int], Links]) -> int | None:
-    """Count the leaves of a queue: a fork has two children, a leaf the one of its message."""
+    """Count the leaves of a queue: a fork has two children, a leaf one, its message."""
     todo, count = [root], 0
     while todo:
         links = read_links(todo.pop())
-        if links is None:  # Left out, as the block did not change it.
+        if links is None:  # pruned, since the block did not change it
             return None
         if len(links) == _CHILDREN_OF_FORK:
             todo += links
@@ -122,9 +122,9 @@ def _count_leaves(root: int, read_links: Callable[[int], Links]) -> int | None:
 
 
 def _read_info(value: int, bits: int) -> int | None:
-    """Read the bits of OutMsgQueueInfo; None where they do not hold the size.
+    """Return the size in the bits of OutMsgQueueInfo; None if it is not there.
 
-    Unknown forms of ``extra`` (older states have ihr_pending there) refuse no block.
+    Unknown forms of ``extra`` (older states have ihr_pending there) are no error.
     """
     left = bits
 

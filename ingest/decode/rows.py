@@ -1,4 +1,4 @@
-"""Rows on their way into Arrow: one list of tuples per table, turned into columns at the end."""
+"""Collects decoded rows as tuples, one list per table, and turns them into Arrow columns."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Row = tuple[Any, ...]
 
 
 class RowSet:
-    """Rows of all base tables; every row is a tuple with the table's columns in schema order."""
+    """Rows of all base tables; a row is a tuple of the table's columns in schema order."""
 
     def __init__(self) -> None:
-        """Begin without rows."""
+        """Start without rows."""
         self.rows: dict[str, list[Row]] = {table.name: [] for table in BASE_TABLES}
 
     def table(self, name: str) -> list[Row]:
-        """Return the rows of one table, to append to."""
+        """Return the list of rows of a table, to append to."""
         return self.rows[name]
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """Return every table as Arrow, sorted by the key of the schema."""
+        """Return every table as Arrow, sorted as its schema says."""
         return {name: make_table(TABLES[name], rows) for name, rows in self.rows.items()}
 
 
@@ -37,7 +37,7 @@ def make_table(table: Table, rows: list[Row]) -> pa.Table:
     """Sort rows and turn them into columns.
 
     Raises:
-        DecodeError: a number that does not fit its column.
+        DecodeError: a number does not fit its column.
     """
     rows.sort(key=itemgetter(*[table.names.index(name) for name in table.sort]))
     schema = table.arrow
@@ -52,7 +52,7 @@ def make_table(table: Table, rows: list[Row]) -> pa.Table:
 
 
 def _describe_misfit(table: Table, rows: list[Row]) -> str:
-    """Name the row and column of the first value that its Arrow type cannot hold."""
+    """Describe the row and column of the first value that its Arrow type cannot represent."""
     for row in rows:
         for field, value in zip(table.arrow, row, strict=True):
             try:
@@ -61,7 +61,7 @@ def _describe_misfit(table: Table, rows: list[Row]) -> str:
                 named = dict(zip(table.names, row, strict=True))
                 key = ", ".join(f"{name} {_show(named[name])}" for name in table.key)
                 return f"{table.name}.{field.name} of {key}: {_show(value)} is out of range"
-    return f"{table.name}: a column cannot be made"
+    return f"{table.name}: the values of a column cannot be converted"
 
 
 def _show(value: object) -> str:
@@ -69,9 +69,9 @@ def _show(value: object) -> str:
 
 
 def keep_first_cells(cells: pa.Table) -> pa.Table:
-    """Return rows of ``state_cells`` by hash, of equal ones the first."""
+    """Return the rows of ``state_cells`` sorted by hash, keeping the first of equal cells."""
     hashes = cells["hash"].combine_chunks()
-    if len(hashes) < 2:  # noqa: PLR2004 - there is no other cell to equal
+    if len(hashes) < 2:  # noqa: PLR2004 - a single cell has no duplicate
         return cells
     order = pc.sort_indices(hashes)  # stable
     ordered = hashes.take(order)

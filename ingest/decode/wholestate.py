@@ -1,7 +1,7 @@
-"""A whole shard state, read branch by branch out of a store that gives cells by handle.
+"""Reads a whole shard state branch by branch from a store of cells.
 
 TL-B: ShardStateUnsplit, ShardAccounts = HashmapAugE 256 ShardAccount DepthBalanceInfo. The accounts
-are cut into branches of their dictionary that any process can read, and only one is in memory.
+are split into branches of their dictionary; any process can decode one, and only one is in memory.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 Tables = dict[str, "pa.Table"]
 
 BRANCH_ACCOUNTS = 32_768
-"""Accounts that a branch has at most, by estimate: 5 to 7 cells each, about 100 MB."""
+"""Most accounts of a branch, estimated: 5 to 7 cells each, about 100 MB."""
 
 MOST_CELLS = 600_000
-"""Cells that are in memory together: a branch with more is read in parts."""
+"""Most cells in memory at a time: a branch with more is read in parts."""
 
 _SAMPLED = 64
-"""Nodes below which the number of accounts is estimated, on at least as many branches."""
+"""Number of nodes sampled to estimate the number of accounts."""
 
 _SHALLOWER = 1 / 3
-"""The first leaf of n random keys lies log2(n) forks deep on average, less this."""
+"""The first leaf of n random keys is log2(n) forks deep on average, minus this."""
 
 _EMPTY_CELL = bytes(2)
 _EXOTIC_BIT = 8
@@ -58,7 +58,7 @@ _FORK_REFS = 2
 
 
 class Branch(NamedTuple):
-    """A node of ShardAccounts and all below it: its cell, the key up to its label, and the rest."""
+    """A subtree of ShardAccounts: its root cell, the key before its label, and the bits left."""
 
     cell: bytes
     key: int = 0
@@ -66,17 +66,17 @@ class Branch(NamedTuple):
 
     @property
     def ends(self) -> tuple[bytes, bytes]:
-        """The first and the last account that could be in it."""
+        """The first and the last account id that it may contain."""
         first = self.key << self.bits_left
         last = first | (1 << self.bits_left) - 1
         return first.to_bytes(HASH_BYTES, "big"), last.to_bytes(HASH_BYTES, "big")
 
 
 class WholeState:
-    """The top of one shard state; methods raise SourceError, and IngestError about its cells."""
+    """The top of a shard state; methods raise SourceError, and IngestError for bad cells."""
 
     def __init__(self, store: CellStore, root: bytes) -> None:
-        """Read the cell with this handle."""
+        """Read the root cell, whose handle is ``root``."""
         self._store = store
         tree, cell, children = self._open(root)
         self._top = read_state(tree, cell)
@@ -84,18 +84,18 @@ class WholeState:
         self.workchain, self.shard = self._top.workchain, self._top.shard
 
     def describe(self, mc_seqno: int) -> StateAt:
-        """Return the block after which the state stood, as rows with ``mc_seqno`` name it."""
+        """Return the block that the state follows, for rows with ``mc_seqno``."""
         top = self._top
         return StateAt(top.workchain, top.shard, top.seqno, mc_seqno, top.gen_utime)
 
     def find_accounts(self) -> Branch | None:
-        """Return all accounts as one branch; None without any."""
+        """Return all accounts as one branch; None if there are none."""
         tree, root, children = self._open(self._children[self._top.accounts])
         dictionary = tree.slice(root).load_maybe_ref()
         return None if dictionary is None else Branch(children[dictionary])
 
     def decode_libraries(self, mc_seqno: int, skip: Collection[bytes]) -> Tables:
-        """Decode the public libraries but some as rows of ``libraries`` and ``state_cells``."""
+        """Decode the public libraries not in ``skip``: ``libraries`` and ``state_cells``."""
         totals, root, children = self._open(self._children[self._top.totals])
         held = read_libraries(totals, msgspec.structs.replace(self._top, totals=root))
         rows = RowSet()
@@ -112,7 +112,7 @@ class WholeState:
         return _take(rows, LIBRARIES.name, STATE_CELLS.name)
 
     def decode_config(self, key_seqno: int) -> Tables:
-        """Decode the configuration, which key block ``key_seqno`` brought; a shard has none."""
+        """Decode the configuration of key block ``key_seqno``; empty for a shard state."""
         rows = RowSet()
         if self._top.custom is not None:
             custom, root, children = self._open(self._children[self._top.custom])
@@ -124,20 +124,20 @@ class WholeState:
         return _take(rows, CONFIG_PARAMS.name)
 
     def _open(self, handle: bytes) -> tuple[CellTree, int, list[bytes]]:
-        """Return a tree with one cell over empty ones, which stand for its children, and these."""
+        """Return a tree of a cell over empty placeholders, the cell, and its children's handles."""
         (packed,) = self._store.fetch([handle])
         body, children = split_packed(packed, self._store.width)
         if body[0] & _EXOTIC_BIT:
-            raise DecodeError(f"cell {handle.hex()} is exotic, so this is no whole state")
+            raise DecodeError(f"cell {handle.hex()} is exotic, so the state is incomplete")
         tree = CellTree()
         below = tuple(tree.append(_EMPTY_CELL) for _ in children)
         return tree, tree.append(bytes((body[0] & 0x1F,)) + body[1:], below), children
 
 
 def cut_branches(store: CellStore, root: Branch) -> list[Branch]:
-    """Cut a branch into some of about ``BRANCH_ACCOUNTS`` at most, in order; each has accounts.
+    """Split a branch into smaller ones of about ``BRANCH_ACCOUNTS`` accounts at most, in order.
 
-    Where the cuts are depends on the accounts alone.
+    The result depends only on the accounts.
     """
     levels = [[root]]
     while len(levels[-1]) < _SAMPLED:
@@ -152,7 +152,7 @@ def cut_branches(store: CellStore, root: Branch) -> list[Branch]:
 
 
 def list_pruned(store: CellStore, root: Branch) -> tuple[list[Branch], list[Branch]]:
-    """Return the branches that a part of a state only names, and the leaves it has itself."""
+    """Return the pruned branches of an incomplete state, and its own leaves."""
     pruned: list[Branch] = []
     level = [root]
     while True:
@@ -166,7 +166,7 @@ def list_pruned(store: CellStore, root: Branch) -> tuple[list[Branch], list[Bran
 
 
 def load_branch(store: CellStore, branch: Branch) -> Iterator[tuple[Branch, Loaded]]:
-    """Yield a branch with its cells; one with more than ``MOST_CELLS`` as several, in order."""
+    """Yield a branch with its cells; split it, in order, if it exceeds ``MOST_CELLS``."""
     todo = [branch]
     while todo:
         each = todo.pop()
@@ -185,8 +185,8 @@ def decode_accounts(
 ) -> tuple[int, Tables]:
     """Return the number of accounts, and their rows of ``account_states`` and ``state_cells``.
 
-    Of accounts in ``skip`` there are cells alone, with ``only_active`` of others than active ones
-    nothing.
+    Accounts in ``skip`` get no row in ``account_states``, only cells; with ``only_active``,
+    accounts that are not active are left out.
     """
     block, key, left = msgspec.structs.astuple(at), branch.key, branch.bits_left
     found = decode_branch(loaded, key, left, block, skip, only_active=only_active)
@@ -220,13 +220,13 @@ def _decode_slowly(
     pruned = StateCells(rows.table(STATE_CELLS.name)).keep(tree, roots, at.mc_seqno)
     if pruned:
         raise DecodeError(
-            f"accounts: cell {min(pruned).hex()} is pruned, so this is no whole state"
+            f"accounts: cell {min(pruned).hex()} is pruned, so the state is incomplete"
         )
     return count, _take(rows, ACCOUNT_STATES.name, STATE_CELLS.name)
 
 
 def _build(loaded: Loaded) -> tuple[CellTree, dict[bytes, int]]:
-    """Return a tree with all cells, and their places by handle."""
+    """Return a tree of all cells, and their indices by handle."""
     tree = CellTree()
     places: dict[bytes, int] = {}
     cells = loaded.unpack()
@@ -236,7 +236,7 @@ def _build(loaded: Loaded) -> tuple[CellTree, dict[bytes, int]]:
 
 
 def _estimate_accounts(store: CellStore, level: Sequence[Branch]) -> float:
-    """Estimate the accounts below nodes, by the depth of the first one below some of them."""
+    """Estimate the accounts below ``level`` by the depth of the first leaf in sampled nodes."""
     step = len(level) // _SAMPLED
     sample = [level[at * step] for at in range(_SAMPLED)]
     depths = [0] * _SAMPLED
@@ -250,7 +250,7 @@ def _estimate_accounts(store: CellStore, level: Sequence[Branch]) -> float:
 
 
 def _open_forks(store: CellStore, level: Sequence[Branch]) -> list[Branch]:
-    """Return what lies below nodes, in order; leaves stay as they are."""
+    """Return the children of forks, in order; leaves stay."""
     packed = store.fetch([each.cell for each in level])
     with naming(store.name):
         return [
@@ -261,10 +261,10 @@ def _open_forks(store: CellStore, level: Sequence[Branch]) -> list[Branch]:
 
 
 def _open_node(node: Branch, packed: bytes, width: int) -> list[Branch]:
-    """Return a leaf as such, or the two nodes below a fork."""
+    """Return the two children of a fork, or a leaf itself."""
     body, children = split_packed(packed, width)
     if body[0] & _EXOTIC_BIT:
-        raise DecodeError(f"accounts: cell {node.cell.hex()} is exotic, so this is no whole state")
+        raise DecodeError(f"accounts: cell {node.cell.hex()} is exotic, so the state is incomplete")
     key, left, _ = read_label(*read_bits(body), node.bits_left, node.key)
     if not left:
         return [node]

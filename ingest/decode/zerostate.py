@@ -1,6 +1,6 @@
-"""Complete shard states: where a chain, or a lake that begins later, starts from.
+"""Decodes complete shard states, from which a chain or a lake starts.
 
-TL-B: ShardStateUnsplit, as zero states and persistent states hold it.
+TL-B: ShardStateUnsplit, as in zero states and persistent states.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.boc import CellTree
 
 TABLES = ("account_states", "state_cells", "config_params", "libraries")
-"""Tables that are filled from a complete state."""
+"""The tables filled from a complete state."""
 
 
 def decode_zero_states(states: Sequence[ZeroState]) -> dict[str, pa.Table]:
-    """Decode the states that a chain began with, as rows with ``mc_seqno`` 0.
+    """Decode zero states to rows with ``mc_seqno`` 0.
 
-    Gives the tables account_states, state_cells, config_params and libraries.
+    Return the tables account_states, state_cells, config_params and libraries.
 
     Raises:
-        BlockCorrupt: the bytes of a state do not have its hashes.
+        BlockCorrupt: the bytes of a state do not match its hashes.
         DecodeError: they are no shard state.
     """
     trees = []
@@ -56,12 +56,12 @@ def decode_zero_states(states: Sequence[ZeroState]) -> dict[str, pa.Table]:
 
 
 def decode_states(trees: Sequence[CellTree], *, mc_seqno: int) -> dict[str, pa.Table]:
-    """Decode complete shard states as of one masterchain block; same tables as for zero states."""
+    """Decode complete shard states after one masterchain block; tables as for zero states."""
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))
     for tree in trees:
         if tree.level_mask(tree.roots[0]):
-            raise DecodeError("shard state: parts of it are pruned, so it is not a whole state")
+            raise DecodeError("shard state: parts of it are pruned, so it is incomplete")
         _read_rows(tree, mc_seqno, rows, cells)
     tables = rows.to_arrow()
     return {name: tables[name] for name in TABLES}

@@ -1,1 +1,1 @@
-"""The node database that is shipped: small, genuine, of a test network."""
+"""The shipped node database: small, genuine, from a test network."""

@@ -1,4 +1,4 @@
-"""Node databases packed as ``.tar.zst``; one of them is shipped with the program."""
+"""Ingests node databases packed as ``.tar.zst``; one of them is shipped with the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHIPPED = "demo-node.tar.zst"
 
 
 def open_shipped() -> AbstractContextManager[Path]:
-    """Return a context that gives the path of the shipped node database."""
+    """Return a context manager with the path of the shipped node database."""
     return as_file(files("tonlake.ingest.demo").joinpath(SHIPPED))
 
 
@@ -41,7 +41,7 @@ def ingest_archive(
     """Unpack a node database into a temporary folder, and ingest all of it.
 
     Raises:
-        SourceError: the file cannot be unpacked, or holds no node database.
+        SourceError: the file cannot be unpacked, or contains no node database.
     """
     with tempfile.TemporaryDirectory(prefix="tonlake-demo-") as folder:
         database = _unpack(archive, Path(folder))
@@ -61,14 +61,14 @@ def _unpack(archive: Path, folder: Path) -> Path:
         raise SourceError(f"{archive.name} cannot be unpacked as .tar.zst: {error}") from error
     database = next((path.parents[1] for path in folder.rglob("files/globalindex")), None)
     if database is None:
-        raise SourceError(f"{archive.name} holds no node database: files/globalindex is missing")
+        raise SourceError(f"{archive.name} contains no node database: files/globalindex is missing")
     return database
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
-    """Write files and folders below a folder, and nothing outside it or that is a link.
+    """Extract files and folders below ``folder``; reject links and paths outside of it.
 
-    ``extractall(filter="data")`` came with Python 3.11.4, and Debian 12 has 3.11.2.
+    ``extractall(filter="data")`` requires Python 3.11.4; Debian 12 has 3.11.2.
     """
     for member in tar:
         target = folder / member.name

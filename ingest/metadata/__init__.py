@@ -1,1 +1,1 @@
-"""Off-chain token metadata, fetched on request."""
+"""Fetches off-chain token metadata on request."""

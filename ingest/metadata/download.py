@@ -1,7 +1,7 @@
-"""A JSON object or a picture from an address that a stranger chose: https, within size and time.
+"""Downloads a JSON object or picture from an untrusted URL: https, limited in size and time.
 
-Redirects are followed one by one, each as if it had been the address: its scheme, its host and
-the addresses of that host are checked again (tonlake.ingest.metadata.network).
+Redirects are followed one by one: scheme, host and IP addresses of each are checked like those of
+the first URL (tonlake.ingest.metadata.network).
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from tonlake.ingest.settings import MetadataSettings
 
 CONTENT_BYTES = 1 << 20
-"""Largest token content that is fetched."""
+"""Maximum size of token content."""
 TIMEOUT_MS = 5000
-"""Milliseconds that fetching one token's content may take in all."""
+"""Total time in milliseconds for fetching the content of one token."""
 REDIRECTS = 3
-"""Most redirects that are followed for one token's content."""
+"""Maximum number of redirects for the content of one token."""
 
 MOST_URI_CHARS = 2048
-"""Longer addresses are not asked: servers refuse them (RFC 9110, 4.1, asks for 8,000 at most)."""
+"""Longer URLs are not requested: servers refuse them (RFC 9110, 4.1, requires 8,000 at least)."""
 
 _OK = 200
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TYPES = frozenset({"text/json", "text/plain", "application/octet-stream", "binary/octet-stream"})
-"""Types, beside those of JSON, under which file stores give out JSON; never pages or images."""
+"""Types, besides those of JSON, with which file stores serve JSON; never pages or images."""
 
 _IPFS = "ipfs://"
 
 
 class Document(NamedTuple):
-    """What was fetched: the JSON object as compact text, and where it was found in the end."""
+    """A fetched JSON object as compact text, and its final URL after redirects."""
 
     content: str
     url: str
 
 
 class Wanted(NamedTuple):
-    """What an answer may be: its header Accept, its types, its size."""
+    """Accepted responses: the header Accept, a predicate on the media type, the maximum size."""
 
     accept: str
     is_taken: Callable[[str], bool]
@@ -61,7 +61,7 @@ def _is_object(kind: str) -> bool:
 
 
 def _is_picture(kind: str) -> bool:
-    # The bytes decide, not the type: gateways of IPFS often do not know it.
+    # The bytes decide, not the type, which IPFS gateways often do not know.
     return not kind.endswith(("html", "+xml"))
 
 
@@ -70,7 +70,7 @@ PICTURE = Wanted("image/webp, image/png, image/jpeg, image/gif", _is_picture, PI
 
 
 class Downloader:
-    """Fetches documents; may be used by several threads at once."""
+    """Fetches documents and pictures; may be used by several threads."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class Downloader:
         guard: Guard | None = None,
         trust: ssl.SSLContext | None = None,
     ) -> None:
-        """Take limits, and if need be who checks addresses and whose certificates are trusted.
+        """Use ``guard`` to check IP addresses, and ``trust`` to verify certificates.
 
-        Without ``trust`` it is those of the system (``SSL_CERT_FILE`` names others).
+        Without ``trust`` the system's certificates are used (or those in ``SSL_CERT_FILE``).
 
         Raises:
-            SettingsError: the setting of allowed networks cannot be read.
+            SettingsError: the setting ``networks`` cannot be parsed.
         """
         self._settings = settings
         self._guard = guard or Guard(parse_networks(settings.networks))
@@ -92,27 +92,27 @@ class Downloader:
         self._agent = f"tonlake/{version('tonlake')}"
 
     def fetch(self, uri: str) -> Document:
-        """Return the document behind the address that a token names.
+        """Return the document at ``uri``.
 
         Raises:
-            FetchRefused: an address that is not asked, at once or behind a redirect.
-            ContentInvalid: the answer is no JSON object, too large or of another type.
-            FetchFailed: there was no answer; it may be worth another try.
+            FetchRefused: ``uri`` or the target of a redirect is not allowed.
+            ContentInvalid: the response is no JSON object, too large or of another type.
+            FetchFailed: there was no successful response; a retry may succeed.
         """
         body, url = self._load(uri, OBJECT)
         return Document(_read_object(body), url)
 
     def fetch_picture(self, uri: str) -> Picture:
-        """Return the picture behind the address that a token names.
+        """Return the picture at ``uri``.
 
         Raises:
-            FetchRefused, FetchFailed: as ``fetch``.
-            ContentInvalid: the answer is no picture that may be shown, or too large.
+            FetchRefused, FetchFailed: see ``fetch``.
+            ContentInvalid: the response is no supported picture, or too large.
         """
         return read_picture(self._load(uri, PICTURE)[0])
 
     def _load(self, uri: str, wanted: Wanted) -> tuple[bytes, str]:
-        """Return the body behind an address, and where it was found in the end."""
+        """Return the body of the response for ``uri``, and its final URL."""
         url = self._read_address(uri)
         backend = CheckedBackend(self._guard, TIMEOUT_MS / 1000)
         for _ in range(REDIRECTS + 1):
@@ -123,16 +123,16 @@ class Downloader:
         raise ContentInvalid(f"more than {REDIRECTS} redirects")
 
     def _read_address(self, uri: str) -> httpx.URL:
-        """Return the URL that an address stands for."""
+        """Return the URL to request for ``uri``; ipfs:// is replaced by the gateway."""
         if not uri.lower().startswith(_IPFS):
             return _check_url(uri)
         if not self._settings.ipfs_gateway:
-            raise FetchRefused("no gateway of IPFS is set (setting [metadata] ipfs_gateway)")
+            raise FetchRefused("no IPFS gateway is set (setting [metadata] ipfs_gateway)")
         path = uri[len(_IPFS) :].removeprefix("ipfs/").lstrip("/")
         return _check_url(self._settings.ipfs_gateway + path)
 
     def _ask(self, url: httpx.URL, backend: CheckedBackend, wanted: Wanted) -> bytes | httpx.URL:
-        """Return the body of the answer, or where it redirects to."""
+        """Return the body of the response, or the URL to which it redirects."""
         sent: dict[bytes | str, bytes | str] = {
             "User-Agent": self._agent,
             "Accept": wanted.accept,
@@ -162,7 +162,7 @@ class Downloader:
             httpcore.UnsupportedProtocol,
         ) as error:
             reason = str(error) or type(error).__name__
-            raise FetchFailed(f"{url.host} cannot be asked: {reason}") from error
+            raise FetchFailed(f"request to {url.host} failed: {reason}") from error
 
 
 def _read_body(answer: httpcore.Response, headers: Mapping[str, str], wanted: Wanted) -> bytes:
@@ -170,7 +170,7 @@ def _read_body(answer: httpcore.Response, headers: Mapping[str, str], wanted: Wa
     if not wanted.is_taken(kind):
         raise ContentInvalid(f"content of type {kind[:100]!r}")
     if headers.get("content-encoding", "identity").lower() != "identity":
-        raise ContentInvalid("compressed content, which was not asked for")
+        raise ContentInvalid("compressed content, although it was not accepted")
     body = bytearray()
     for part in answer.iter_stream():
         body += part
@@ -180,17 +180,17 @@ def _read_body(answer: httpcore.Response, headers: Mapping[str, str], wanted: Wa
 
 
 def _check_url(text: str) -> httpx.URL:
-    """Read an address that may be asked, as far as its text shows."""
+    """Parse a URL, and check everything but its IP addresses."""
     if len(text) > MOST_URI_CHARS:
-        raise FetchRefused(f"an address of more than {MOST_URI_CHARS} characters")
+        raise FetchRefused(f"a URL of more than {MOST_URI_CHARS} characters")
     try:
         url = httpx.URL(text)
     except (httpx.InvalidURL, UnicodeError) as error:
-        raise FetchRefused(f"no address: {error}") from error
+        raise FetchRefused(f"not a URL: {error}") from error
     if url.scheme != "https":
-        raise FetchRefused(f"only https is asked, not {url.scheme[:20]!r}")
+        raise FetchRefused(f"only https is supported, not {url.scheme[:20]!r}")
     if not url.host or url.userinfo:
-        raise FetchRefused("an address without a host, or with a user")
+        raise FetchRefused("a URL without a host, or with a user")
     return url
 
 
@@ -198,12 +198,12 @@ def _follow(url: httpx.URL, location: str) -> httpx.URL:
     try:
         joined = url.join(location)
     except (httpx.InvalidURL, UnicodeError) as error:
-        raise ContentInvalid(f"a redirect to no address: {error}") from error
+        raise ContentInvalid(f"a redirect to an invalid URL: {error}") from error
     return _check_url(str(joined))
 
 
 def _read_object(body: bytes) -> str:
-    """Return a JSON object as compact text."""
+    """Return a JSON object as compact text; raise ContentInvalid for anything else."""
     try:
         value = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"), type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""The token content of a lake fetched: what is due, in batches, a commit for each.
+"""Fetches the token content that is due into a lake, in batches with one commit each.
 
-Rows stand at the place of the first blocks whose contracts name the address: they are merged,
-exported and undone with these. No lock is held while others are waited for.
+Rows are stored with the first blocks whose contracts name the URL: they are merged, exported and
+undone together with these. No lock is held during requests.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 CONNECTIONS = 8
-"""Token contents that are fetched at the same time."""
+"""Number of concurrent requests."""
 ATTEMPTS = 5
-"""Failed attempts after which token content is not fetched any more."""
+"""Failed attempts after which token content is not fetched again."""
 RETRY_S = 60
-"""Seconds before a failed fetch is tried again, doubled each time."""
+"""Seconds before the first retry of a failed request, doubled each time."""
 REFRESH_S = 604_800
-"""Seconds before fetched content is fetched again: a week."""
+"""Seconds before fetched content is fetched again: one week."""
 
 LISTED, BATCH = 65_536, 1024
-"""Addresses listed at a time, which takes a look at all tokens, and asked for one commit: each
-commit rewrites the files that it adds to."""
+"""URLs listed at a time, which scans all tokens, and URLs requested per commit: each commit
+rewrites the files to which it adds rows."""
 
 _TABLES = ("jetton_masters", "nft_collections", "nft_items", OFFCHAIN_METADATA.name)
 _MOST_PAUSE_S = 86_400
-"""Tries are doubled in distance up to a day."""
+"""Maximum pause between retries: one day."""
 
 Row = dict[str, Any]
 
 
 class Fetches(Protocol):
-    """Who fetches: a ``Downloader``."""
+    """An object that fetches documents, such as a ``Downloader``."""
 
     def fetch(self, uri: str) -> Document:
-        """Return the document behind an address, or raise FetchError."""
+        """Return the document at a URL, or raise FetchError."""
 
 
 class Due(NamedTuple):
-    """An address to ask, the block that named it first, and what came of it before."""
+    """A URL to request, the block that first named it, and the result of earlier requests."""
 
     uri: str
     mc_seqno: int
@@ -73,7 +73,7 @@ class Due(NamedTuple):
 
 
 class FetchReport(msgspec.Struct):
-    """How many addresses were asked, by what came of it."""
+    """Number of requested URLs by outcome, and of commits."""
 
     fetched: int = 0
     invalid: int = 0
@@ -83,12 +83,12 @@ class FetchReport(msgspec.Struct):
 
     @property
     def asked(self) -> int:
-        """Addresses asked in all."""
+        """Number of requested URLs."""
         return self.fetched + self.invalid + self.failed + self.refused
 
 
 def describe_report(report: FetchReport) -> str:
-    """Say in one line what came of it."""
+    """Return a one-line summary."""
     return (
         f"{report.asked:,} asked: {report.fetched:,} fetched, {report.invalid:,} invalid, "
         f"{report.failed:,} failed, {report.refused:,} refused"
@@ -104,15 +104,15 @@ def fetch_metadata(
     downloader: Fetches | None = None,
     read_clock: Callable[[], float] = time.time,
 ) -> FetchReport:
-    """Ask at most ``most`` addresses of token content that are due, and commit the responses.
+    """Fetch at most ``most`` URLs of token content that are due, and commit the responses.
 
-    With ``everything`` those are asked as well that were fetched, or failed too often.
+    ``everything`` includes those already fetched, and those that failed too often.
     ``read_clock`` returns Unix seconds.
 
     Raises:
-        LakeNotFound: the folder holds no lake.
-        LakeCorrupt: a file that is needed is damaged.
-        LakeFull: no room; what was committed before stays.
+        LakeNotFound: the folder has no lake.
+        LakeCorrupt: a file is damaged.
+        LakeFull: the disk is full; earlier commits are kept.
     """
     fetches = downloader or Downloader(settings.metadata)
     report = FetchReport()
@@ -138,8 +138,8 @@ def fetch_metadata(
 def list_due(
     lake_dir: Path, settings: LakeSettings, now_s: int, *, everything: bool, most: int
 ) -> list[Due]:
-    """Return the addresses that are to be asked at a moment, at most ``most``."""
-    # Nothing is served from here, so digests need not be checked.
+    """Return the URLs that are due at ``now_s``, at most ``most``."""
+    # Only the list of URLs is read, so digests need not be checked.
     snapshot = open_snapshot(lake_dir, check_digests=False)
     text = (files("tonlake.ingest.metadata") / "due.sql").read_text(encoding="utf-8")
     parameters = {
@@ -153,7 +153,7 @@ def list_due(
 
 
 def _try(fetches: Fetches, due: Due, now_s: int) -> Row:
-    """Ask one address, and return its row, with what came of it beside."""
+    """Fetch one URL; return its row, with the key ``outcome`` added."""
     row: Row = {
         "uri": due.uri,
         "mc_seqno": due.mc_seqno,
@@ -172,7 +172,7 @@ def _try(fetches: Fetches, due: Due, now_s: int) -> Row:
             row["retry_at"] = _plan_retry(row["attempts"], now_s)
         elif outcome == "refused":
             row["retry_at"] = None
-        # What was had before is better than nothing.
+        # Keep older content if there is any.
         return row | {"outcome": outcome, "state": outcome if due.content is None else "fetched"}
     return row | {**document._asdict(), "outcome": "fetched", "state": "fetched"}
 
@@ -183,14 +183,14 @@ def _judge(error: FetchError) -> str:
 
 
 def _plan_retry(attempts: int, now_s: int) -> int | None:
-    """Return when to try again after this many failures; None: not any more."""
+    """Return when to retry after this many failures; None for never."""
     if attempts >= ATTEMPTS:
         return None
     return now_s + min(RETRY_S << (attempts - 1), _MOST_PAUSE_S)
 
 
 def _commit_rows(lake_dir: Path, rows: list[Row], settings: LakeSettings) -> int:
-    """Put rows into the files of their places; return the number of commits, 0 or 1."""
+    """Merge rows into the files of their places; return the number of commits, 0 or 1."""
     with hold_lock(lake_dir / LOCK_FILE):
         state = read_state(lake_dir)
         by_place = _sort_rows(rows, list_places(state))
@@ -211,7 +211,7 @@ def _commit_rows(lake_dir: Path, rows: list[Row], settings: LakeSettings) -> int
 
 
 def _sort_rows(rows: Iterable[Row], places: list[Place]) -> dict[Place, list[Row]]:
-    """Return rows by place; those whose blocks were undone meanwhile are left out."""
+    """Return rows by place, without those whose blocks were undone meanwhile."""
     found: dict[Place, list[Row]] = {}
     for row in rows:
         for place in places:

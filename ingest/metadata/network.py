@@ -1,8 +1,8 @@
-"""Connections to addresses that were checked, within a deadline.
+"""Connects to checked IP addresses only, within a deadline.
 
-A name is resolved once for each connection, every address it has is checked, and it is one of
-these addresses that the connection goes to: what the name means a moment later plays no part.
-Proxies of the environment are not used, as they would resolve names again.
+A host name is resolved once per connection, all of its addresses are checked, and the connection
+uses one of them: a later change of the name has no effect. Proxies from the environment are not
+used, since they would resolve names again.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 HTTPS_PORT = 443
 _UNICAST = IPv6Network("2000::/3")
-"""The only IPv6 addresses that are given out for the public Internet (RFC 4291, 2.4)."""
+"""The only IPv6 addresses assigned on the public Internet (RFC 4291, 2.4)."""
 
 _NAT64 = IPv6Network("64:ff9b::/96")
-"""Stands for the IPv4 address in its last 32 bits (RFC 6052)."""
+"""Prefix of an embedded IPv4 address, its last 32 bits (RFC 6052)."""
 
 _INTERNAL = tuple(
     map(
@@ -50,15 +50,15 @@ _INTERNAL = tuple(
         ),
     )
 )
-"""Special-purpose addresses (IANA registries of RFC 6890), tunnels among them: these reach hosts
-that their own network does not mean to show."""
+"""Special-purpose addresses (IANA registries of RFC 6890), including tunnels, which reach hosts
+that are not meant to be public."""
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:
-    """Read networks with commas between them, such as ``10.1.0.0/16,fd00::/8``.
+    """Parse comma-separated networks such as ``10.1.0.0/16,fd00::/8``.
 
     Raises:
-        SettingsError: one is no network.
+        SettingsError: an item is not a network.
     """
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
@@ -67,7 +67,7 @@ def parse_networks(text: str) -> tuple[Network, ...]:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is one of the public Internet."""
+    """Return whether an address belongs to the public Internet."""
     if isinstance(address, IPv6Address):
         embedded = address.ipv4_mapped
         if embedded is None and address in _NAT64:
@@ -80,25 +80,25 @@ def is_public(address: Address) -> bool:
 
 
 def resolve_name(host: str, port: int) -> list[str]:
-    """Return the addresses of a name as the system knows them; OSError where there are none."""
+    """Resolve a host name with the system's resolver; raise OSError if it has no address."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class Guard:
-    """Says which addresses may be connected to."""
+    """Decides to which IP addresses connections are allowed."""
 
     def __init__(self, allowed: Iterable[Network] = (), resolve: Resolve = resolve_name) -> None:
-        """Take internal networks that are allowed all the same, and who resolves names."""
+        """Allow public addresses and the networks ``allowed``; look names up with ``resolve``."""
         self._allowed = tuple(allowed)
         self._resolve = resolve
 
     def find_addresses(self, host: str, port: int, timeout_s: float) -> list[str]:
-        """Return the addresses of a host, all of them checked.
+        """Return the addresses of a host after checking all of them.
 
         Raises:
-            FetchRefused: one of them may not be connected to.
-            FetchFailed: the name has none, or they were not found in time.
+            FetchRefused: connections to one of them are not allowed.
+            FetchFailed: the name has no address, or was not resolved in time.
         """
         found = self._look_up(host, port, timeout_s)
         for text in found:
@@ -106,22 +106,22 @@ class Guard:
         return found
 
     def check(self, text: str, port: int) -> None:
-        """Refuse an address that is internal, and ports other than that of https.
+        """Reject internal addresses, and ports other than 443.
 
         Raises:
-            FetchRefused: it may not be connected to.
+            FetchRefused: connections to the address are not allowed.
         """
         address = ip_address(text)
         plain = getattr(address, "ipv4_mapped", None) or address
         if any(plain in network for network in self._allowed):
             return
         if not is_public(address):
-            raise FetchRefused(f"{text} is no public address (setting [metadata] networks)")
+            raise FetchRefused(f"{text} is not a public address (setting [metadata] networks)")
         if port != HTTPS_PORT:
             raise FetchRefused(f"port {port} is not {HTTPS_PORT}")
 
     def _look_up(self, host: str, port: int, timeout_s: float) -> list[str]:
-        """Resolve a name in a thread of its own: the system's way of it knows no deadline."""
+        """Resolve a name in a separate thread: the system's resolver has no timeout."""
         answer: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
         def work() -> None:
@@ -143,7 +143,7 @@ class Guard:
 
 
 class _Deadline:
-    """A moment after which nothing is waited for any more."""
+    """The end of a time limit."""
 
     def __init__(self, timeout_s: float) -> None:
         self._end_s = time.monotonic() + timeout_s
@@ -152,16 +152,16 @@ class _Deadline:
         """Return the seconds left, at most ``timeout``.
 
         Raises:
-            FetchFailed: there are none.
+            FetchFailed: the time is over.
         """
         left = self._end_s - time.monotonic()
         if left <= 0:
-            raise FetchFailed("it took longer than it may")
+            raise FetchFailed("the time limit was exceeded")
         return left if timeout is None else min(left, timeout)
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A stream whose every step ends with the deadline, however slowly the other side drips."""
+    """A stream whose operations all end with the deadline, however slow the peer is."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: _Deadline) -> None:
         self._stream = stream
@@ -192,10 +192,10 @@ class _TimedStream(httpcore.NetworkStream):
 
 
 class CheckedBackend(httpcore.NetworkBackend):
-    """Connects to checked addresses alone, for one fetch and within its time."""
+    """Connects to checked addresses only, for one fetch and within its time limit."""
 
     def __init__(self, guard: Guard, timeout_s: float) -> None:
-        """Begin the time now."""
+        """Start the time limit now."""
         self._guard = guard
         self._deadline = _Deadline(timeout_s)
         self._plain = httpcore.SyncBackend()
@@ -208,12 +208,12 @@ class CheckedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        """Resolve, check and connect, to the first address that takes it.
+        """Resolve, check and connect to the first address that accepts.
 
         Raises:
-            FetchRefused: an address of the host may not be connected to.
-            FetchFailed: it has none, or the time is over.
-            httpcore.ConnectError, httpcore.ConnectTimeout: the last one did not take it.
+            FetchRefused: connections to an address of the host are not allowed.
+            FetchFailed: it has no address, or the time is over.
+            httpcore.ConnectError, httpcore.ConnectTimeout: no address accepted.
         """
         addresses = self._guard.find_addresses(host, port, self._deadline.left_s())
         failure: httpcore.NetworkError | httpcore.TimeoutException | None = None

@@ -1,7 +1,7 @@
-"""Pictures of tokens: which bytes are one that a page may show, and of how many pixels.
+"""Recognizes pictures of tokens that a page may show, and reads their size in pixels.
 
-PNG, JPEG, GIF and WebP; what the server says of their type plays no part. SVG is a document that
-can hold scripts and name other hosts: it is refused.
+PNG, JPEG, GIF and WebP; the media type sent by the server is ignored. SVG is rejected: it is a
+document that can contain scripts and refer to other hosts.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PICTURE_BYTES = 1 << 21
-"""Largest picture that is fetched."""
+"""Maximum size of a picture."""
 MOST_PIXELS = 1 << 24
-"""Of one picture: a small file can claim far more, which a browser would make room for."""
+"""Maximum pixels of a picture: a small file can declare far more, which browsers would allocate."""
 
 Size = tuple[int, int]
 
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""Markers SOF of JPEG, which give the size; the three others in this range do not."""
+"""SOF markers of JPEG, which have the size; the three others in this range do not."""
 
 
 class Picture(NamedTuple):
-    """A picture: its media type, and its bytes."""
+    """The media type and the bytes of a picture."""
 
     kind: str
     body: bytes
 
 
 def read_picture(body: bytes) -> Picture:
-    """Return a picture whose first bytes were checked.
+    """Return a picture after checking its header.
 
     Raises:
-        ContentInvalid: it is of none of the types, damaged, or of too many pixels.
+        ContentInvalid: it has an unsupported type, is damaged, or has too many pixels.
     """
     for start, kind, measure in _FORMATS:
         if body.startswith(start):
@@ -50,7 +50,7 @@ def read_picture(body: bytes) -> Picture:
 
 
 def _number(body: bytes, at: int, size: int, order: str = "little") -> int:
-    """Return the number that begins at a byte; IndexError where the bytes end before."""
+    """Return the integer at an offset; raise IndexError if the bytes end before."""
     if at + size > len(body):
         raise IndexError
     part = body[at : at + size]
@@ -66,7 +66,7 @@ def _measure_gif(body: bytes) -> Size:
 
 
 def _measure_webp(body: bytes) -> Size:
-    """Read the first chunk (RFC 9649): extended, without loss, or with loss."""
+    """Read the first chunk (RFC 9649): extended, lossless, or lossy."""
     chunk = body[8:16]
     if chunk == b"WEBPVP8X":
         return _number(body, 24, 3) + 1, _number(body, 27, 3) + 1
@@ -79,11 +79,11 @@ def _measure_webp(body: bytes) -> Size:
 
 
 def _measure_jpeg(body: bytes) -> Size:
-    """Pass over segments up to the one that gives the size."""
+    """Skip segments up to the one with the size."""
     at = 2
     while True:
         marker = _number(body, at, 2, "big")
-        if marker >> 8 != 0xFF:  # noqa: PLR2004 - what markers begin with
+        if marker >> 8 != 0xFF:  # noqa: PLR2004 - the first byte of every marker
             raise IndexError
         if marker & 0xFF in _JPEG_SIZES:
             return _number(body, at + 7, 2, "big"), _number(body, at + 5, 2, "big")
@@ -97,4 +97,4 @@ _FORMATS: tuple[tuple[bytes, str, Callable[[bytes], Size]], ...] = (
     (b"GIF89a", "image/gif", _measure_gif),
     (b"RIFF", "image/webp", _measure_webp),
 )
-"""First bytes, media type, and what reads width and height."""
+"""First bytes, media type, and a function that reads width and height."""

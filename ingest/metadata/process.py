@@ -1,4 +1,4 @@
-"""Child process that fetches token content: ``python -m tonlake.ingest.metadata.process``."""
+"""Fetches token content in a child process: ``python -m tonlake.ingest.metadata.process``."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def keep_fetching(
     is_over: Callable[[], bool] = lambda: False,
     downloader: Fetches | None = None,
 ) -> None:
-    """Fetch what is due, wait, and so on; a lake that is not there yet is waited for.
+    """Fetch what is due, pause, and repeat; the lake need not exist yet.
 
     Raises:
-        LakeError: the lake is damaged or full.
+        LakeError: the lake is damaged or the disk is full.
     """
     fetches = downloader or Downloader(settings.metadata)
     while not is_over():
@@ -65,7 +65,7 @@ def main() -> NoReturn:
 
 
 def _fetch(lake: Path, settings: IngestSections) -> int:
-    """Fetch until SIGTERM; return the exit code when it cannot go on."""
+    """Fetch until SIGTERM; return the exit code after an error of the lake."""
     try:
         keep_fetching(lake, settings, on_report=lambda report: _report(describe_report(report)))
     except LakeError as error:

@@ -1,1 +1,1 @@
-"""Where blocks come from: a node's folder, archive packages, lite servers."""
+"""Sources of blocks: a node's folder, archive packages, lite servers."""

@@ -1,4 +1,4 @@
-"""Which source of blocks a command names: a node's folder, archive packages or lite servers."""
+"""Opens the block source that a command names: a node folder, packages or lite servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """One of these: a node's database folder, a folder of packages, a network's configuration."""
+    """Exactly one of: a node's database folder, a folder of packages, a network's configuration."""
 
     node: Path | None = None
     packs: Path | None = None
@@ -26,12 +26,12 @@ class Origin(msgspec.Struct, frozen=True):
         """Open the source.
 
         Raises:
-            SourceError: it cannot be opened or read.
+            SourceError: the source cannot be opened or read.
         """
         if self.node is not None:
             return open_node(self.node, proofs=settings.ingest.block_proofs)
         if self.liteserver is not None:
-            # It takes half a second to load, which all other commands do without.
+            # Importing these takes half a second; other commands do not need them.
             from tonlake.ingest.source.liteserver.config import read_config  # noqa: PLC0415
             from tonlake.ingest.source.liteserver.source import LiteSource  # noqa: PLC0415
 
@@ -39,7 +39,7 @@ class Origin(msgspec.Struct, frozen=True):
         return PackSource(self.packs or Path())
 
     def options(self) -> list[str]:
-        """Return the options of a command that name it."""
+        """Return the command-line options that name this source."""
         named = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return [
             text for name, path in named if path is not None for text in (f"--{name}", str(path))

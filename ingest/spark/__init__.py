@@ -1,1 +1,1 @@
-"""Ingest with Apache Spark: the workers of a cluster decode ranges of masterchain blocks."""
+"""Ingests with Apache Spark: the workers of a cluster decode ranges of masterchain blocks."""

@@ -1,4 +1,4 @@
-"""The command ``tonlake spark ingest``: a node's files into a lake, decoded by Apache Spark."""
+"""The command ``tonlake spark ingest``: ingests a node's blocks, decoded by Apache Spark."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Examples:
   tonlake spark ingest --packs /mnt/archive --lake old.lake --master spark://host:7077
   tonlake spark ingest --node /mnt/node/db --lake mainnet.lake --to s3://bucket/mainnet
 
-Every worker opens the source itself, by the same path, and has tonlake installed. The lake is a
-folder of the machine that runs this command, which makes all commits: the same files and the
-same log as tonlake ingest makes. --to copies what is new to object storage when all is committed.
+Every worker opens the source itself, at the same path, and has tonlake installed. The lake is a
+folder of the machine that runs this command, which makes all commits: files and log are the same
+as with tonlake ingest. --to copies new files to object storage after the last commit.
 """
 
 
@@ -49,7 +49,7 @@ same log as tonlake ingest makes. --to copies what is new to object storage when
     "--to",
     "place",
     type=FolderOrURL(Folder(exists=False)),
-    help="Final place of the export, such as s3://bucket/prefix.",
+    help="Destination of the export, such as s3://bucket/prefix.",
 )
 @click.option("--range", "range_text", default=":", help="Masterchain blocks, such as 1000:2000.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")

@@ -1,7 +1,7 @@
-"""Ingest decoded by Apache Spark; commits, and what needs order, are the driver's.
+"""Decodes with Apache Spark; the driver does the commits and everything that needs order.
 
-A piece of decoding work has rows of twenty tables, and what Spark carries has one schema; so each
-table travels as one value: an Arrow stream.
+A decoded piece has rows of twenty tables, but Spark transports a single schema, so each table is
+sent as one value, an Arrow stream.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ SCHEMA = pa.schema(
         pa.field("reason", pa.string()),
     ]
 )
-"""A table of a piece: its name and its rows; or a hole: its kind and its reason."""
+"""A table of a piece (name and rows), or a hole (kind and reason)."""
 
 SPARK_SCHEMA = "first bigint, last bigint, name string, rows binary, reason string"
-"""The same for Spark."""
+"""The same schema for Spark."""
 
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 
@@ -50,7 +50,7 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 def make_decoder(
     origin: Origin, settings: IngestSections
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function for ``mapInArrow``: from spans (``first``, ``last``) to their rows."""
+    """Return the function for ``mapInArrow`` that turns spans (``first``, ``last``) into rows."""
 
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spans = [Span(**row) for batch in batches for row in batch.to_pylist()]
@@ -66,7 +66,7 @@ def make_decoder(
 
 
 def pack_outcome(outcome: Piece | Hole) -> pa.RecordBatch:
-    """Return a piece or a hole in the form that Spark carries."""
+    """Return a piece or a hole as rows of ``SCHEMA``."""
     if isinstance(outcome, Hole):
         at = outcome.mc_seqno
         rows: list[tuple[Any, ...]] = [(at, at, outcome.kind, None, outcome.reason)]
@@ -83,7 +83,7 @@ def pack_outcome(outcome: Piece | Hole) -> pa.RecordBatch:
 
 
 def unpack_outcomes(table: pa.Table) -> Iterator[Piece | Hole]:
-    """Yield what ``pack_outcome`` packed, by masterchain block."""
+    """Yield the pieces and holes in rows of ``SCHEMA``, by masterchain block."""
     rows = sorted(table.to_pylist(), key=lambda row: row["first"])
     for first, group in groupby(rows, key=lambda row: row["first"]):
         members = list(group)
@@ -106,11 +106,11 @@ TASKS_PER_CORE = 2
 """Tasks of one job; the driver holds the results of two jobs at a time."""
 
 _ROWS_PER_BATCH = 32
-"""Rows hold serialized tables: Spark's default of 10,000 would overflow an Arrow batch."""
+"""Rows contain serialized tables: Spark's default of 10,000 would overflow an Arrow batch."""
 
 
 class SparkPipeline(Pipeline):
-    """From a source that every worker of a cluster can reach into one lake of the driver's."""
+    """Ingests a source that every worker of a cluster can open into a lake of the driver."""
 
     def __init__(
         self,
@@ -120,14 +120,14 @@ class SparkPipeline(Pipeline):
         lake_dir: Path,
         settings: IngestSections,
     ) -> None:
-        """Take Spark, and the source twice: as workers open it, and opened."""
+        """Use the source twice: workers open ``origin``, the driver reads ``source``."""
         super().__init__(source, lake_dir, settings)
         self._session = session
         self._decoder = make_decoder(origin, settings)
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_ROWS_PER_BATCH))
 
     def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield the pieces and holes of a span, in order; one job is ahead of the commits."""
+        """Yield the pieces and holes of a span in order, running one job ahead of the commits."""
         tasks = self._session.sparkContext.defaultParallelism * TASKS_PER_CORE
         jobs = cut_span(span, self.settings.ingest.mc_blocks_per_chunk * tasks)
         with ThreadPoolExecutor(1) as ahead:

@@ -1,1 +1,1 @@
-"""TL-B of a block to rows of the lake."""
+"""Decodes the TL-B of blocks to rows of the lake."""

@@ -1,10 +1,10 @@
-"""Account cells to rows of ``account_states``.
+"""Decodes account cells to rows of ``account_states``.
 
 TL-B: account_none$0, account$1, storage_info$_, account_storage$_, account_uninit$00,
-account_frozen$01, account_active$1, StateInit. Two forms of StorageInfo are read: with
-``storage_extra:StorageExtraInfo`` (global version 11) and, before it, with
-``public_cells:(VarUInteger 7)`` in the same place. For nearly every account both are 000;
-otherwise an account that does not end exactly where its cell ends was read in the wrong form.
+account_frozen$01, account_active$1, StateInit. Two forms of StorageInfo are supported: with
+``storage_extra:StorageExtraInfo`` (from global version 11) and, before it, with
+``public_cells:(VarUInteger 7)`` in the same place. For nearly every account both are 000. If not,
+and the account does not end exactly where its cell ends, the other form is tried.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 NONEXIST_HASH = sha256(bytes.fromhex("000140")).digest()
-"""Hash of account_none$0, a cell of one 0 bit: the state hash of every destroyed account."""
+"""Hash of account_none$0, a cell of one 0 bit: the state hash of a destroyed account."""
 
 STORAGE_EXTRA_VERSION = 11
 """Global version from which accounts are stored with StorageExtraInfo."""
@@ -39,7 +39,7 @@ _VAR_UINT_7_BITS = 3
 class AccountState(msgspec.Struct, frozen=True):
     """A parsed Account cell; ``extra_currencies``, ``code``, ``data``, ``library`` are cells.
 
-    The other fields are columns of ``account_states``; None where the form has no such field.
+    The other fields are columns of ``account_states``; None if the form has no such field.
     """
 
     account_status: str
@@ -63,7 +63,7 @@ NONEXIST = AccountState("nonexist")
 
 
 class StateAt(msgspec.Struct, frozen=True):
-    """The block after which a state holds."""
+    """The block after which a state is valid."""
 
     workchain: int
     shard: int
@@ -73,7 +73,7 @@ class StateAt(msgspec.Struct, frozen=True):
 
 
 class Touched(NamedTuple):
-    """An account and its last transaction in a block, and AccountBlock's new state hash."""
+    """An account with transactions in a block: its last one, and its new state hash."""
 
     account: bytes
     last_trans_lt: int
@@ -82,7 +82,7 @@ class Touched(NamedTuple):
 
 
 def read_account(tree: CellTree, cell: int, *, global_version: int | None = None) -> AccountState:
-    """Read an Account cell; ``global_version`` is that of the block, where it is known."""
+    """Read an Account cell; ``global_version`` is that of the block, None if unknown."""
     start = tree.slice(cell)
     if not start.load_bit():
         _check_end(start)
@@ -145,9 +145,9 @@ def _read_state_init(cell: CellSlice) -> AccountState:
 
 
 def _skip_address(cell: CellSlice) -> None:
-    """Pass over MsgAddressInt: addr_std$10 or addr_var$11, either with Maybe Anycast."""
+    """Skip MsgAddressInt: addr_std$10 or addr_var$11, either with Maybe Anycast."""
     if not cell.load_bit():
-        raise DecodeError("account: its address is no internal address")
+        raise DecodeError("account: its address is not an internal address")
     is_var = cell.load_bit()
     if cell.load_bit():
         cell.skip(cell.load_uint(5))  # anycast_info$_ depth:(#<= 30) rewrite_pfx
@@ -162,7 +162,7 @@ def _check_end(cell: CellSlice) -> None:
 
 
 def make_row(tree: CellTree, at: StateAt, touched: Touched, state: AccountState) -> AccountRow:
-    """Make the row of ``account_states`` of one account after one block."""
+    """Return the row of ``account_states`` of an account after a block."""
     return (
         at.workchain,
         touched.account,
@@ -193,12 +193,12 @@ def make_row(tree: CellTree, at: StateAt, touched: Touched, state: AccountState)
 
 
 def _hash_of(tree: CellTree, cell: int | None) -> bytes | None:
-    """Return the hash that a part of the account has in the state, pruned or not."""
+    """Return the hash of a part of the account in the state, pruned or not."""
     return None if cell is None else tree.hash(cell, 0)
 
 
 def _format_currencies(tree: CellTree, root: int | None) -> str | None:
-    """Return the extra currencies as JSON; None where there are none or some are pruned."""
+    """Return the extra currencies as JSON; None if there are none or part of them is pruned."""
     if root is None or any(tree.kind(cell) == PRUNED for cell, _ in iter_cells(tree, [(root, 0)])):
         return None
     return read_extra_currencies(tree, root)

@@ -1,4 +1,4 @@
-"""Blocks to rows of all base tables. The narrow border of decoding: bytes in, columns out."""
+"""Decodes blocks to rows of all base tables: bytes in, columns out."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def decode_bundle(bundle: McBundle) -> dict[str, pa.Table]:
 def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
     """Decode masterchain blocks, each with the shard blocks it commits, to all base tables.
 
-    Rows are in schema order, so that the same blocks give the same tables. A state cell appears
-    once, with the first masterchain block that brought it. The native decoder does this where it
-    is installed (package ``tonlake.ingest.decode.native``), with the same result.
+    Rows are in schema order, so the same blocks produce the same tables. A state cell occurs
+    once, with the first masterchain block that contains it. The native decoder does this if it is
+    installed (package ``tonlake.ingest.decode.native``), with the same result.
 
     Raises:
-        BlockCorrupt: the bytes of a block are not those its id names: SHA-256 of all bytes is not
-            its file hash, or the hash of the root cell not its root hash. The latter is computed
-            unless the masterchain block of the bundle names the id, both of its hashes together.
-        DecodeError: a block does not follow TL-B; names the block.
+        BlockCorrupt: the bytes of a block do not match its id: their SHA-256 is not the file hash,
+            or the hash of the root cell is not the root hash. The latter is not computed if the
+            masterchain block of the bundle names the id, which has both hashes.
+        DecodeError: a block does not follow TL-B; the message names it.
     """
     if native.is_used():
         return native.decode_bundles(bundles, decode_in_python)
@@ -65,9 +65,9 @@ def decode_bundles(bundles: Sequence[McBundle]) -> dict[str, pa.Table]:
 def decode_in_python(
     bundles: Sequence[McBundle], tops: Collection[BlockId] = ()
 ) -> dict[str, pa.Table]:
-    """Do what ``decode_bundles`` does without the native decoder: the reference for it.
+    """Implement ``decode_bundles`` without the native decoder, as the reference for it.
 
-    ``tops`` are blocks named by a masterchain block that was checked before these bundles.
+    ``tops`` are blocks named by a masterchain block that was verified before these bundles.
     """
     rows = RowSet()
     cells = StateCells(rows.table("state_cells"))
@@ -84,13 +84,13 @@ def decode_in_python(
 
 
 def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:
-    """Parse a block's bag of cells and check both hashes of its id.
+    """Parse a block's bag of cells and verify both hashes of its id.
 
-    With ``is_named`` a verified masterchain block names this id: then the file hash implies the
-    root hash, and only cells whose hashes rows show are hashed.
+    ``is_named`` means that a verified masterchain block names this id. Then the file hash implies
+    the root hash, and only cells whose hashes are in rows are hashed.
 
     Raises:
-        BlockCorrupt: the bytes are not those that the id names, or no bag of cells.
+        BlockCorrupt: the bytes do not match the id, or are no bag of cells.
     """
     if sha256(raw.data).digest() != raw.id.file_hash:
         raise BlockCorrupt("the bytes do not have the file hash", block=raw.id)
@@ -113,8 +113,8 @@ def _decode_block(
     mc_seqno = bundle.mc_seqno
     found = (header.workchain, header.shard, header.seqno)
     if found != (raw.id.workchain, raw.id.shard, raw.id.seqno):
-        raise DecodeError(f"its header says {found}")
-    # Where the configuration is not known, that of a maker who goes with the newest one is likely.
+        raise DecodeError(f"its header is of block {found}")
+    # If the configuration is unknown, assume the newest version that the block's creator supports.
     version = bundle.versions.get(header.prev_key_block_seqno, header.gen_software_version)
     touched, count = _decode_transactions(tree, header, mc_seqno, version, rows)
     rows.table("blocks").append(_make_block_row(header, raw, mc_seqno, count))
@@ -127,7 +127,7 @@ def _decode_block(
 def _decode_transactions(
     tree: CellTree, header: BlockHeader, mc_seqno: int, version: int | None, rows: RowSet
 ) -> tuple[list[Touched], int]:
-    """Add the transactions and messages of a block; return its accounts and the first number."""
+    """Add the transactions and messages of a block; return its accounts and transaction count."""
     place = BlockPlace(header.workchain, header.shard, header.seqno, mc_seqno)
     decode = TransactionDecoder(tree, place, version).decode
     add = rows.table("transactions").append
@@ -142,7 +142,7 @@ def _decode_transactions(
             last = decode(cell)
             if last.account != account or last.lt != lt:
                 raise DecodeError(
-                    f"transaction {last.hash.hex()} stands under account {account.hex()}, lt {lt}"
+                    f"transaction {last.hash.hex()} is stored at account {account.hex()}, lt {lt}"
                 )
             add(last.row)
             add_messages(last.messages)
@@ -165,7 +165,7 @@ def _iter_account_blocks(tree: CellTree) -> Iterator[tuple[bytes, Iterator[tuple
         account = key.to_bytes(32, "big")
         skip_currencies(leaf)
         if leaf.load_uint(4 + 256) != _ACCOUNT_BLOCK_TAG << 256 | key:
-            raise DecodeError(f"no AccountBlock of account {account.hex()} under its key")
+            raise DecodeError(f"no AccountBlock of account {account.hex()} at its key")
         yield account, _iter_transactions(leaf)
 
 
@@ -189,7 +189,7 @@ def _make_block_row(header: BlockHeader, raw: RawBlock, mc_seqno: int, tx_count:
 
 
 def _make_shard_rows(tree: CellTree, header: BlockHeader, raw: RawBlock) -> list[Row]:
-    """Return the rows of ``shard_blocks``: the masterchain block itself and every shard top."""
+    """Return the rows of ``shard_blocks``: the masterchain block itself and all shard tops."""
     seqno = header.seqno
     own = (seqno, *astuple(raw.id), header.start_lt, header.end_lt, header.gen_utime)
     tops = read_shard_tops(tree)

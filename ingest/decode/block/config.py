@@ -1,7 +1,7 @@
-"""The network's configuration: key blocks and masterchain states hold all of it.
+"""Reads the network's configuration, which key blocks and masterchain states contain.
 
 TL-B: ConfigParams = config_addr:bits256 config:^(Hashmap 32 ^Cell); keys are signed.
-Readers raise DecodeError or BocError for trees of other types.
+Functions raise DecodeError or BocError for trees of other types.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ ConfigRow = tuple[int, int, int, bytes, bytes]
 
 
 def config_rows(tree: CellTree, mc_seqno: int, utime: int) -> list[ConfigRow]:
-    """Return the parameters of a key block; none for any other masterchain block."""
+    """Return the parameters of a key block; empty for any other masterchain block."""
     root = read_mc_extra(tree).config
     return [] if root is None else read_params(tree, root, mc_seqno, utime)
 
 
 def read_params(tree: CellTree, root: int, mc_seqno: int, utime: int) -> list[ConfigRow]:
-    """Return the parameters of the dictionary (Hashmap 32 ^Cell) that begins at ``root``."""
+    """Return the parameters in the dictionary (Hashmap 32 ^Cell) with root cell ``root``."""
     rows = []
     for key, value in iter_hashmap(tree, root, _KEY_BITS):
         cell = value.load_ref()
@@ -54,7 +54,7 @@ def read_params(tree: CellTree, root: int, mc_seqno: int, utime: int) -> list[Co
 
 
 def find_version(tree: CellTree, root: int) -> int:
-    """Return the global version of a configuration; 0 without ConfigParam 8, as a node does."""
+    """Return the global version of a configuration; 0 without ConfigParam 8, as in the node."""
     for key, value in iter_hashmap(tree, root, _KEY_BITS):
         if key == VERSION_PARAM:
             return read_version(tree, value.load_ref())
@@ -69,7 +69,7 @@ def read_version(tree: CellTree, cell: int) -> int:
 
 
 def read_mark(tree: CellTree) -> KeyMark:
-    """Read which configuration a masterchain block was made under, or brings."""
+    """Read which configuration applies to a masterchain block, and which it introduces."""
     info, _ = read_own_info(tree, read_parts(tree).info)
     root = read_mc_extra(tree).config
     version = None if root is None else find_version(tree, root)
@@ -77,20 +77,20 @@ def read_mark(tree: CellTree) -> KeyMark:
 
 
 def find_zero_version(data: bytes) -> int | None:
-    """Return the global version of a zero state's configuration; None if it has none."""
+    """Return the global version of a zero state; None if it has no configuration."""
     tree = parse_boc(data)
     root = read_config(tree, read_state(tree, tree.roots[0]))
     return None if root is None else find_version(tree, root)
 
 
 def find_zero_states(tree: CellTree) -> list[BlockId]:
-    """Return the ids of the zero states of workchains that the masterchain's zero state names.
+    """Return the ids of the workchains' zero states that the masterchain's zero state names.
 
     TL-B: workchain#a6, workchain_v2#a7.
     """
     root = read_config(tree, read_state(tree, tree.roots[0]))
     if root is None:
-        raise DecodeError("the state holds no configuration: it is not the masterchain's")
+        raise DecodeError("the state has no configuration: it is not the masterchain's")
     params = {key: value.load_ref() for key, value in iter_hashmap(tree, root, _KEY_BITS)}
     found: list[BlockId] = []
     if _WORKCHAINS not in params:
@@ -101,7 +101,7 @@ def find_zero_states(tree: CellTree) -> list[BlockId]:
     for key, descr in iter_hashmap(tree, workchains, _KEY_BITS):
         tag = descr.load_uint(8)
         if tag not in _WORKCHAIN_TAGS:
-            raise DecodeError(f"the workchain is of the unknown form {tag:02x}")
+            raise DecodeError(f"the workchain has the unknown form {tag:02x}")
         descr.skip(_BITS_BEFORE_ZERO_STATE)
         hashes = descr.load_bytes(32), descr.load_bytes(32)
         found.append(BlockId(sign_int32(key), _WHOLE_SHARD, 0, *hashes))

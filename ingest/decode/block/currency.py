@@ -1,11 +1,10 @@
-"""Fields of TL-B cells: Grams, other VarUIntegers, CurrencyCollection, MsgAddress.
+"""Reads fields of TL-B cells: Grams, other VarUIntegers, CurrencyCollection, MsgAddress.
 
-Fields here and in the modules beside are read from the bits of a cell taken as one integer. A
-place in the cell is ``left``, the number of bits after it: reading n bits takes n from it, and then
-``value >> left`` ends with them. Past the end of the cell ``left`` is negative, and Python refuses
-to shift by that with ValueError; a reference that is not there is an IndexError. The border of
-this package (``transaction.bordered``) turns both into DecodeError, so that the hot path needs no
-check of its own.
+These and related modules read fields from the bits of a cell as one integer. A position is
+``left``, the number of bits after it: reading n bits decreases it by n, and then ``value >> left``
+ends with them. Past the end of the cell ``left`` is negative, and shifting by it is a ValueError; a
+missing reference is an IndexError. ``TransactionDecoder.decode`` turns both into DecodeError, so
+the hot path needs no checks of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _AMOUNT_LENGTH_BITS = 5
 
 
 def read_grams(value: int, left: int) -> tuple[int, int]:
-    """Read Grams (VarUInteger 16); return nanoton and the new place."""
+    """Read Grams (VarUInteger 16); return nanoton and the new position."""
     left -= 4
     bits = (value >> left & 15) << 3
     left -= bits
@@ -35,7 +34,7 @@ def read_grams(value: int, left: int) -> tuple[int, int]:
 
 
 def read_maybe_grams(value: int, left: int) -> tuple[int | None, int]:
-    """Read ``Maybe Grams``."""
+    """Read ``Maybe Grams``; return nanoton or None, and the new position."""
     left -= 1
     return read_grams(value, left) if value >> left & 1 else (None, left)
 
@@ -49,14 +48,14 @@ def read_var_uint(value: int, left: int, length_bits: int) -> tuple[int, int]:
 
 
 def sign_int32(value: int) -> int:
-    """Return the signed number of 32 bits."""
+    """Return an unsigned 32-bit integer as a signed one."""
     return value - (1 << 32) if value >> 31 else value
 
 
 def read_extra_currencies(tree: CellTree, root: int) -> str | None:
-    """Return an ExtraCurrencyCollection as JSON text, ids ascending, amounts as text.
+    """Return an ExtraCurrencyCollection as JSON, ids ascending, amounts as strings.
 
-    TL-B: extra_currencies$_ dict:(HashmapE 32 (VarUInteger 32)); ``root`` is the map's root cell.
+    TL-B: extra_currencies$_ dict:(HashmapE 32 (VarUInteger 32)); ``root`` is the root cell.
     """
     amounts = {
         str(currency): str(amount.load_var_uint(_AMOUNT_LENGTH_BITS))
@@ -66,7 +65,7 @@ def read_extra_currencies(tree: CellTree, root: int) -> str | None:
 
 
 Address = tuple[str, int | None, bytes | None, int]
-"""Constructor (std, none, extern or var), workchain and account of std, and the new place."""
+"""Constructor (std, none, extern or var), workchain and account of std, and the new position."""
 
 _STD_BITS = 267
 _MASK_256 = (1 << 256) - 1
@@ -94,7 +93,7 @@ def read_address(value: int, left: int) -> Address:
 
 
 def _read_internal(value: int, left: int, *, is_std: bool) -> Address:
-    """Read what follows the tag of addr_std or addr_var, with an anycast part."""
+    """Read the part after the tag of addr_std or addr_var, including anycast."""
     left -= 1
     depth = prefix = 0
     if value >> left & 1:

@@ -1,6 +1,6 @@
-"""The description of a transaction, as its columns from ``descr`` to the last of split_info.
+"""Reads the description of a transaction: the columns ``descr`` to the last of split_info.
 
-TL-B: the seven constructors of TransactionDescr. Places in cells: see module ``currency``.
+TL-B: the seven constructors of TransactionDescr. For positions in cells see module ``currency``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _read_storage_only(_tree: CellTree, _children: Children, value: int, left: i
 
 
 def _read_tick_tock(tree: CellTree, children: Children, value: int, left: int) -> Phase:
-    """Read trans_tick_tock$001; ``left`` is after its bit is_tock."""
+    """Read trans_tick_tock$001; ``left`` is before its bit is_tock."""
     is_tock = value >> left & 1 == 1
     storage, left = read_storage(value, left)
     run, aborted, destroyed = _read_run(tree, children, 0, value, left)

@@ -1,8 +1,8 @@
-"""Rows to cells: a transaction row and its message rows as the node serializes them.
+"""Encodes rows to cells: a transaction row and its message rows as the node serializes them.
 
-The other way of ``transaction``, ``description``, ``phase`` and ``message``. Amounts take the
-fewest bytes; an address is addr_std$10 without anycast, or addr_none$00. Bits are a number and how
-many they are. A cell's head is its d1, d2 and data (see module ``build``).
+The inverse of ``transaction``, ``description``, ``phase`` and ``message``. Amounts take the fewest
+bytes; an address is addr_std$10 without anycast, or addr_none$00. ``Bits`` are an integer and its
+number of bits. The head of a cell is its d1, d2 and data (see module ``build``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Bits = tuple[int, int]
 
 ORD, TICK_TOCK = "ord", "tick_tock"
 NAMED = frozenset({ORD, TICK_TOCK})
-"""Descriptions that are encoded. All others contain another transaction, or are rare."""
+"""Descriptions that can be encoded. All others contain another transaction, or are rare."""
 
 _NOTHING = (0, 1)
 _STATUSES = {"uninit": (0, 2), "frozen": (1, 2), "active": (2, 2), "nonexist": (3, 2)}
@@ -37,7 +37,7 @@ def join_bits(*parts: Bits) -> Bits:
 
 
 def encode_root(columns: Sequence[Any]) -> bytes:
-    """Return the head of transaction$0111 over three cells: fees have no extra currencies.
+    """Return the head of transaction$0111 with three references, without extra currencies.
 
     ``columns`` are account, lt, prev_trans_hash, prev_trans_lt, now, orig_status, end_status,
     outmsg_cnt and total_fees.
@@ -60,10 +60,10 @@ def encode_root(columns: Sequence[Any]) -> bytes:
 
 
 def encode_description(columns: Sequence[Any]) -> list[bytes]:
-    """Return the heads of TransactionDescr and of what it refers to: compute and action phase.
+    """Return the heads of TransactionDescr and its children: compute and action phase.
 
-    ``columns`` are those from ``descr``, one of ``NAMED``, to the last of split_info; nothing is
-    credited in extra currencies.
+    ``columns`` are those from ``descr``, one of ``NAMED``, to the last of split_info; the credit
+    has no extra currencies.
     """
     descr, aborted, destroyed, credit_first, is_tock = columns[:5]
     storage, credit, compute = columns[6:9], columns[9:12], columns[12:27]
@@ -90,10 +90,10 @@ def encode_description(columns: Sequence[Any]) -> list[bytes]:
 
 
 def encode_info(columns: Sequence[Any], external: Bits | None) -> Bits | None:
-    """Return CommonMsgInfo, or None where it does not follow from the columns.
+    """Return CommonMsgInfo; None if the columns do not determine it.
 
     ``columns`` are those of a message from ``kind`` to ``import_fee``; ``external`` is the
-    addr_extern that ext_in has as source, or ext_out as destination.
+    addr_extern that is the source of ext_in or the destination of ext_out.
     """
     kind, source_workchain, source, source_kind, to_workchain, to, to_kind, *rest = columns
     is_from, is_to = kind == "ext_in", kind == "ext_out"
@@ -125,7 +125,7 @@ def encode_info(columns: Sequence[Any], external: Bits | None) -> Bits | None:
 def _encode_address(
     kind: str, workchain: int | None, account: bytes | None, external: Bits | None
 ) -> Bits | None:
-    """Return addr_std without anycast, addr_none or ``external``; None for all others."""
+    """Return addr_std without anycast, addr_none or ``external``; None for any other."""
     if kind == "none":
         return 0, 2
     if kind == "extern":
@@ -149,7 +149,7 @@ def _encode_credit(columns: Sequence[Any]) -> Bits:
 
 
 def _encode_compute(columns: Sequence[Any]) -> Bits:
-    """Return TrComputePhase without the cell below it."""
+    """Return TrComputePhase without its child cell."""
     skipped, reason, success, state_used, activated, gas_fees = columns[:6]
     if skipped:
         return _SKIPS[reason]

@@ -1,8 +1,8 @@
-"""The header of a block, and the cells at which its parts begin.
+"""Reads the header of a block, and finds the cells of its parts.
 
 TL-B (crypto/block/block.tlb): block#11ef55aa, block_info#9bc7a987, ext_blk_ref$_, shard_ident$00,
 block_extra#4a33f6fd, capabilities#c4 (GlobalVersion), !merkle_update#04. Nothing here hashes a
-cell, so the header of a large block costs the same as that of a small one. Readers raise
+cell, so the header of a large block costs the same as that of a small one. Functions raise
 DecodeError for other types of cells, and BocError for cells that end too early or are pruned.
 """
 
@@ -41,7 +41,7 @@ _INFO_SEQNOS = ("gen_catchain_seqno", "min_ref_mc_seqno", "prev_key_block_seqno"
 
 
 class BlockParts(msgspec.Struct, frozen=True):
-    """Cells (indexes in the tree) at which the parts of a block begin, and its network."""
+    """The cells (indices in the tree) of the parts of a block, and its network."""
 
     global_id: int
     info: int
@@ -59,7 +59,7 @@ class BlockExtra(msgspec.Struct, frozen=True):
 
 
 class BlockHeader(msgspec.Struct, frozen=True):
-    """A block header; the fields are named as columns of the table ``blocks``."""
+    """A block header; the fields are named like the columns of the table ``blocks``."""
 
     workchain: int
     shard: int
@@ -99,7 +99,7 @@ class BlockHeader(msgspec.Struct, frozen=True):
 
     @property
     def previous(self) -> tuple[BlockId, ...]:
-        """Ids of the previous blocks: one, or the left and the right one after a merge."""
+        """Ids of the previous blocks: one, or the left and right parents after a merge."""
         hashes = self.prev_root_hash, self.prev_file_hash
         left = BlockId(self.workchain, self.prev_shard, self.prev_seqno, *hashes)
         if self.prev2_shard is None or self.prev2_seqno is None:
@@ -136,7 +136,7 @@ def read_state_hash(tree: CellTree) -> bytes:
 
 
 def read_extra(tree: CellTree, parts: BlockParts) -> BlockExtra:
-    """Read BlockExtra; the message descriptions are passed over."""
+    """Read BlockExtra; the message descriptions are skipped."""
     extra = tree.slice(parts.extra)
     check_tag(extra, 32, _EXTRA_TAG, "block extra")
     _in_msg_descr, _out_msg_descr = extra.load_ref(), extra.load_ref()
@@ -146,14 +146,14 @@ def read_extra(tree: CellTree, parts: BlockParts) -> BlockExtra:
 
 
 def check_tag(cell: CellSlice, bits: int, tag: int, what: str) -> None:
-    """Take a constructor tag off ``cell``; ``what`` names the expected type in errors."""
+    """Read a constructor tag; raise DecodeError unless it is ``tag``, with ``what`` in the text."""
     found = cell.load_uint(bits)
     if found != tag:
-        raise DecodeError(f"{what}: constructor tag {found:x} where {tag:x} was expected")
+        raise DecodeError(f"{what}: constructor tag {found:x} instead of {tag:x}")
 
 
 def read_shard_ident(cell: CellSlice) -> tuple[int, int]:
-    """Take a ShardIdent off ``cell``; return the workchain and the shard id, signed 64-bit."""
+    """Read a ShardIdent; return the workchain and the shard id, signed 64-bit."""
     check_tag(cell, 2, 0, "shard ident")
     prefix_bits = cell.load_uint(6)
     workchain, prefix = cell.load_int(32), cell.load_uint(64)
@@ -163,14 +163,14 @@ def read_shard_ident(cell: CellSlice) -> tuple[int, int]:
 
 
 def sign_shard(shard: int) -> int:
-    """Return the shard id, an unsigned 64-bit pattern, as the signed integer rows keep."""
+    """Return the shard id, an unsigned 64-bit pattern, as the signed integer used in rows."""
     return shard - (1 << 64) if shard >> 63 else shard
 
 
 def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]:
-    """Read the bits of BlockInfo; return the fields, and the slice at its references.
+    """Read the bits of BlockInfo; return its fields, and the slice at its references.
 
-    ``not_master`` is among it. A proof of a header may hold nothing else.
+    The fields include ``not_master``. References may be pruned, as in a proof of a header.
     """
     info = tree.slice(cell)
     check_tag(info, 32, _INFO_TAG, "block info")
@@ -193,7 +193,7 @@ def read_own_info(tree: CellTree, cell: int) -> tuple[dict[str, Any], CellSlice]
 
 
 def read_info(tree: CellTree, cell: int) -> dict[str, Any]:
-    """Read BlockInfo: the fields of ``BlockHeader`` but what lies outside of it."""
+    """Read BlockInfo and its references: the fields of ``BlockHeader`` stored in it."""
     row, info = read_own_info(tree, cell)
     not_master = row.pop("not_master")
     row["master_ref_seqno"] = _read_block_ref(tree.slice(info.load_ref()))[0] if not_master else 0
@@ -201,7 +201,7 @@ def read_info(tree: CellTree, cell: int) -> dict[str, Any]:
 
 
 def _read_previous(tree: CellTree, cell: int, row: dict[str, Any]) -> dict[str, Any]:
-    """Read BlkPrevInfo, which names no shards: they follow from the block's own."""
+    """Read BlkPrevInfo; the shards of the parents follow from the block's own shard."""
     names = ("seqno", "root_hash", "file_hash")
     previous = tree.slice(cell)
     shard = row["shard"] & 0xFFFFFFFFFFFFFFFF
@@ -224,13 +224,13 @@ def _read_previous(tree: CellTree, cell: int, row: dict[str, Any]) -> dict[str, 
 
 
 def _read_block_ref(cell: CellSlice) -> tuple[int, bytes, bytes]:
-    """Take an ExtBlkRef off ``cell``; return seqno, root hash and file hash."""
+    """Read an ExtBlkRef; return seqno, root hash and file hash."""
     cell.load_uint(64)
     return cell.load_uint(32), cell.load_bytes(32), cell.load_bytes(32)
 
 
 def _read_new_hash(tree: CellTree, cell: int) -> bytes:
-    """Read the hash of the state after the block; the old side may be a split_state."""
+    """Return the hash of the state after the block; the old side may be a split_state."""
     if tree.kind(cell) != MERKLE_UPDATE:
-        raise DecodeError("state update: the cell is no Merkle update")
+        raise DecodeError("state update: the cell is not a Merkle update")
     return tree.payload(cell)[33:65]

@@ -1,8 +1,8 @@
-"""Message cells to columns of ``messages``, from ``msg_hash`` on.
+"""Decodes message cells to columns of ``messages`` from ``msg_hash`` on.
 
 TL-B: message$_, int_msg_info$0, ext_in_msg_info$10, ext_out_msg_info$11, StateInit. Hashes are
-those of the cells as stored; a body or StateInit that stands inline becomes a cell of its own.
-Places in cells: see module ``currency``.
+those of the cells as stored; an inline body or StateInit becomes a cell of its own. For positions
+in cells see module ``currency``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Message = tuple[Any, ...]
 
 EXTRA_FLAGS_VERSION = 12
-"""Global version from which int_msg_info holds extra_flags in the place of ihr_fee."""
+"""Global version from which int_msg_info has extra_flags in place of ihr_fee."""
 
 _EXOTIC_BIT = 8
 _OPCODE_BITS = 32
@@ -50,16 +50,16 @@ _EMPTY = _Content(sha256(_NO_BITS_NO_REFS).digest(), 0, serialize_single(_NO_BIT
 class MessageDecoder:
     """Decodes the messages of one tree; each cell is decoded once.
 
-    ``global_version`` decides what the field before fwd_fee of an internal message means.
+    ``global_version`` determines the meaning of the field before fwd_fee of an internal message.
     """
 
     def __init__(self, tree: CellTree, global_version: int | None) -> None:
-        """Prepare for the messages of ``tree``, none of which lies above a pruned branch."""
+        """Prepare for the messages of ``tree``, none of which has pruned descendants."""
         self._tree = tree
         self._has_extra_flags = (global_version or 0) >= EXTRA_FLAGS_VERSION
         self._known: dict[int, Message] = {}
         self.layouts: dict[int, Layout] = {}
-        """Of each cell that follows from its columns: what these leave open."""
+        """Layouts of the cells that can be rebuilt from their columns."""
 
     def decode(self, cell: int) -> Message:
         """Return the columns of a message cell.
@@ -106,7 +106,7 @@ class MessageDecoder:
     def _read_int_info(
         self, children: tuple[int, ...], value: int, left: int
     ) -> tuple[Message, int, int]:
-        """Read int_msg_info; return columns kind to import_fee, next reference and place."""
+        """Read int_msg_info; return columns kind to import_fee, next reference and position."""
         left -= 4
         flags = value >> left
         source_kind, source_workchain, source, left = read_address(value, left)
@@ -176,7 +176,7 @@ class MessageDecoder:
     def _read_body(
         self, children: tuple[int, ...], ref: int, value: int, left: int
     ) -> tuple[_Content, int | None]:
-        """Read ``body:(Either X ^X)``; return it and its first 32 bits."""
+        """Read ``body:(Either X ^X)``; return it and its first 32 bits, None if it is shorter."""
         left -= 1
         if not value >> left & 1:
             opcode = None
@@ -191,12 +191,12 @@ class MessageDecoder:
         return self._take(cell), opcode
 
     def _take(self, cell: int) -> _Content:
-        """Return the content that is a cell already, exotic ones as they are."""
+        """Return the content in a cell of its own, which may be exotic."""
         tree = self._tree
         return _Content(tree.hash(cell), tree.depth(cell), serialize_boc(tree, (cell,)))
 
     def _build(self, value: int, bits: int, children: tuple[int, ...]) -> _Content:
-        """Return the content that stands inline: ``bits`` bits and some references."""
+        """Return the inline content of ``bits`` bits and some references."""
         if children:
             return self._take(append_cell(self._tree, value, bits, children))
         if not bits:
@@ -206,7 +206,7 @@ class MessageDecoder:
 
 
 def _read_ext_in_info(value: int, left: int) -> tuple[Message, int]:
-    """Read ext_in_msg_info behind its tag; return columns kind to import_fee, and the place."""
+    """Read ext_in_msg_info after its tag; return columns kind to import_fee, and the position."""
     source_kind, _, _, left = read_address(value, left)
     destination_kind, workchain, destination, left = read_address(value, left)
     import_fee, left = read_grams(value, left)
@@ -216,7 +216,7 @@ def _read_ext_in_info(value: int, left: int) -> tuple[Message, int]:
 
 
 def _read_ext_out_info(value: int, left: int) -> tuple[Message, int]:
-    """Read ext_out_msg_info behind its tag; return columns kind to import_fee, and the place."""
+    """Read ext_out_msg_info after its tag; return columns kind to import_fee, and the position."""
     source_kind, workchain, source, left = read_address(value, left)
     destination_kind, _, _, left = read_address(value, left)
     left -= 96
@@ -227,7 +227,7 @@ def _read_ext_out_info(value: int, left: int) -> tuple[Message, int]:
 
 
 def _find_external(info: Message, value: int, left: int) -> Bits | None:
-    """Return the addr_extern behind the tag of ext_in_msg_info or ext_out_msg_info."""
+    """Return the addr_extern of ext_in_msg_info or ext_out_msg_info; None if there is none."""
     kind, _, _, source_kind, _, _, destination_kind = info[:7]
     if "extern" not in (source_kind, destination_kind) or kind == "int":
         return None
@@ -239,14 +239,14 @@ def _find_external(info: Message, value: int, left: int) -> Bits | None:
 
 
 def _normalize(body: _Content, value: int, left: int) -> bytes:
-    """Return the hash of an external message in its normal form (TEP-467).
+    """Return the hash of an external message in its normalized form (TEP-467).
 
-    ext_in_msg_info$10, src addr_none$00, dest as it is, import_fee 0, no init, body in a ref.
+    ext_in_msg_info$10, src addr_none$00, dest unchanged, import_fee 0, no init, body in a ref.
     """
     _, _, _, start = read_address(value, left - 2)
     _, _, _, end = read_address(value, start)
     bits = start - end
     destination = value >> end & ((1 << bits) - 1)
-    # Four bits of import_fee, one of init, one that puts the body into a reference.
+    # Four bits of import_fee, one of init, one for the body in a reference.
     head = pack_head(1, (0b1000 << bits | destination) << 6 | 1, 4 + bits + 6)
     return sha256(head + body.depth.to_bytes(2, "big") + body.hash).digest()

@@ -1,7 +1,7 @@
-"""Phases of a transaction, as the columns of ``transactions`` that belong to each.
+"""Reads the phases of a transaction, each as its columns of ``transactions``.
 
 TL-B: tr_phase_storage, tr_phase_credit, tr_phase_compute_*, tr_phase_action, tr_phase_bounce_*,
-split_merge_info. Places in cells: see module ``currency``.
+split_merge_info. For positions in cells see module ``currency``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _ACTION_COUNTS = Struct(">4H32s")
 _ACTION_COUNTS_BITS = _ACTION_COUNTS.size * 8
 _ACTION_COUNTS_MASK = (1 << _ACTION_COUNTS_BITS) - 1
 _KEPT_PHASES = 1024
-"""Contracts of one code run alike: of large blocks half the cells of these phases or more are equal
-to others."""
+"""Phases kept in caches: contracts with the same code behave alike, and in large blocks at least
+half of these phase cells are equal to others."""
 _SPLIT_BITS = 6 + 6 + 256 + 256
 _MASK_512 = (1 << 512) - 1
 
@@ -73,7 +73,7 @@ def read_maybe_storage(value: int, left: int) -> tuple[Phase, int]:
 def read_maybe_credit(
     tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
-    """Read ``Maybe TrCreditPhase``; return the columns, the next reference and the place."""
+    """Read ``Maybe TrCreditPhase``; return the columns, the next reference and the position."""
     left -= 1
     if not value >> left & 1:
         return NO_CREDIT, ref, left
@@ -88,7 +88,7 @@ def read_maybe_credit(
 def read_compute(
     tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
-    """Read TrComputePhase; return the columns, the next reference and the place."""
+    """Read TrComputePhase; return the columns, the next reference and the position."""
     left -= 1
     if not value >> left & 1:
         left -= 2
@@ -97,7 +97,7 @@ def read_compute(
             return (True, _SKIP_REASONS[reason], *NO_COMPUTE[2:]), ref, left
         left -= 1
         if value >> left & 1:
-            raise DecodeError("compute phase skipped for a reason that TL-B does not know")
+            raise DecodeError("compute phase skipped for a reason unknown to TL-B")
         return (True, "suspended", *NO_COMPUTE[2:]), ref, left
     left -= 3
     flags = value >> left
@@ -143,7 +143,7 @@ def read_run(cell: bytes) -> Phase:
 def read_maybe_action(
     tree: CellTree, children: tuple[int, ...], ref: int, value: int, left: int
 ) -> tuple[Phase, int, int]:
-    """Read ``Maybe ^TrActionPhase``; return the columns, the next reference and the place."""
+    """Read ``Maybe ^TrActionPhase``; return the columns, the next reference and the position."""
     left -= 1
     if value >> left & 1:
         return read_action(tree.cells[children[ref]]), ref + 1, left

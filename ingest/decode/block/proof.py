@@ -1,4 +1,4 @@
-"""A node's proof of a block: checked, its signatures, and Merkle proofs cut from it.
+"""Verifies a node's proof of a block, reads its signatures, and cuts Merkle proofs from it.
 
 TL-B: block_proof#c3 proof_for:BlockIdExt root:^Cell signatures:(Maybe ^BlockSignatures),
 block_signatures#11 validator_info:ValidatorBaseInfo pure_signatures:BlockSignaturesPure,
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
 
 SIMPLEX_TAG = 0x12
-"""block_signatures_simplex: kept as it is."""
+"""block_signatures_simplex: stored as is."""
 
 _PROOF_TAG, _SIGNATURES_TAG, _ED25519_TAG = 0xC3, 0x11, 0x5
 _SHARD_IDENT_BITS, _SHARD_MASK = 104, (1 << 64) - 1
 _KEY_BITS = 16
 _PAIR_BITS = 256 + 4 + 512
 _MERKLE_BITS = 280
-_SHARD_HASHES_BIT = 17  # behind the tag and key_block of McBlockExtra
+_SHARD_HASHES_BIT = 17  # after the tag and key_block of McBlockExtra
 _LEVEL_ONE = 1
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """What one validator signed: short id of its key, and R and s of Ed25519."""
+    """The signature of one validator: short id of its key, and R and s of Ed25519."""
 
     node_id_short: bytes
     signature: bytes
 
 
 class SignatureSet(msgspec.Struct, frozen=True):
-    """Signatures under a masterchain block: whose turn it was, by hash, and what they weigh."""
+    """The signatures of a masterchain block, the hash of its validator set, and their weight."""
 
     validator_list_hash_short: int
     catchain_seqno: int
@@ -55,13 +55,13 @@ class SignatureSet(msgspec.Struct, frozen=True):
 
 
 def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
-    """Make sure that a proof is that of a block, and return its signatures, not yet verified.
+    """Verify that a proof belongs to a block; return its signatures, not verified yet.
 
-    Every bit of it counts: the id, the Merkle proof (root hash of the block) and the form of the
-    signatures. None where it has none, or some of a later form than ``block_signatures``.
+    Every bit is checked: the id, the Merkle proof (root hash of the block) and the form of the
+    signatures. None if it has no signatures, or has them in a form later than ``block_signatures``.
 
     Raises:
-        DecodeError: it is of another block, or its signatures are malformed.
+        DecodeError: it belongs to another block, or its signatures are malformed.
         BocError: it is no bag of cells, or a cell ends too early.
     """
     tree = parse_boc(proof)
@@ -74,7 +74,7 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     cell = start.load_maybe_ref()
     _expect_end(start, "the proof")
     if len(tree.roots) > 1:
-        raise DecodeError("the proof is not alone in its bag")
+        raise DecodeError("the bag of the proof has more than one root")
     if cell is None or tree.slice(cell).peek_uint(8) == SIMPLEX_TAG:
         return None
     found_set = _read_signature_set(tree, cell)
@@ -82,15 +82,15 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     info, _rest = read_own_info(tree, read_parts(tree).info)
     own = info["validator_list_hash_short"] & 0xFFFFFFFF, info["gen_catchain_seqno"]
     if own != (found_set.validator_list_hash_short, found_set.catchain_seqno):
-        raise DecodeError("the signatures are those of other validators than the block's")
+        raise DecodeError("the signatures belong to another validator set than the block's")
     return found_set
 
 
 def read_signatures(proof: bytes) -> list[Signature]:
-    """Return the signatures under a masterchain block, in the order of its validators.
+    """Return the signatures of a masterchain block, in the order of its validators.
 
     Raises:
-        DecodeError: the proof has none, or some of another form.
+        DecodeError: the proof has none, or has them in another form.
         BocError: it is no bag of cells, or a cell ends too early.
     """
     tree = parse_boc(proof)
@@ -98,7 +98,7 @@ def read_signatures(proof: bytes) -> list[Signature]:
     start.load_ref()
     cell = start.load_maybe_ref()
     if cell is None:
-        raise DecodeError("the proof of the block holds no signatures")
+        raise DecodeError("the proof of the block has no signatures")
     return _read_signature_set(tree, cell).signatures
 
 
@@ -106,13 +106,13 @@ def _read_signature_set(tree: CellTree, cell: int) -> SignatureSet:
     start = tree.slice(cell)
     tag = start.load_uint(8)
     if tag != _SIGNATURES_TAG:
-        raise DecodeError(f"the signatures of the block are of the unknown form {tag:02x}")
+        raise DecodeError(f"the signatures of the block have the unknown form {tag:02x}")
     list_hash, catchain_seqno = start.load_uint(32), start.load_uint(32)
     count, weight, root = start.load_uint(32), start.load_uint(64), start.load_maybe_ref()
     _expect_end(start, "the set of signatures")
     pairs = [] if root is None else list(iter_hashmap(tree, root, _KEY_BITS))
     if len(pairs) != count or any(at != index for at, (index, _pair) in enumerate(pairs)):
-        raise DecodeError(f"{len(pairs)} signatures of a block that claims {count}")
+        raise DecodeError(f"the block has {len(pairs)} signatures, but declares {count}")
     if root is not None:
         _check_form(tree, root, [pair.peek_uint(_PAIR_BITS) for _index, pair in pairs])
     signatures = [_read_pair(pair) for _index, pair in pairs]
@@ -122,7 +122,7 @@ def _read_signature_set(tree: CellTree, cell: int) -> SignatureSet:
 
 
 def _check_form(tree: CellTree, root: int, pairs: list[int]) -> None:
-    """Make sure that a map of signatures is written as nodes write it: no hash covers it."""
+    """Verify that a dictionary of signatures is encoded as in the node, since no hash covers it."""
     copy = CellTree()
     rebuilt = build_hashmap(
         copy,
@@ -137,17 +137,17 @@ def _check_form(tree: CellTree, root: int, pairs: list[int]) -> None:
 def _read_pair(pair: CellSlice) -> Signature:
     node_id_short = pair.load_bytes(32)
     if pair.load_uint(4) != _ED25519_TAG:
-        raise DecodeError("a signature is none of Ed25519")
+        raise DecodeError("a signature is not of type Ed25519")
     return Signature(node_id_short, pair.load_bytes(64))
 
 
 def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: bool) -> int:
-    """Return the block that a Merkle proof shows, whose root hash it must prove.
+    """Return the block in a Merkle proof, which must prove ``root_hash``.
 
-    Where the tree ``is_hashed``, the proof is known to show the hash and depth that it names.
+    ``is_hashed`` means that the hash and depth stored in the proof were verified.
     """
     if tree.kind(cell) != MERKLE_PROOF:
-        raise DecodeError("the proof holds no Merkle proof")
+        raise DecodeError("the proof contains no Merkle proof")
     (block,) = tree.refs(cell)
     named = tree.payload(cell)[1:33]
     if named != root_hash:
@@ -156,17 +156,17 @@ def _check_merkle(tree: CellTree, cell: int, root_hash: bytes, *, is_hashed: boo
         return block
     depth = tree.depth(block, 0).to_bytes(2, "big")
     if tree.payload(cell)[1:] != tree.hash(block, 0) + depth:
-        raise DecodeError("the Merkle proof names another hash or depth than it proves")
+        raise DecodeError("the Merkle proof stores another hash or depth than it proves")
     return block
 
 
 def _expect_end(start: CellSlice, what: str) -> None:
     if start.bits_left or start.refs_left:
-        raise DecodeError(f"{what} goes on past its end")
+        raise DecodeError(f"{what} continues past its end")
 
 
 def prove_header(proof: bytes) -> bytes:
-    """Return the Merkle proof of a block's header, which names the blocks before it."""
+    """Return the Merkle proof of a block's header, which names the previous blocks."""
     tree = parse_boc(proof)
     return serialize_boc(tree, [_open_proof(tree).load_ref()])
 
@@ -174,12 +174,12 @@ def prove_header(proof: bytes) -> bytes:
 def prove_shards(proof: bytes, mc_extra: bytes) -> bytes:
     """Return the Merkle proof of the shard tops that a masterchain block names.
 
-    It is the node's proof of the header, in which McBlockExtra stands in the place where that
-    proof has only its hash; of it all but ShardHashes is left out.
+    It is the node's proof of the header with McBlockExtra inserted, which is pruned there; of
+    McBlockExtra only ShardHashes is kept.
 
     Raises:
-        DecodeError: the two do not belong to one masterchain block.
-        BocError: one is no bag of cells, or of another form.
+        DecodeError: the arguments do not belong to the same masterchain block.
+        BocError: one of them is no bag of cells, or malformed.
     """
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()
@@ -190,11 +190,11 @@ def prove_shards(proof: bytes, mc_extra: bytes) -> bytes:
 
 
 def open_header(proof: bytes, mc_extra: bytes | None = None) -> CellTree:
-    """Return the block, its first root, that a node's proof shows; with McBlockExtra if given.
+    """Return a tree whose first root is the block in a node's proof, with McBlockExtra if given.
 
     Raises:
-        DecodeError: the two do not belong to one masterchain block.
-        BocError: one is no bag of cells, or of another form.
+        DecodeError: the arguments do not belong to the same masterchain block.
+        BocError: one of them is no bag of cells, or malformed.
     """
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()
@@ -208,7 +208,7 @@ def open_header(proof: bytes, mc_extra: bytes | None = None) -> CellTree:
 
 
 def _join(target: CellTree, source: CellTree, merkle: int, custom: int) -> int:
-    """Append the block of a Merkle proof with McBlockExtra in its place."""
+    """Append the block of a Merkle proof, with McBlockExtra inserted."""
     (block,) = source.refs(merkle)
     info, value_flow, state_update, extra = source.refs(block)
     kept = [graft_cell(target, source, child) for child in source.refs(extra)[:-1]]
@@ -232,27 +232,27 @@ def _cut_shards(target: CellTree, source: CellTree) -> int:
 
 
 def _prune(target: CellTree, source: CellTree, cell: int) -> int:
-    """Append the pruned branch that stands for an ordinary cell."""
+    """Append the pruned branch that replaces an ordinary cell."""
     depth = source.depth(cell).to_bytes(2, "big")
     data = bytes((PRUNED, _LEVEL_ONE)) + source.hash(cell) + depth
     return append_cell(target, int.from_bytes(data, "big"), len(data) * 8, (), exotic=True)
 
 
 def _open_proof(tree: CellTree) -> CellSlice:
-    """Return a reader of BlockProof behind ``proof_for``."""
+    """Return a slice of BlockProof after ``proof_for``."""
     start = tree.slice(tree.roots[0])
     _read_block_id(start)
     return start
 
 
 def _read_block_id(start: CellSlice) -> BlockId:
-    """Take the tag and ``proof_for`` off a BlockProof."""
+    """Read the tag and ``proof_for`` of a BlockProof."""
     if start.load_uint(8) != _PROOF_TAG:
-        raise DecodeError("the bag is no proof of a block")
+        raise DecodeError("the bag is not a proof of a block")
     prefix = start.peek_uint(_SHARD_IDENT_BITS) & _SHARD_MASK
     workchain, shard = read_shard_ident(start)
     if prefix != shard & shard - 1 & _SHARD_MASK:
-        raise DecodeError("the proof names a shard with bits behind its prefix")
+        raise DecodeError("the shard of the proof has bits after its prefix")
     return BlockId(
         workchain, shard, start.load_uint(32), start.load_bytes(32), start.load_bytes(32)
     )

@@ -1,11 +1,11 @@
-"""Whether the cells of a transaction follow from its rows, and those cells rebuilt from them.
+"""Checks whether the cells of a transaction follow from its rows, and rebuilds them from the rows.
 
-The recipe of a transaction has a byte for each of its messages, the in message first, for
-what the message rows leave open: 1 the StateInit stands in a reference, 2 the body does, 4 there is
-an external address. Behind these bytes stand the external addresses: the number of their bits in
-two bytes, and the bits at the end of as many bytes as they need. A recipe exists only where every
-cell, encoded from the rows (module ``encode``), equals the one that is there, bit by bit; else the
-row keeps the bag of cells.
+The recipe of a transaction has a byte of flags for each of its messages, the in message first, with
+facts that are not in the message rows: 1 the StateInit is in a reference, 2 the body is, 4 there is
+an external address. The external addresses follow: each is its number of bits in two bytes, then
+these bits, right-aligned in as many bytes as they need. A recipe exists only if every cell, encoded
+from the rows (module ``encode``), equals the original bit by bit; otherwise the row has the bag of
+cells.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _EXOTIC_BIT = 8
 _FORK_REFS = 2
 _HASH_UPDATE_TAG = b"\x72"
 _DAMAGE = (BocError, ValueError, TypeError, KeyError, OverflowError, AttributeError)
-"""What values that no row has end in."""
+"""Errors caused by values that no valid row has."""
 
 
 class Layout(NamedTuple):
-    """What the row of a message leaves open of its cell; ``external`` is an addr_extern."""
+    """The facts of a message cell that are not in its row; ``external`` is an addr_extern."""
 
     init_in_ref: int
     body_in_ref: int
@@ -66,7 +66,7 @@ _INFO = _slice_names(MESSAGES.names, "kind", "import_fee")
 
 
 def write_recipe(layouts: Sequence[Layout | None]) -> bytes | None:
-    """Return the recipe of a transaction with messages of these layouts; None if one has none."""
+    """Return the recipe for messages with these layouts; None if a message has no layout."""
     known = [layout for layout in layouts if layout is not None]
     if len(known) < len(layouts):
         return None
@@ -91,7 +91,7 @@ def read_recipe(recipe: bytes, count: int) -> list[Layout]:
     """Return the layouts of ``count`` messages.
 
     Raises:
-        DecodeError: the recipe is for another number of messages.
+        DecodeError: the recipe belongs to another number of messages.
     """
     layouts = []
     at = count
@@ -103,12 +103,12 @@ def read_recipe(recipe: bytes, count: int) -> list[Layout]:
             external = int.from_bytes(recipe[start:at], "big"), bits
         layouts.append(Layout(flags & _INIT_IN_REF, flags & _BODY_IN_REF, external))
     if at != len(recipe):
-        raise DecodeError(f"its recipe is not one for {count} messages")
+        raise DecodeError(f"its recipe is not for {count} messages")
     return layouts
 
 
 def is_root_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> bool:
-    """Check whether the root cell of a transaction is the one that its columns give.
+    """Return whether the root cell of a transaction can be encoded from its columns.
 
     ``columns`` are those of ``encode_root``.
     """
@@ -116,7 +116,7 @@ def is_root_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> bool:
 
 
 def is_description_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> bool:
-    """Check whether a description and the phases below it are the cells that their columns give."""
+    """Return whether a description and its phases can be encoded from their columns."""
     if columns[0] not in NAMED or columns[_CREDIT_EXTRA] is not None:
         return False
     cells = [tree.cells[each] for each in (cell, *tree.links[cell])]
@@ -124,7 +124,7 @@ def is_description_usual(tree: CellTree, cell: int, columns: Sequence[Any]) -> b
 
 
 def list_usual_messages(tree: CellTree, cell: int, out_count: int) -> list[int] | None:
-    """Return the messages, the in message first; None where the cells above are unusual."""
+    """Return the messages, the in message first; None if the cells above them are unusual."""
     cells, links = tree.cells, tree.links
     children = links[cell]
     has_out = out_count > 0
@@ -171,12 +171,12 @@ def _list_map_heads(count: int) -> tuple[bytes, ...]:
 
 
 def rebuild_transaction(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the bag of a transaction's cells, made from its row and the rows of its messages.
+    """Return the bag of a transaction's cells, rebuilt from its row and its message rows.
 
-    All columns are needed, ``recipe`` not NULL; messages come in any order.
+    All columns are required, with ``recipe`` not NULL; messages may be in any order.
 
     Raises:
-        DecodeError: they do not give a transaction of the row's hash.
+        DecodeError: the rows do not yield a transaction with the row's hash.
     """
     try:
         placed = sorted(messages, key=itemgetter("direction", "msg_index"))
@@ -191,17 +191,17 @@ def rebuild_transaction(row: Mapping[str, Any], messages: Sequence[Mapping[str, 
         ) from error
     if found != row["hash"]:
         raise DecodeError(
-            f"transaction {row['hash'].hex()}: its rows give {found.hex()} instead; "
+            f"transaction {row['hash'].hex()}: its rows yield {found.hex()} instead; "
             "tonlake verify finds damaged files"
         )
     return serialize_boc(tree, (root,))
 
 
 def restore_bags(rows: Iterable[dict[str, Any]], messages: Iterable[Mapping[str, Any]]) -> None:
-    """Put its bag of cells into each row of ``transactions`` that has a recipe instead.
+    """Fill in ``boc`` of each row of ``transactions`` that has a recipe instead.
 
     Raises:
-        DecodeError: rows do not give the transaction that they are of.
+        DecodeError: rows do not yield their transaction.
     """
     by_transaction: dict[bytes, list[Mapping[str, Any]]] = {}
     for message in messages:
@@ -247,7 +247,7 @@ def _rebuild_message(tree: CellTree, message: Mapping[str, Any], layout: Layout)
 
 
 def _place_content(tree: CellTree, boc: bytes, in_ref: int, children: list[int]) -> list[Bits]:
-    """Return ``Either X ^X`` as bits; references go to ``children``."""
+    """Return the bits of ``Either X ^X``; references are added to ``children``."""
     cell = graft(tree, parse_boc(boc))
     if in_ref:
         children.append(cell)

@@ -1,4 +1,4 @@
-"""McBlockExtra: the shard tops that a masterchain block commits, and the configuration.
+"""Reads McBlockExtra: the shard tops that a masterchain block commits, and the configuration.
 
 TL-B: masterchain_block_extra#cca5, ShardHashes = HashmapE 32 ^(BinTree ShardDescr),
 bt_leaf$0, bt_fork$1, shard_descr#b (fees inline), shard_descr_new#a (fees in a reference).
@@ -42,9 +42,9 @@ class McExtra(msgspec.Struct, frozen=True):
 
 
 class ShardTop(msgspec.Struct, frozen=True):
-    """The newest block of a shard, as a masterchain block names it; ``shard`` is signed 64-bit.
+    """The newest block of a shard in a masterchain block; ``shard`` is signed 64-bit.
 
-    ``reg_mc_seqno`` is the masterchain block that committed it: this one, or an earlier one.
+    ``reg_mc_seqno`` is the masterchain block that committed it, this one or an earlier one.
     """
 
     workchain: int
@@ -79,7 +79,7 @@ def read_mc_extra(tree: CellTree) -> McExtra:
     """Read McBlockExtra of the masterchain block that is the first root of ``tree``."""
     cell = read_extra(tree, read_parts(tree)).custom
     if cell is None:
-        raise DecodeError("block extra: no McBlockExtra, so this is no masterchain block")
+        raise DecodeError("block extra: no McBlockExtra, so this is not a masterchain block")
     extra = tree.slice(cell)
     check_tag(extra, 16, _MC_EXTRA_TAG, "masterchain block extra")
     key_block = extra.load_bit()
@@ -95,24 +95,25 @@ def read_mc_extra(tree: CellTree) -> McExtra:
 
 
 def skip_currencies(cell: CellSlice) -> None:
-    """Pass over a CurrencyCollection."""
+    """Skip a CurrencyCollection."""
     cell.load_coins()
     cell.load_maybe_ref()
 
 
 _SHARED_VISITS = 10_000
-"""Shards of a zero state share their cells, but no block has more shards than this beyond."""
+"""Visits allowed beyond the number of cells: shards of a zero state share cells, but no block has
+more shards than this."""
 
 
 def _iter_shards(tree: CellTree, root: int) -> Iterator[tuple[int, CellSlice]]:
-    """Yield shard id (unsigned) and leaf, left to right; the way down is the shard's prefix."""
+    """Yield shard id (unsigned) and leaf, left to right; the path is the shard's prefix."""
     todo = [(root, _ROOT_SHARD)]
     visits = 0
     while todo:
         cell, shard = todo.pop()
         visits += 1
         if visits > tree.count + _SHARED_VISITS:
-            raise DecodeError("shard hashes: a tree of cells that are shared over and over")
+            raise DecodeError("shard hashes: cells are shared too often")
         node = tree.slice(cell)
         if not node.load_bit():
             yield shard, node
@@ -127,7 +128,7 @@ def _iter_shards(tree: CellTree, root: int) -> Iterator[tuple[int, CellSlice]]:
 def _read_shard_descr(workchain: int, shard: int, leaf: CellSlice) -> ShardTop:
     tag = leaf.load_uint(4)
     if tag not in _SHARD_DESCR_TAGS:
-        raise DecodeError(f"shard descr: constructor tag {tag:x} where a or b was expected")
+        raise DecodeError(f"shard descr: constructor tag {tag:x} instead of a or b")
     seqno, reg_mc_seqno = leaf.load_uint(32), leaf.load_uint(32)
     start_lt, end_lt = leaf.load_uint(64), leaf.load_uint(64)
     root_hash, file_hash = leaf.load_bytes(32), leaf.load_bytes(32)

@@ -1,12 +1,12 @@
-"""Shard states: complete ones, the two sides of a block's Merkle update, and their cells by hash.
+"""Reads shard states: complete ones, and both sides of a block's Merkle update.
 
 TL-B: shard_state#9023afe2 (ShardStateUnsplit), split_state#5f327da5, ShardAccounts =
 HashmapAugE 256 ShardAccount DepthBalanceInfo, account_descr$_, masterchain_state_extra#cc26.
 
-A cell is kept with the hash, level and child hashes it has in the state, not in the block that
-brought it: inside a Merkle update everything above a pruned branch is one level higher. A cell
-under *d* Merkle cells of the state shows its state hash at level *d*; the update's own pruned
-branches have a level above *d* there, pruned branches that the state itself holds do not.
+Cells are stored with the hash, level and child hashes that they have in the state, not in the block
+that introduced them: inside a Merkle update everything above a pruned branch is one level higher. A
+cell under *d* Merkle cells of the state has its state hash at level *d*; there the update's own
+pruned branches have a level above *d*, and pruned branches of the state itself do not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MC_STATE_EXTRA_TAG = 0xCC26
 
 
 class ShardState(msgspec.Struct, frozen=True):
-    """ShardStateUnsplit: its identity, and the cells at which its parts begin."""
+    """ShardStateUnsplit: its identity, and the cells of its parts."""
 
     workchain: int
     shard: int
@@ -76,7 +76,7 @@ def read_state(tree: CellTree, cell: int) -> ShardState:
 def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
     """Read the old side of an update: one state, or the two that an after_merge block joins.
 
-    A pruned state is left out.
+    Pruned states are left out.
     """
     if tree.kind(cell) == PRUNED:
         return []
@@ -86,19 +86,19 @@ def read_state_sides(tree: CellTree, cell: int) -> list[ShardState]:
 
 
 def iter_shard_accounts(tree: CellTree, cell: int) -> Iterator[ShardAccount]:
-    """Yield the entries of ShardAccounts by account; what a Merkle update prunes is left out."""
+    """Yield the entries of ShardAccounts by account; pruned entries are left out."""
     for key, value in _iter_descriptions(tree, cell):
         yield _load_account(key, value)
 
 
 def find_account(tree: CellTree, cell: int, account: bytes) -> ShardAccount | None:
-    """Return the entry of an account in ShardAccounts, None where it has none.
+    """Return the entry of an account in ShardAccounts; None if there is none.
 
     Raises:
-        BocError: the tree is a proof that does not show the way to it.
+        BocError: the tree is a proof that does not contain the path to it.
     """
     if tree.kind(cell) != ORDINARY:
-        raise BocError("the accounts of the state are not shown")
+        raise BocError("the accounts of the state are pruned")
     root = tree.slice(cell).load_maybe_ref()
     key = int.from_bytes(account, "big")
     leaf = None if root is None else find_leaf(tree, root, key, ACCOUNT_BITS)
@@ -106,7 +106,7 @@ def find_account(tree: CellTree, cell: int, account: bytes) -> ShardAccount | No
 
 
 def load_leaf(key: int, leaf: CellSlice) -> ShardAccount:
-    """Read a leaf of ShardAccounts behind its label: the augmentation, and account_descr$_."""
+    """Read a leaf of ShardAccounts after its label: the augmentation, and account_descr$_."""
     _skip_balance(leaf)
     return _load_account(key, leaf)
 
@@ -117,12 +117,12 @@ def _load_account(key: int, value: CellSlice) -> ShardAccount:
 
 
 def find_accounts(tree: CellTree, cell: int) -> dict[int, int]:
-    """Return the Account cells that ShardAccounts shows, by account (as an unsigned number)."""
+    """Return the Account cells in ShardAccounts by account (unsigned integer)."""
     return {key: value.load_ref() for key, value in _iter_descriptions(tree, cell)}
 
 
 def _iter_descriptions(tree: CellTree, cell: int) -> Iterator[tuple[int, CellSlice]]:
-    """Yield each account of ShardAccounts that is not pruned, and where its ShardAccount begins."""
+    """Yield account and slice of each ShardAccount that is not pruned."""
     if tree.kind(cell) == PRUNED:
         return
     root = tree.slice(cell).load_maybe_ref()
@@ -139,7 +139,7 @@ def _skip_balance(value: CellSlice) -> None:
 
 
 def read_libraries(tree: CellTree, state: ShardState) -> int | None:
-    """Return the root of the public libraries (HashmapE 256 LibDescr), None if there are none."""
+    """Return the root of the public libraries (HashmapE 256 LibDescr); None if there are none."""
     totals = tree.slice(state.totals)
     totals.load_uint(128)  # overload_history, underload_history
     skip_currencies(totals)  # total_balance
@@ -165,7 +165,7 @@ CellAt = tuple[int, int]
 
 
 class StateCells:
-    """Appends rows of ``state_cells`` for any number of blocks; a hash appears once."""
+    """Appends rows of ``state_cells`` for any number of blocks, one per hash."""
 
     def __init__(self, rows: list[Row]) -> None:
         """Append to ``rows``."""
@@ -173,7 +173,7 @@ class StateCells:
         self._seen: set[bytes] = set()
 
     def keep(self, tree: CellTree, roots: Iterable[CellAt], mc_seqno: int) -> set[bytes]:
-        """Keep all cells under ``roots``; return the state hashes of those that are pruned."""
+        """Append all cells under ``roots``; return the state hashes of those that are pruned."""
         pruned: set[bytes] = set()
         seen = self._seen
         for depth, cells in iter_depths(tree, roots):
@@ -191,14 +191,14 @@ class StateCells:
 
 
 def iter_cells(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[CellAt]:
-    """Yield every cell under ``roots``, roots included, once for each Merkle depth it stands at."""
+    """Yield every cell under ``roots``, including them, once for each of its Merkle depths."""
     for depth, found in iter_depths(tree, roots):
         for cell in found:
             yield cell, depth
 
 
 def iter_depths(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[tuple[int, list[int]]]:
-    """Yield each Merkle depth and all cells under ``roots`` that stand there, least depth first."""
+    """Yield each Merkle depth, ascending, with all cells under ``roots`` at that depth."""
     waiting: dict[int, dict[int, None]] = {}
     for cell, depth in roots:
         waiting.setdefault(depth, {})[cell] = None
@@ -209,7 +209,7 @@ def iter_depths(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[tuple[int, 
         found = list(met)
         for cell in found:
             children = links[cell]
-            # A Merkle cell: no other exotic one has children.
+            # A Merkle cell: no other exotic cell has children.
             if children and cells[cell][0] & _EXOTIC_BIT:
                 waiting.setdefault(depth + 1, {}).update(dict.fromkeys(children))
                 continue

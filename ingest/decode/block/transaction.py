@@ -1,6 +1,6 @@
-"""Transaction cells to rows of ``transactions`` and ``messages``.
+"""Decodes transaction cells to rows of ``transactions`` and ``messages``.
 
-TL-B: transaction$0111, HASH_UPDATE. Places in cells: see module ``currency``.
+TL-B: transaction$0111, HASH_UPDATE. For positions in cells see module ``currency``.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _TRANSACTION_TAG = 7
 _STATUSES = ("uninit", "frozen", "active", "nonexist")
 _OUT_KEY_BITS = 15
 _MAX_ACTIONS = 255
-"""Most actions of a transaction; larger maps are not predicted."""
+"""Most actions of a transaction; for more messages no map is predicted."""
 _HASH_UPDATE_HEAD = bytes((0, 130, 0x72))
 _HASH_UPDATE_BYTES = 2 + 65
 _MICROSECONDS = 1_000_000
 
 _ASSUMED_SINCE = 1_767_225_600
-"""2026-01-01: from here on a transaction without its block counts as of global version 12.
+"""2026-01-01: from then on global version 12 is assumed for a transaction without its block.
 
-Answers recorded from the public service show the old form until October 2025 and the new one in
+Recorded responses of the public service have the old form until October 2025 and the new one in
 April 2026.
 """
 
 
 class BlockPlace(NamedTuple):
-    """Where a transaction stands: its block, and the masterchain block that commits that."""
+    """The block of a transaction, and the masterchain block that commits it."""
 
     workchain: int | None
     shard: int | None
@@ -59,7 +59,7 @@ class BlockPlace(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The rows of one transaction, in schema order, and what joins it to its account."""
+    """The rows of one transaction, in schema order, and the values that link it to its account."""
 
     row: Row
     messages: list[Row]
@@ -101,7 +101,7 @@ class TransactionDecoder:
         left -= _HEAD_BITS + 4
         head = value >> left
         if head >> _HEAD_BITS != _TRANSACTION_TAG:
-            raise DecodeError("the cell is no transaction: its tag is not 0111")
+            raise DecodeError("the cell is not a transaction: its tag is not 0111")
         account, lt, prev_hash, prev_lt, now = _HEAD.unpack(
             (head & _HEAD_MASK).to_bytes(_HEAD.size, "big")
         )
@@ -154,9 +154,9 @@ class TransactionDecoder:
         return Decoded(row, messages, account, lt, tx_hash, state_after)
 
     def _describe(self, cell: int) -> tuple[Phase, bool]:
-        """Return the columns of a description, and whether its cells are what these give.
+        """Return the columns of a description, and whether they determine its cells.
 
-        Transactions that went the same way share one description.
+        Transactions with the same outcome share one description.
         """
         known = self._descriptions.get(cell)
         if known is None:
@@ -171,17 +171,17 @@ def decode_transaction(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Decode one transaction BOC to its row and the rows of its messages, as dicts by column.
 
-    Columns that only the block knows (workchain, shard, block_seqno, mc_seqno) are None. Without
-    ``global_version`` that of the main network at the time of the transaction is assumed, as far
-    as it decides between ihr_fee and extra_flags.
+    Columns known only from the block (workchain, shard, block_seqno, mc_seqno) are None. Without
+    ``global_version`` that of mainnet at the time of the transaction is assumed, as far as it
+    decides between ihr_fee and extra_flags.
 
     Raises:
         BocError: ``data`` is no bag of cells.
-        DecodeError: it does not hold one transaction.
+        DecodeError: it does not contain exactly one transaction.
     """
     tree = parse_boc(data)
     if len(tree.roots) != 1:
-        raise DecodeError(f"a bag of {len(tree.roots)} roots is no transaction")
+        raise DecodeError(f"a bag of {len(tree.roots)} roots is not a transaction")
     decoded = TransactionDecoder(tree, NOWHERE, global_version).decode(tree.roots[0])
     row = dict(zip(TRANSACTIONS.names, decoded.row, strict=True))
     if global_version is None and row["now"] >= _ASSUMED_SINCE:
@@ -193,8 +193,8 @@ def decode_transaction(
 def _find_messages(tree: CellTree, cell: int, out_count: int) -> tuple[list[int], bool]:
     """Read ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``.
 
-    Returns the in message, if there is one, and ``out_count`` others; and whether the cells above
-    them are those that the node writes.
+    Return the in message, if any, and ``out_count`` out messages; and whether the cells above
+    them are encoded as in the node.
     """
     if out_count <= _MAX_ACTIONS:
         found = list_usual_messages(tree, cell, out_count)
@@ -212,7 +212,7 @@ def _find_messages(tree: CellTree, cell: int, out_count: int) -> tuple[list[int]
             count += 1
             found.append(leaf.load_ref())
     if count != out_count:
-        raise DecodeError(f"{out_count} out messages announced, another number found")
+        raise DecodeError(f"{out_count} out messages declared, but another number found")
     return found, list_usual_messages(tree, cell, out_count) is not None
 
 
@@ -220,5 +220,5 @@ def _read_hash_update(tree: CellTree, cell: int) -> tuple[bytes, bytes]:
     """Read HASH_UPDATE: update_hashes#72 old_hash:bits256 new_hash:bits256."""
     head = tree.cells[cell]
     if head[:3] != _HASH_UPDATE_HEAD or len(head) != _HASH_UPDATE_BYTES:
-        raise DecodeError("its state update is no HASH_UPDATE")
+        raise DecodeError("its state update is not a HASH_UPDATE")
     return head[3:35], head[35:67]

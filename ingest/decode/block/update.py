@@ -1,10 +1,10 @@
-"""A block's Merkle update to rows: states of touched accounts, library changes, new cells.
+"""Decodes a block's Merkle update to rows: touched account states, library changes, new cells.
 
 TL-B: !merkle_update#04 old_hash new_hash old_depth new_depth ^old ^new;
 ShardStateUnsplit.libraries:(HashmapE 256 LibDescr), shared_lib_descr$00 lib:^Cell
-publishers:(Hashmap 256 True). The new side holds every cell that the state did not have before;
-what it had is a pruned branch, whose cell was met in an earlier update or in the zero state, with
-one exception that ``_find_carried`` makes good.
+publishers:(Hashmap 256 True). The new side contains every cell that is new in the state. Other
+cells are pruned branches, which an earlier update or the zero state contains, with one exception
+that ``_find_carried`` handles.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def decode_update(
 ) -> None:
     """Add the changes of one block to ``account_states``, ``libraries`` and ``cells``.
 
-    ``touched`` names every account with transactions in the block. Libraries come from
-    masterchain blocks alone.
+    ``touched`` lists every account with transactions in the block. Libraries are only read from
+    masterchain blocks.
 
     Raises:
-        DecodeError: a touched account's state is not in the update, or follows no TL-B.
-        BocError: a cell ends too early, or hashes do not agree.
+        DecodeError: a touched account's state is not in the update, or does not follow TL-B.
+        BocError: a cell ends too early, or hashes do not match.
     """
     parts = read_parts(tree)
     old, new = tree.refs(parts.state_update)
@@ -105,14 +105,14 @@ def _read_accounts(
 
 
 def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> list[CellAt]:
-    """Find pruned cells that no account had before: parts of messages that waited in the queue.
+    """Find pruned cells new to accounts: parts of messages that were waiting in the queue.
 
-    The node prunes whatever the old state holds in any place, also in the shard's own queue; the
+    The node prunes whatever the old state contains anywhere, including the shard's own queue; the
     block's extra has the complete message.
     """
     accounts = [(state.accounts, 0) for state in read_state_sides(tree, old)]
     sides = list(iter_depths(tree, accounts))
-    # Most are pruned there, too: hashes that need not be computed.
+    # Most are pruned there, too; their hashes need not be computed.
     missing = set(pruned)
     for depth, cells in sides:
         leaves = [cell for cell in cells if not tree.links[cell]]
@@ -121,7 +121,7 @@ def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> l
         missing -= {tree.hash(cell, depth) for depth, cells in sides for cell in cells}
     if not missing:
         return []
-    # In the extra nothing is pruned by the update: every level of a cell there is its own.
+    # In the extra the update prunes nothing: a cell has no levels but its own.
     return [
         (cell, MAX_LEVEL)
         for cell, _ in iter_cells(tree, [(extra, 0)])
@@ -143,8 +143,8 @@ def read_library_changes(
 ) -> tuple[list[LibraryRow], list[int]]:
     """Compare the libraries on both sides of an update; return rows and the new library cells.
 
-    What is pruned did not change. If the update prunes some publishers as unchanged, the row
-    names the others.
+    Pruned libraries did not change. If the update prunes some publishers as unchanged, the row
+    has only the others.
     """
     state = read_state(tree, new)
     if tree.kind(state.totals) == PRUNED:
@@ -153,7 +153,7 @@ def read_library_changes(
     sides = read_state_sides(tree, old)
     old_root = _find_root(tree, sides[0]) if sides else None
     before, _ = _walk(tree, old_root, frozenset())
-    # A branch that the new side has too, shown or pruned, lost nothing.
+    # A branch that is also on the new side, pruned or not, lost nothing.
     replaced, _ = _walk(tree, old_root, nodes)
     rows, contents = [], []
     for key, (library, publishers) in after.items():
@@ -178,10 +178,10 @@ def read_all_libraries(
 def _walk(
     tree: CellTree, root: int | None, unchanged: frozenset[bytes]
 ) -> tuple[dict[bytes, Entry], frozenset[bytes]]:
-    """Return the entries that are there and not under an ``unchanged`` node, and all node hashes.
+    """Return the entries present and not under an ``unchanged`` node, and all node hashes.
 
-    A node is met once: two places of one dictionary never hold equal nodes, since the key of an
-    entry is the hash of its library.
+    A node is visited once: one dictionary never contains equal nodes in two places, since the key
+    of an entry is the hash of its library.
     """
     entries: dict[bytes, Entry] = {}
     met: set[bytes] = set()
@@ -216,5 +216,5 @@ def _describe(tree: CellTree, entry: Entry) -> tuple[bytes, list[bytes]]:
 
 
 def _find_root(tree: CellTree, state: ShardState) -> int | None:
-    """Return the root of the libraries; None where there are none, or nothing of them is shown."""
+    """Return the root of the libraries; None if there are none or they are pruned."""
     return None if tree.kind(state.totals) == PRUNED else read_libraries(tree, state)

@@ -1,7 +1,7 @@
-"""Validators of the masterchain, and what they signed.
+"""Reads the validators of the masterchain, and verifies their signatures.
 
-TL-B: validators#11, validators_ext#12 (config params 34, and 35 where there are temporary ones),
-validator#53, validator_addr#73, ed25519_pubkey#8e81278a. What is signed is the TL object
+TL-B: validators#11, validators_ext#12 (config param 34, or 35 if there are temporary ones),
+validator#53, validator_addr#73, ed25519_pubkey#8e81278a. The signed bytes are the TL object
 ton.blockId with both hashes. Key blocks name the validators of the blocks after them.
 """
 
@@ -36,11 +36,11 @@ _VALIDATOR_TAGS, _PUBLIC_KEY_TAG = (0x53, 0x73), 0x8E81278A
 
 
 class ProofInvalid(Exception):
-    """Signatures, or a link between blocks, that prove nothing, and why."""
+    """Signatures, or a link between blocks, prove nothing; the message says why."""
 
 
 class Validator(NamedTuple):
-    """A validator of the masterchain: its public key, and how much its signature counts."""
+    """A validator of the masterchain: its public key and its weight."""
 
     key: bytes
     weight: int
@@ -49,13 +49,13 @@ class Validator(NamedTuple):
 def check_signatures(
     target: BlockId, validators: Iterable[Validator], signatures: Iterable[tuple[bytes, bytes]]
 ) -> int:
-    """Make sure that more than two thirds of the validators, by weight, signed a block.
+    """Verify that more than two thirds of the validators, by weight, signed a block.
 
     Returns:
-        The weight of those who signed it.
+        The weight of the signers.
 
     Raises:
-        ProofInvalid: a signature is wrong, unknown or repeated, or there are too few.
+        ProofInvalid: a signature is wrong, unknown or repeated, or the weight is too low.
     """
     by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
     total = sum(one.weight for one in by_id.values())
@@ -64,37 +64,37 @@ def check_signatures(
     for node_id, signature in signatures:
         validator = by_id.pop(node_id, None)
         if validator is None:
-            raise ProofInvalid(f"{target} is signed by {node_id.hex()}, who is no validator of it")
+            raise ProofInvalid(f"{target} is signed by {node_id.hex()}, not one of its validators")
         try:
             VerifyKey(validator.key).verify(message, signature)
         except (BadSignatureError, ValueError, TypeError) as error:
             raise ProofInvalid(f"a signature of {target} is wrong") from error
         weight += validator.weight
     if weight * 3 <= total * 2:
-        raise ProofInvalid(f"{target} is signed by {weight} of {total}, and not by two thirds")
+        raise ProofInvalid(f"{target} is signed by {weight} of {total}, not by two thirds")
     return weight
 
 
 def read_validators(tree: CellTree, known: BlockId) -> list[Validator]:
-    """Return the validators of the masterchain that a key block or the zero state names.
+    """Return the masterchain's validators according to a key block or the zero state.
 
     Raises:
-        DecodeError, BocError: the tree is neither, or lacks them.
+        DecodeError, BocError: the tree is neither, or does not contain them.
     """
     if known.seqno:
         config = read_mc_extra(tree).config
     else:
         config = read_config(tree, read_state(tree, tree.roots[0]))
     if config is None:
-        raise DecodeError("it holds no configuration")
+        raise DecodeError("it has no configuration")
     params = dict(iter_hashmap(tree, config, _PARAM_BITS, skip_pruned=True))
     value = params.get(_TEMPORARY) or params.get(_CURRENT)
     if value is None:
-        raise DecodeError("its configuration holds no validators")
+        raise DecodeError("its configuration has no validators")
     start = tree.slice(value.load_ref())
     tag = start.load_uint(8)
     if tag not in (_VALIDATORS, _VALIDATORS_EXT):
-        raise DecodeError(f"validators of the unknown form {tag:02x}")
+        raise DecodeError(f"validators have the unknown form {tag:02x}")
     start.skip(32 + 32 + 16)  # utime_since, utime_until, total
     main = start.load_uint(16)
     if tag == _VALIDATORS:
@@ -103,14 +103,14 @@ def read_validators(tree: CellTree, known: BlockId) -> list[Validator]:
         start.skip(64)  # total_weight
         root = start.load_maybe_ref()
         listed = iter(()) if root is None else iter_hashmap(tree, root, _INDEX_BITS)
-    # Where validators are drawn by lot, it is of their order: these are the ones all the same.
+    # Shuffling changes the order of validators, not which ones they are.
     return [_read_validator(one) for index, one in listed if index < main]
 
 
 def _read_validator(cell: CellSlice) -> Validator:
     tag = cell.load_uint(8)
     if tag not in _VALIDATOR_TAGS:
-        raise DecodeError(f"a validator of the unknown form {tag:02x}")
+        raise DecodeError(f"a validator has the unknown form {tag:02x}")
     check_tag(cell, 32, _PUBLIC_KEY_TAG, "public key")
     return Validator(cell.load_bytes(32), cell.load_uint(64))
 
@@ -119,32 +119,32 @@ KEYS_KEPT = 4
 
 
 class Signers:
-    """Validators by key block, each read once; verifies what they signed."""
+    """Validators by key block, each read once; verifies their signatures."""
 
     def __init__(self, read_key_block: Callable[[int], RawBlock | None]) -> None:
-        """Begin with none.
+        """Start empty.
 
-        ``read_key_block`` returns a checked masterchain block by seqno, as 0 the zero state, and
-        None where the source lacks it.
+        ``read_key_block`` returns a verified masterchain block by seqno, the zero state for 0;
+        None if the source does not have it.
         """
         self._read_key_block = read_key_block
         self._validators: dict[int, list[Validator] | None] = {}
 
     def forget(self) -> None:
-        """Read key blocks again, as after a roll-back."""
+        """Read key blocks again, for example after a roll-back."""
         self._validators.clear()
 
     def check(self, block: RawBlock, key_seqno: int) -> bool:
         """Verify the signatures in the proof of a masterchain block, if it has any.
 
-        They are those of the validators whom the key block ``key_seqno`` names; without that
-        block the form of the proof alone is checked.
+        They must be from the validators named by key block ``key_seqno``; if that block is missing,
+        only the form of the proof is checked.
 
         Returns:
             Whether the signatures were verified.
 
         Raises:
-            DecodeError, BocError: as ``check_proof``; a signature is wrong or of no validator.
+            DecodeError, BocError: see ``check_proof``; or a signature is invalid.
         """
         if block.proof is None:
             return False
@@ -152,19 +152,13 @@ class Signers:
         validators = self._find(key_seqno)
         if found is None or validators is None:
             return False
-        # It takes a tenth of a second to load, which other commands do without.
-        from tonlake.ingest.decode.block.validator import (  # noqa: PLC0415
-            ProofInvalid,
-            check_signatures,
-        )
-
         signed = ((one.node_id_short, one.signature) for one in found.signatures)
         try:
             weight = check_signatures(block.id, validators, signed)
         except ProofInvalid as error:
             raise DecodeError(str(error)) from error
         if weight != found.weight:
-            raise DecodeError(f"signatures of weight {weight} that claim {found.weight}")
+            raise DecodeError(f"signatures have weight {weight}, but declare {found.weight}")
         return True
 
     def _find(self, key_seqno: int) -> list[Validator] | None:
@@ -175,8 +169,6 @@ class Signers:
         return self._validators[key_seqno]
 
     def _read(self, key_seqno: int) -> list[Validator] | None:
-        from tonlake.ingest.decode.block.validator import read_validators  # noqa: PLC0415
-
         block = self._read_key_block(key_seqno)
         if block is None:
             return None

@@ -1,4 +1,4 @@
-"""Cells: bags of cells read and written, slices, hash maps, and cells as rows.
+"""Cells: reads and writes bags of cells, slices and dictionaries, and stores cells as rows.
 
-Invalid bytes or cells raise BocError throughout; reads past the end of a cell CellUnderflow.
+Invalid bytes or cells raise BocError; a read past the end of a cell raises CellUnderflow.
 """

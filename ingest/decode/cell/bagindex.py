@@ -1,7 +1,7 @@
-"""Single cells of a bag by its index, without reading the others: for a glance at a large block.
+"""Reads single cells of a bag through its index, which is fast for a few cells of a large block.
 
-The index holds the end of each cell. pytoniq-core writes sizes there, and bags may have none: then
-BocError is raised, and the bag has to be read completely (tonlake.ingest.decode.cell.boc).
+The index has the end of each cell. pytoniq-core writes sizes there, and a bag may have no index:
+then BocError is raised, and the whole bag has to be parsed (tonlake.ingest.decode.cell.boc).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class IndexedCell(NamedTuple):
     refs: tuple[int, ...]
 
     def bits(self) -> tuple[int, int]:
-        """Return the data as one integer, and its number of bits."""
+        """Return the data as an integer, and its number of bits."""
         value = int.from_bytes(self.data, "big")
         if not self.d2 & 1:
             return value, len(self.data) * 8
@@ -37,7 +37,7 @@ class BagIndex:
     """The cells of a generic bag with an index."""
 
     def __init__(self, data: bytes) -> None:
-        """Read the head of the bag alone."""
+        """Read only the header of the bag."""
         envelope = read_envelope(data, check_crc=False)
         if data[:4] != GENERIC or not data[4] & INDEX_FLAG:
             raise BocError("the bag has no index", 4)
@@ -48,11 +48,11 @@ class BagIndex:
         self._start = envelope.first - envelope.cell_count * self._width
 
     def read(self, cell: int) -> IndexedCell:
-        """Return a cell."""
+        """Return the cell with this number."""
         first, ref_bytes = self._envelope.first, self._envelope.ref_bytes
         start, end = first + self._offset(cell - 1), first + self._offset(cell)
         if not first <= start < start + 2 <= end <= self._envelope.end:
-            raise BocError(f"the index gives no place to cell {cell}", self._start)
+            raise BocError(f"the index has no valid offset for cell {cell}", self._start)
         d1, d2 = self._data[start], self._data[start + 1]
         if d1 & _HASHES_BIT:
             start += ((d1 >> 5).bit_count() + 1) * _HASH_AND_DEPTH_BYTES
@@ -66,7 +66,7 @@ class BagIndex:
         return IndexedCell(bool(d1 & _EXOTIC_BIT), d2, self._data[start + 2 : data_end], refs)
 
     def _offset(self, cell: int) -> int:
-        """Return where a cell ends behind the first one's start; 0 before the first."""
+        """Return the end of a cell relative to the first one's start; 0 for cell -1."""
         if cell < 0:
             return 0
         if cell >= self._envelope.cell_count:

@@ -1,8 +1,8 @@
-"""Bags of cells: the bytes in which trees of cells are stored. TL-B: serialized_boc.
+"""Parses bags of cells, the serialized form of trees of cells. TL-B: serialized_boc.
 
 All three forms are read: b5ee9c72 (generic, with optional index, cache bits and CRC), 68ff65f3
-(index) and acc3a728 (index and CRC). The cells are read in one pass, each checked, so the index is
-passed over: it only helps to find single cells, and pytoniq-core writes sizes where offsets belong.
+(index) and acc3a728 (index and CRC). The cells are read and checked in one pass without the index:
+it only serves to find single cells, and pytoniq-core writes sizes in place of offsets.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _UNUSUAL = frozenset(d1 for d1 in range(256) if d1 & _HASHES_BIT or d1 & 7 > _MA
 
 
 def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
-    """Read a bag of cells; every cell of it is checked, whether a root reaches it or not.
+    """Parse a bag of cells; every cell is checked, even if no root reaches it.
 
-    ``check_crc=False`` leaves the CRC out, for callers that verify a hash of ``data`` anyway.
+    ``check_crc=False`` skips the CRC, for callers that verify a hash of ``data`` anyway.
 
     Raises:
-        BocError: the bytes are no valid bag of cells; names the offset where that shows.
+        BocError: the bytes are no valid bag of cells; the message has the offset.
     """
     tree = CellTree()
     tree.data = data
@@ -76,7 +76,7 @@ def _read_cells(data: bytes, envelope: Envelope, tree: CellTree) -> None:
 
 
 def _read_to_end(data: bytes, envelope: Envelope, tree: CellTree) -> int:
-    """Append cells up to the end of the bag; return the place behind the last one."""
+    """Append cells up to the end of the bag; return the offset after the last one."""
     readers = _LINK_READERS[envelope.ref_bytes]
     sizes, unusual = _CELL_BYTES, _UNUSUAL
     keep_cell, keep_links = tree.cells.append, tree.links.append
@@ -104,14 +104,14 @@ def _read_to_end(data: bytes, envelope: Envelope, tree: CellTree) -> int:
 
 
 def _skip_hashes(data: bytes, at: int, tree: CellTree) -> int:
-    """Keep the hashes stored in the cell that begins at ``at``; return how many bytes they take.
+    """Store the hashes in the cell that begins at ``at``; return their size in bytes.
 
-    d1 bit 16: popcount(level mask) + 1 hashes, then as many depths, stand before the data.
+    With bit 16 of d1, popcount(level mask) + 1 hashes, then as many depths, precede the data.
     """
     d1 = data[at]
     ref_count = d1 & 7
     if ref_count == _REFS_OF_ABSENT and d1 & _HASHES_BIT:
-        raise BocError("absent cell: only whole bags of cells are read", at)
+        raise BocError("absent cell: only complete bags of cells are supported", at)
     if ref_count > _MAX_REFS:
         raise BocError(f"cell with {ref_count} references", at)
     size = ((d1 >> 5).bit_count() + 1) * _HASH_AND_DEPTH_BYTES
@@ -120,7 +120,7 @@ def _skip_hashes(data: bytes, at: int, tree: CellTree) -> int:
 
 
 def _make_wide_reader(count: int, width: int) -> LinkReader:
-    """Return a reader of ``count`` numbers of ``width`` bytes, for widths that struct lacks."""
+    """Return a reader of ``count`` integers of ``width`` bytes, for widths unknown to struct."""
 
     def read(data: bytes, at: int) -> tuple[int, ...]:
         stops = range(at, at + count * width, width)
@@ -130,7 +130,7 @@ def _make_wide_reader(count: int, width: int) -> LinkReader:
 
 
 def _make_readers(width: int) -> list[tuple[LinkReader, int]]:
-    """Return readers of 0 to 4 references of ``width`` bytes, and how many bytes each reads."""
+    """Return readers of 0 to 4 references of ``width`` bytes, and the size that each reads."""
     letter = {1: "B", 2: "H", 4: "I"}.get(width)
     return [
         (

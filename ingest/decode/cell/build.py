@@ -1,4 +1,4 @@
-"""Building cells: bits and references are stored one after the other, then the cell is ended."""
+"""Builds cells: bits and references are stored one after another, then the cell is appended."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _COINS_LENGTH_BITS = 4
 
 
 class CellBuilder:
-    """Collects the bits and references of one new cell of ``tree`` (a new tree by default).
+    """Collects the bits and references of a new cell of ``tree`` (a new tree by default).
 
     Storing a number that does not fit its bits raises BocError.
     """
 
     def __init__(self, tree: CellTree | None = None) -> None:
-        """Begin an empty cell."""
+        """Start an empty cell."""
         self.tree = CellTree() if tree is None else tree
         self._value = 0
         self._bits = 0
@@ -64,7 +64,7 @@ class CellBuilder:
         return self.store_uint(int.from_bytes(data, "big"), len(data) * 8)
 
     def store_var_uint(self, value: int, length_bits: int) -> Self:
-        """Store VarUInteger n in the fewest bytes; its length takes ``length_bits`` bits."""
+        """Store VarUInteger n in the fewest bytes; its length field has ``length_bits`` bits."""
         count = (value.bit_length() + 7) // 8
         return self.store_uint(count, length_bits).store_uint(value, count * 8)
 
@@ -78,11 +78,11 @@ class CellBuilder:
         return self
 
     def store_maybe_ref(self, cell: int | None) -> Self:
-        """Store ``Maybe ^X``: a bit and, with a cell, a reference."""
+        """Store ``Maybe ^X``: a bit and, unless ``cell`` is None, a reference."""
         return self.store_bit(0) if cell is None else self.store_bit(1).store_ref(cell)
 
     def store_slice(self, rest: CellSlice) -> Self:
-        """Store all that is left in a slice of the same tree; the slice does not move."""
+        """Store the rest of a slice of the same tree without advancing it."""
         if rest.tree is not self.tree:
             raise BocError("a slice of another tree cannot be stored")
         self._children += self.tree.links[rest.cell][rest.ref :]
@@ -94,7 +94,7 @@ class CellBuilder:
         return append_cell(self.tree, self._value, self._bits, tuple(self._children), exotic=exotic)
 
     def digest(self) -> tuple[bytes, int]:
-        """Return hash and depth of the cell, which is ordinary, without appending it."""
+        """Return hash and depth of the cell as an ordinary one, without appending it."""
         tree, children = self.tree, self._children
         if any(tree.level_mask(child) for child in children):
             cell = self.end()
@@ -111,7 +111,7 @@ class CellBuilder:
 def append_cell(
     tree: CellTree, value: int, bits: int, children: tuple[int, ...], *, exotic: bool = False
 ) -> int:
-    """Append a cell with the ``bits`` bits ``value`` over cells of the tree; return its index."""
+    """Append a cell with data ``value`` of ``bits`` bits and these children; return its index."""
     d1 = len(children) | (_EXOTIC_BIT if exotic else 0)
     cell = pack_head(d1, value, bits)
     masks = [tree.level_mask(child) for child in children]
@@ -125,7 +125,7 @@ def graft(tree: CellTree, source: CellTree) -> int:
 
 
 def graft_cell(target: CellTree, source: CellTree, root: int) -> int:
-    """Copy a cell with everything under it into another tree; return its index there."""
+    """Copy a cell and all its descendants into another tree; return its index there."""
     planted: dict[int, int] = {}
     todo = [root]
     while todo:
@@ -142,9 +142,9 @@ def graft_cell(target: CellTree, source: CellTree, root: int) -> int:
 
 
 def pack_head(d1: int, value: int, bits: int) -> bytes:
-    """Return d1, d2 and data of a cell with the ``bits`` bits ``value``.
+    """Return d1, d2 and data of a cell with data ``value`` of ``bits`` bits.
 
-    Data that end inside a byte get a one and zeroes behind them, and an odd d2.
+    Data that end inside a byte are completed with a one and zeroes, and d2 is odd.
     """
     count, rest = divmod(bits, 8)
     if not rest:

@@ -1,4 +1,4 @@
-"""Hash maps of TL-B (``Hashmap n X``): walked from left to right, and written as the node does."""
+"""Reads TL-B dictionaries (``Hashmap n X``) in order of keys, and writes them as the node does."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 _FORK_REFS = 2
 _EXOTIC_BIT = 8
 _PRUNED_ONCE = 0x28
-"""First descriptor of pruned branches that hide one level, and of no other cells."""
+"""First descriptor of pruned branches with one level, and of no other cells."""
 _LABEL_OF_NOTHING = 0x40
-"""A first byte below this begins with 00, hml_short$0 of length 0: most forks have such a label.
+"""A first byte below this begins with 00, hml_short$0 of length 0, the label of most forks.
 
-The one behind the last bit is in that byte only if two bits or more stand before it.
+A completion tag in that byte is after the first two bits, else the byte would not be below.
 """
 _MAX_REPEATS = 10_000
-"""Steps that one walk may make on nodes it has met before: equal sub-trees share one cell, but a
-few crafted cells could stand for 2^256 keys."""
+"""Maximum steps of one walk to nodes it has visited before: equal subtrees share one cell, but a
+few crafted cells could represent 2^256 keys."""
 
 
 def iter_hashmap(
@@ -36,9 +36,9 @@ def iter_hashmap(
 ) -> Iterator[tuple[int, CellSlice]]:
     """Yield key (unsigned) and a slice at the value, in ascending order of keys.
 
-    A root that is a node of a larger map has ``key`` before its label. In a leaf of HashmapAug the
-    slice stands at the augmentation, which comes before the value. Every node costs one step;
-    ``skip_pruned`` leaves out branches that were pruned.
+    If ``root`` is a node of a larger dictionary, ``key`` is the prefix before its label. In a leaf
+    of HashmapAug the slice is at the augmentation, which precedes the value. Every node counts as
+    one step; ``skip_pruned`` leaves out pruned branches.
 
     Raises:
         BocError: a label longer than the key, a node too short, an exotic cell, or far more keys
@@ -50,10 +50,10 @@ def iter_hashmap(
 def iter_hashmap_slice(
     start: CellSlice, key_bits: int, *, skip_pruned: bool = False
 ) -> Iterator[tuple[int, CellSlice]]:
-    """Walk a map whose root node stands inline at ``start``, which is used up.
+    """Walk a dictionary whose root node is inline at ``start``, which is consumed.
 
-    A root that is a fork leaves ``start`` behind its two references, where what follows the map
-    (or its augmentation) begins.
+    If the root is a fork, ``start`` ends up after its two references, at the data that follow
+    the dictionary (or its augmentation).
     """
     key, left = load_label(start, key_bits, 0)
     if not left:
@@ -65,17 +65,17 @@ def iter_hashmap_slice(
 
 
 def find_leaf(tree: CellTree, root: int, key: int, key_bits: int) -> CellSlice | None:
-    """Return a slice at the value of a key, None where the map has none.
+    """Return a slice at the value of a key; None if the key is absent.
 
-    In a proof the whole way to the key, or to where it would be, must be shown.
+    In a proof the whole path to the key, or to where it would be, must be present.
 
     Raises:
-        BocError: it is not, or a node is malformed.
+        BocError: part of the path is pruned, or a node is malformed.
     """
     cell, left = root, key_bits
     while True:
         if tree.kind(cell) != ORDINARY:
-            raise BocError(f"the way to key {key:x} of a hash map ends at an exotic cell")
+            raise BocError(f"the path to key {key:x} of a hash map ends at an exotic cell")
         node = tree.slice(cell)
         label, rest = load_label(node, left, 0)
         if label != key >> rest & (1 << left - rest) - 1:
@@ -90,7 +90,7 @@ def find_leaf(tree: CellTree, root: int, key: int, key_bits: int) -> CellSlice |
 
 
 def load_label(node: CellSlice, key_left: int, key: int) -> tuple[int, int]:
-    """Take HmLabel off ``node``; return the key with the label appended, and its bits left."""
+    """Read HmLabel from ``node``; return the key with the label appended, and its bits left."""
     value, left = node.bits()
     key, key_left, end = read_label(value, left, key_left, key)
     node.skip(left - end)
@@ -98,7 +98,7 @@ def load_label(node: CellSlice, key_left: int, key: int) -> tuple[int, int]:
 
 
 def read_label(value: int, left: int, key_left: int, key: int) -> tuple[int, int, int]:
-    """Read HmLabel with ``left`` bits of the cell to go; return key, its bits left, and the place.
+    """Parse HmLabel in the last ``left`` bits of a cell; return key, its bits left, and the rest.
 
     hml_short$0 unary length, hml_long$10 and hml_same$11 with a length of bit_length(key_left)
     bits. A read past the end of the cell shifts by a negative count, which is a ValueError.
@@ -165,16 +165,16 @@ def _walk(
 
 
 Entry = tuple[int, int]
-"""Key, unsigned, and the value: the index of a cell, or what ``Store`` takes."""
+"""Key, unsigned, and the value: the index of a cell, or whatever ``Store`` accepts."""
 
 Store = Callable[[CellBuilder, int], object]
-"""Stores a value behind the label of a leaf."""
+"""Stores a value after the label of a leaf."""
 
 
 def build_hashmap(
     tree: CellTree, entries: Sequence[Entry], key_bits: int, store: Store = CellBuilder.store_ref
 ) -> int:
-    """Append ``Hashmap n X`` with these entries to the tree that holds the values.
+    """Append ``Hashmap n X`` with these entries to the tree that contains the values.
 
     X is ``^Cell``, unless ``store`` writes values in another form.
 
@@ -182,7 +182,7 @@ def build_hashmap(
         The index of the root node.
 
     Raises:
-        BocError: no entry, keys that do not ascend, or a key longer than ``key_bits``.
+        BocError: there are no entries, keys do not ascend, or do not fit ``key_bits``.
     """
     if not entries or any(left[0] >= right[0] for left, right in pairwise(entries)):
         raise BocError("a hash map needs entries with ascending keys")
@@ -192,7 +192,7 @@ def build_hashmap(
 
 
 def _build_node(tree: CellTree, entries: Sequence[Entry], left: int, store: Store) -> int:
-    """Append the node over entries that agree in all but the last ``left`` bits of their keys."""
+    """Append the node of entries whose keys agree in all but the last ``left`` bits."""
     first, last = entries[0][0], entries[-1][0]
     rest = (first ^ last).bit_length()
     length = left - rest
@@ -209,10 +209,10 @@ def _build_node(tree: CellTree, entries: Sequence[Entry], left: int, store: Stor
 
 
 def store_label(node: CellBuilder, label: int, length: int, left: int) -> None:
-    """Store HmLabel in its shortest form, the shorter constructor where two are equal.
+    """Store HmLabel in its shortest form; of two equally long ones, the simpler constructor.
 
     hml_short$0 unary length, hml_long$10 and hml_same$11 with a length of bit_length(left) bits;
-    the choice is that of ``append_dict_label`` of the node.
+    the choice is that of the node's ``append_dict_label``.
     """
     size = left.bit_length()
     same = length > 1 and label in (0, (1 << length) - 1)

@@ -1,9 +1,9 @@
-"""Hashes and depths of cells at every level.
+"""Computes the hashes and depths of cells at every level.
 
 Levels follow the node's ``DataCell``: a cell with level mask *m* has popcount(m) + 1 hashes, and
-at level *l* shows the one with index popcount(m & (2^l - 1)). The first covers the data, each
-further one the hash before it. Children of a Merkle proof or update count one level deeper.
-A pruned branch stores all but its last hash in its data.
+at level *l* has the one with index popcount(m & (2^l - 1)). The first covers the data, each further
+one the previous hash. Children of a Merkle proof or update count one level deeper. A pruned branch
+stores all but its last hash in its data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_DEPTH = 1024
 
 _EXOTIC_BIT = 8
 _LEVEL_ONE = 1
-# First descriptors of the commonest cells: ordinary without levels, and those of a Merkle update.
+# First descriptors of the most common cells: ordinary without levels, and those of a Merkle update.
 _MAX_PLAIN_D1 = 4
 _FORK = 2
 _PRUNED_ONCE = 0x28
@@ -38,7 +38,7 @@ _DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
 def hash_plain(head: bytes, *below: tuple[bytes, int]) -> tuple[bytes, int]:
-    """Return hash and depth of an ordinary cell of level 0 over cells with some of both.
+    """Return hash and depth of an ordinary cell of level 0 above children with these digests.
 
     Raises:
         BocError: it is deeper than the node accepts.
@@ -51,11 +51,11 @@ def hash_plain(head: bytes, *below: tuple[bytes, int]) -> tuple[bytes, int]:
 
 
 class Digests:
-    """Hashes and depths of the cells of one tree, kept beside its arrays.
+    """The hashes and depths of the cells of one tree, parallel to its arrays.
 
     ``tops`` are the representation hashes, ``bottoms`` the hashes at level 0; ``depths`` and
-    ``shallows`` the depths that go with them. Hashes in between are rare and kept in a dict.
-    A cell whose top is empty was not asked for yet; ``require`` computes it.
+    ``shallows`` are the corresponding depths. Hashes in between are rare and in a dict. An empty
+    top means that the digests of a cell are not computed yet; ``require`` computes them.
     """
 
     __slots__ = (
@@ -64,7 +64,7 @@ class Digests:
     )
 
     def __init__(self, cells: list[bytes], links: list[tuple[int, ...]], depths: list[int]) -> None:
-        """Make room for the digests of all cells; ``depths`` are those of the tree."""
+        """Allocate the digests of all cells; ``depths`` are those of the tree."""
         self._cells = cells
         self._links = links
         self._middles: dict[int, tuple[list[bytes], list[int]]] = {}
@@ -76,17 +76,17 @@ class Digests:
         self.shallows = list(depths)
 
     def require_all(self) -> None:
-        """Compute everything, last cell first: children stand after their parents."""
+        """Compute all digests, last cell first, since children come after their parents."""
         self._fill_parsed(range(len(self._cells) - 1, -1, -1))
 
     def take(self, tops: list[bytes], bottoms: list[bytes], shallows: list[int]) -> None:
-        """Take what ``require_all`` computes, of cells with two hashes at most."""
+        """Adopt the results of ``require_all`` for cells with at most two hashes."""
         self.tops, self.bottoms, self.shallows = tops, bottoms, shallows
         self._seen.update(tops)
         self._parsed += len(tops)
 
     def require(self, roots: Iterable[int]) -> None:
-        """Compute the digests under some cells, as far as they are not there; raises the same."""
+        """Compute the missing digests under ``roots``; raise BocError as ``require_all`` does."""
         links, tops = self._links, self.tops
         found = [root for root in dict.fromkeys(roots) if not tops[root]]
         seen = set(found)
@@ -99,13 +99,13 @@ class Digests:
         self._fill_parsed(found)
 
     def _fill_parsed(self, order: Sequence[int]) -> None:
-        """Compute the digests of cells, children first, and see whether two are equal."""
+        """Compute the digests of cells, children first, and record whether any are equal."""
         self._fill_cells(order)
         self._seen.update([self.tops[cell] for cell in order])
         self._parsed += len(order)
 
     def _fill_cells(self, order: Sequence[int]) -> None:
-        """Compute the digests of cells, children first; the commonest kinds are done in line."""
+        """Compute the digests of cells, children first; the most common kinds are inlined."""
         cells, links, depths = self._cells, self._links, self.depths
         tops, bottoms, shallows = self.tops, self.bottoms, self.shallows
         for cell in order:
@@ -135,11 +135,11 @@ class Digests:
 
     @property
     def are_distinct(self) -> bool:
-        """Whether all cells differ that have digests, those added later left out."""
+        """Whether all cells with digests differ, not counting appended ones."""
         return len(self._seen) == self._parsed
 
     def _fill_above_pruned(self, cell: int, head: bytes, children: tuple[int, ...]) -> None:
-        """Compute the digests of an ordinary cell of level 1; nearly all are forks."""
+        """Compute the digests of an ordinary cell of level 1; nearly all of them are forks."""
         depths, shallows, tops, bottoms = self.depths, self.shallows, self.tops, self.bottoms
         plain = _DESCRIPTORS[head[0] & 7]
         if len(children) == _FORK:
@@ -160,7 +160,7 @@ class Digests:
         tops[cell] = sha256(b"".join([head[:2], low, *below])).digest()
 
     def add(self) -> None:
-        """Compute the digests of the cell that was appended last; raises what the maker raises."""
+        """Compute the digests of the cell appended last; raise BocError if it is invalid."""
         cell = len(self.tops)
         for child in self._links[cell]:
             if not self.tops[child]:
@@ -175,7 +175,7 @@ class Digests:
             raise
 
     def hash_at(self, cell: int, level: int) -> bytes:
-        """Return the hash that a cell shows at a level."""
+        """Return the hash of a cell at a level."""
         mask = self._cells[cell][0] >> 5
         below = mask & ((1 << level) - 1)
         if not below:
@@ -185,7 +185,7 @@ class Digests:
         return self._middles[cell][0][below.bit_count()]
 
     def depth_at(self, cell: int, level: int) -> int:
-        """Return the depth that a cell shows at a level."""
+        """Return the depth of a cell at a level."""
         mask = self._cells[cell][0] >> 5
         below = mask & ((1 << level) - 1)
         if not below:
@@ -195,7 +195,7 @@ class Digests:
         return self._middles[cell][1][below.bit_count()]
 
     def all_hashes(self, cell: int) -> bytes:
-        """Return hashes, then depths, of all levels, as a bag of cells may store them."""
+        """Return hashes, then depths, of all levels, in the form stored in bags of cells."""
         mask = self._cells[cell][0] >> 5
         levels = [0, *(bit + 1 for bit in range(3) if mask >> bit & 1)]
         hashes = [self.hash_at(cell, level) for level in levels]
@@ -214,7 +214,7 @@ class Digests:
             self._fill_levels(cell, mask, 0)
 
     def _fill_levels(self, cell: int, mask: int, deeper: int) -> None:
-        """Any cell but a pruned branch; ``deeper`` is 1 for Merkle cells, whose children sink."""
+        """Compute the digests of any cell but a pruned branch; ``deeper`` is 1 for Merkle cells."""
         head = self._cells[cell]
         children = self._links[cell]
         hashes: list[bytes] = []
@@ -232,7 +232,7 @@ class Digests:
         self._keep(cell, hashes, depths)
 
     def _fill_pruned(self, cell: int, mask: int) -> None:
-        """Pruned branch: d1, d2, type, mask, hashes, depths; its own hash comes last."""
+        """Read a pruned branch: d1, d2, type, mask, hashes, depths; its own hash comes last."""
         head = self._cells[cell]
         count = mask.bit_count()
         start = 4 + count * HASH_BYTES
@@ -249,16 +249,16 @@ class Digests:
             self._middles[cell] = hashes, depths
 
     def _deeper(self, cell: int, depth: int) -> int:
-        """Return the depth of a cell above children of this depth, where the node allows it."""
+        """Return the depth of a cell above children of depth ``depth``, up to the node's limit."""
         if depth >= MAX_DEPTH:
-            raise BocError(f"cell {cell} stands for a tree deeper than {MAX_DEPTH}")
+            raise BocError(f"cell {cell} represents a tree deeper than {MAX_DEPTH}")
         return depth + 1
 
     def _check_merkle(self, cell: int) -> None:
-        """Compare the hashes and depths that a Merkle cell stores with those of its children."""
+        """Compare the hashes and depths stored in a Merkle cell with those of its children."""
         head = self._cells[cell]
         children = self._links[cell]
         stored = b"".join(self.bottoms[child] for child in children)
         stored += b"".join(_DEPTHS[self.shallows[child]] for child in children)
         if head[3:] != stored:
-            raise BocError(f"Merkle cell {cell} does not name the hashes of its children")
+            raise BocError(f"Merkle cell {cell} does not store the hashes of its children")

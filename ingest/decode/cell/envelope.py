@@ -1,6 +1,6 @@
-"""The head of a bag of cells: forms, flags, sizes, roots, CRC-32C. TL-B: serialized_boc*.
+"""Reads the header of a bag of cells: form, flags, sizes, roots, CRC-32C. TL-B: serialized_boc*.
 
-Every size is compared with the bytes at hand before anything is allocated for it.
+Every size is compared with the number of bytes before anything is allocated for it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from tonlake.ingest.errors import BocError
 from tonlake.lake.native import load_extension
 
 NATIVE, _reason = load_extension("tonlake.ingest.decode._core")
-"""Computes checksums; None where it was not built."""
+"""The C extension, which computes checksums; None if it was not built."""
 
 _POLYNOMIAL = 0x82F63B78
 
 
 def _make_table() -> list[int]:
-    """Return the remainder of every byte value, for the reflected polynomial."""
+    """Return the table of the reflected polynomial, by byte value."""
     table = []
     for byte in range(256):
         value = byte
@@ -43,7 +43,7 @@ def crc32c(data: bytes) -> int:
 
 
 MAX_ROOTS = 16384
-"""Most roots the node accepts (``BagOfCells::default_max_roots``)."""
+"""Maximum number of roots that the node accepts (``BagOfCells::default_max_roots``)."""
 
 GENERIC = bytes.fromhex("b5ee9c72")
 INDEXED = bytes.fromhex("68ff65f3")
@@ -62,7 +62,7 @@ _FIXED_BYTES = 6
 
 
 class Envelope(NamedTuple):
-    """The head of one bag; ``first`` and ``end`` bound its cells."""
+    """The header of a bag; its cells are from ``first`` to ``end``."""
 
     cell_count: int
     roots: list[int]
@@ -72,7 +72,7 @@ class Envelope(NamedTuple):
 
 
 def read_envelope(data: bytes, *, check_crc: bool) -> Envelope:
-    """Read and check everything around the cells."""
+    """Read and check everything around the cells; raise BocError if it is invalid."""
     if data[:4] not in _FLAGS_OF_MAGIC:
         raise BocError(f"no bag of cells: it begins with {data[:4].hex() or 'nothing'}", 0)
     if len(data) < _FIXED_BYTES:
@@ -83,7 +83,7 @@ def read_envelope(data: bytes, *, check_crc: bool) -> Envelope:
     if data[:4] != GENERIC and data[4] & ~7:
         raise BocError(f"reference size {data[4]}", 4)
     if flags & _UNKNOWN_FLAGS or (flags & CACHE_FLAG and not flags & INDEX_FLAG):
-        raise BocError(f"flags {flags & ~7:#x} that no bag of cells has", 4)
+        raise BocError(f"invalid flags {flags & ~7:#x}", 4)
     if not 0 < ref_bytes <= _MAX_REF_BYTES or not 0 < offset_bytes <= _MAX_OFFSET_BYTES:
         raise BocError(f"references of {ref_bytes} bytes, offsets of {offset_bytes}", 4)
     envelope = _read_sizes(data, flags, ref_bytes, offset_bytes)
@@ -111,7 +111,7 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
     first = roots_end + (cell_count * offset_bytes if flags & INDEX_FLAG else 0)
     end = first + cell_bytes
     total_bytes = end + (_CRC_BYTES if flags & CRC_FLAG else 0)
-    # A cell takes two descriptor bytes, and all but the roots are referred to at least once.
+    # A cell has two descriptor bytes, and all but the roots are referred to at least once.
     least = cell_count * (2 + ref_bytes) - root_count * ref_bytes
     if total_bytes != len(data) or cell_bytes < least:
         raise BocError(
@@ -127,9 +127,9 @@ def _read_sizes(data: bytes, flags: int, ref_bytes: int, offset_bytes: int) -> E
 
 
 def _check_counts(cells: int, roots: int, absent: int, *, generic: bool) -> None:
-    """Refuse counts that no bag which the node accepts can have."""
+    """Raise BocError for counts that the node would not accept in any bag."""
     if absent:
-        raise BocError(f"{absent} absent cells: only whole bags of cells are read", _FIXED_BYTES)
+        raise BocError(f"{absent} absent cells: only complete bags are supported", _FIXED_BYTES)
     if not 0 < roots <= MAX_ROOTS or (roots != 1 and not generic):
         raise BocError(f"{roots} roots: at least 1 and at most {MAX_ROOTS}", _FIXED_BYTES)
     if not cells:

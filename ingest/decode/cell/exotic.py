@@ -1,6 +1,6 @@
-"""Exotic cells: their kinds, the shape each must have, and the level it takes.
+"""Exotic cells: their kinds, the required shape of each, and its level.
 
-Source of shapes: ``DataCell::create`` of the node; the type is the first byte of the data.
+Source of the shapes: the node's ``DataCell::create``. The type is the first byte of the data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_MASK = 7
 
 
 def exotic_mask(cell: bytes, child_masks: Sequence[int]) -> int:
-    """Check the shape of an exotic cell (d1, d2, data) and return the level mask it must have."""
+    """Check the shape of an exotic cell (d1, d2, data); return the level mask it must have."""
     size = len(cell) - 2
     if cell[1] & 1 or not size:
         raise BocError("exotic cell without a whole type byte")

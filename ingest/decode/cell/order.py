@@ -1,9 +1,9 @@
-"""The order in which the node writes the cells of a bag (``BagOfCells::reorder_cells``).
+"""Orders the cells of a bag as the node does (``BagOfCells::reorder_cells``).
 
-Parents stand before children. The weight of a cell is the size of its sub-tree, shared cells
-counted every time, cut at 255. The children of a cell share a weight of 63; where one is heavier
-than its share, the parts below it may weigh more than it may, and it becomes *special*: its
-sub-tree is placed before the rest is. All walks keep their own stack and meet a cell once.
+Parents come before children. The weight of a cell is the size of its subtree, counting shared
+cells every time, at most 255. The children of a cell share a weight of 63; if one exceeds its
+share, the parts below it may exceed theirs, and it becomes *special*: its subtree is placed before
+the rest. All walks use an explicit stack and visit a cell once.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 _SHARED_WEIGHT = 63
 _MAX_WEIGHT = 255
-# Below a cell of weight 48 none is special: a child is cut only if it is heavier than what its
-# lighter siblings leave, divided by the number of the others; two such children (at least 16 and
-# 17, of four) that are so unequal need 50 cells together.
+# Below a cell of weight 48 no cell is special: a child is cut only if it is heavier than the weight
+# left by its lighter siblings, divided by the number of the others; two such children (at least 16
+# and 17, of four) that are so unequal need 50 cells together.
 _LIGHT = 48
 
 _SEARCH, _VISIT, _PLACE_CHILDREN = 0, 1, 3
 
 
 class CellOrder(NamedTuple):
-    """Cells in the order of the bag; ``twins`` maps left-out cells to their equals in it."""
+    """Cells in the order of the bag; ``twins`` maps omitted duplicates to the cells kept."""
 
     cells: list[int]
     twins: dict[int, int]
 
 
 def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
-    """Return the cells under ``roots`` in the node's order, equal cells once."""
+    """Return the cells under ``roots`` in the node's order, without duplicates."""
     order = _order_light_tree(tree, roots[0]) if len(roots) == 1 else []
     hash_of = tree.hash
     if not order:
@@ -51,10 +51,10 @@ def canonical_order(tree: CellTree, roots: Sequence[int]) -> CellOrder:
 
 
 def _order_light_tree(tree: CellTree, root: int) -> list[int]:
-    """Return the order of a light tree without shared cells, or nothing if it is none.
+    """Return the order of a light tree without shared cells; empty for any other tree.
 
-    Without special cells the children of the root come first, then what is below the first child
-    in the same way, then what is below the second, and so on.
+    Without special cells the children of the root come first, then the descendants of the first
+    child in the same manner, then those of the second, and so on.
     """
     links = tree.links
     order = [root]
@@ -70,14 +70,14 @@ def _order_light_tree(tree: CellTree, root: int) -> list[int]:
 
 
 class _Placing:
-    """One bag in the making; the node fills it from its end, and so does this."""
+    """Places the cells of one bag, from its end to its start as the node does."""
 
     def __init__(self, links: Links) -> None:
         self._links = links
         self._weights: dict[int, int] = {}
         self._special: set[int] = set()
         self._guides: set[int] = set()
-        """Cells above special ones, until they are searched."""
+        """Ancestors of special cells that were not searched yet."""
         self._placed: dict[int, None] = {}
         self._visited: set[int] = set()
 
@@ -92,7 +92,7 @@ class _Placing:
         return list(self._placed)[::-1]
 
     def _weigh(self, roots: Sequence[int]) -> list[int]:
-        """Weigh the cells under ``roots``; return those that have children, parents last."""
+        """Weigh the cells under ``roots``; return those with children, parents last."""
         links, weights = self._links, self._weights
         listed = []
         todo = list(reversed(roots))
@@ -113,7 +113,7 @@ class _Placing:
         return listed
 
     def _find_special(self, listed: Sequence[int]) -> None:
-        """Share out weights from the roots down, then sum them up again from below."""
+        """Distribute weights from the roots down, then sum them up again from the leaves."""
         links, weights = self._links, self._weights
         cut: dict[int, int] = {}
         heavy = [cell for cell in listed if weights[cell] > _LIGHT]
@@ -132,7 +132,7 @@ class _Placing:
                 guides.add(cell)
 
     def _share(self, children: Sequence[int], cut: dict[int, int]) -> None:
-        """Cut the weights of the children of one cell so that together they stay below 64."""
+        """Cut the weights of the children of one cell so that their sum stays below 64."""
         rest = _SHARED_WEIGHT
         heavy = []
         for place, child in enumerate(children):
@@ -148,10 +148,10 @@ class _Placing:
             rest += 1
 
     def _run(self, first: int) -> None:
-        """Do a step (cell and kind of step) and all that follow.
+        """Run a step (cell and kind of step) and all steps that follow from it.
 
-        A search goes down, last child first, until it meets special cells, which are visited. A
-        visit places what is below the children of a cell, then the children.
+        A search descends, last child first, until it finds special cells, which are visited. A
+        visit places the descendants of the children of a cell, then the children.
         """
         links, special, guides = self._links, self._special, self._guides
         placed, visited = self._placed, self._visited

@@ -1,7 +1,7 @@
-"""Packed cells: descriptors and data of a cell, then the handles of its children, all as long.
+"""Packed cells: descriptors and data of a cell, then the handles of its children, all of one size.
 
-A store gives cells by handle: by hash, or by number. Trees may be larger than memory, so they are
-loaded from a cell down, level by level.
+A store returns cells by handle, a hash or a number. Trees may be larger than memory, so subtrees
+are loaded level by level.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ HASH_BYTES = 32
 
 
 class CellStore(Protocol):
-    """Gives packed cells by handle."""
+    """A store of packed cells by handle."""
 
     @property
     def name(self) -> str:
-        """What it is called in errors."""
+        """The name of the store in errors."""
 
     @property
     def width(self) -> int:
-        """Bytes of a handle; one of ``HASH_BYTES`` is the cell's hash."""
+        """Size of a handle in bytes; a handle of ``HASH_BYTES`` is the cell's hash."""
 
     def fetch(self, handles: list[bytes]) -> list[bytes]:
-        """Return a packed cell for each handle.
+        """Return the packed cells of ``handles``.
 
         Raises:
-            SourceError: one is missing or damaged.
+            SourceError: a cell is missing or damaged.
         """
 
 
@@ -52,17 +52,17 @@ def split_packed(packed: bytes, width: int) -> tuple[bytes, list[bytes]]:
     """Return descriptors with data, and the handles of the children.
 
     Raises:
-        BocError: it is too short or too long.
+        BocError: ``packed`` is too short or too long.
     """
     refs = packed[0] & 7
     size = 2 + (packed[1] + 1 >> 1)
     if len(packed) != size + refs * width:
-        raise BocError(f"a packed cell of {len(packed)} bytes, which says {size + refs * width}")
+        raise BocError(f"a packed cell has {len(packed)} bytes instead of {size + refs * width}")
     return packed[:size], [packed[at : at + width] for at in range(size, len(packed), width)]
 
 
 def list_below(packed: Sequence[bytes], width: int, known: set[bytes]) -> list[bytes]:
-    """Return the handles of children that are not known; they are added to the known ones."""
+    """Return the handles of children that are not in ``known``, and add them to it."""
     if _core is not None:
         found: list[bytes] = _core.list_below(packed, width, known)
         return found
@@ -76,10 +76,10 @@ def list_below(packed: Sequence[bytes], width: int, known: set[bytes]) -> list[b
 
 
 class Loaded:
-    """Cells under some roots, with their handles in the same order, the roots first."""
+    """The cells under some roots and their handles in the same order, the roots first."""
 
     def __init__(self, store: CellStore, roots: Sequence[bytes], most: int | None = None) -> None:
-        """Load them; ``is_whole`` says whether there were no more than ``most`` cells."""
+        """Load the cells level by level; ``is_whole`` is False if there are more than ``most``."""
         self.name, self.width = store.name, store.width
         self.handles: list[bytes] = []
         self.packed: list[bytes] = []
@@ -94,6 +94,6 @@ class Loaded:
         self.is_whole = not level
 
     def unpack(self) -> dict[bytes, tuple[bytes, list[bytes]]]:
-        """Return descriptors with data, and handles of children, by handle."""
+        """Return descriptors with data, and the children's handles, by handle."""
         cells = (split_packed(each, self.width) for each in self.packed)
         return dict(zip(self.handles, cells, strict=True))

@@ -1,4 +1,4 @@
-"""Cells as rows of ``state_cells``: each cell once by its hash, put together again on demand."""
+"""Converts cells to rows of ``state_cells``, one per hash, and back to bags of cells."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _DESCRIPTOR_BYTES = 2
 def pack_cell(tree: CellTree, cell: int, level: int = 0) -> tuple[bytes, list[bytes]]:
     """Return the descriptors and data of a cell, and the hashes of its children.
 
-    ``level`` is the Merkle depth at which the cell stands in the state that the tree proves or
-    updates: 0, and one more below every Merkle cell of the state itself. The result is the cell
-    as the complete state has it, so ``tree.hash(cell, level)`` is its representation hash there.
+    ``level`` is the Merkle depth of the cell in the state that the tree proves or updates: 0, and
+    one more below every Merkle cell of the state itself. The result is the cell as in the
+    complete state, so ``tree.hash(cell, level)`` is its representation hash there.
     """
     head = tree.cells[cell]
     below = level + 1 if tree.kind(cell) in (MERKLE_PROOF, MERKLE_UPDATE) else level
@@ -33,11 +33,11 @@ def pack_cell(tree: CellTree, cell: int, level: int = 0) -> tuple[bytes, list[by
 def assemble_boc(
     root_hash: bytes, cells: Mapping[bytes, tuple[bytes, Sequence[bytes]]], *, crc32c: bool = False
 ) -> bytes:
-    """Return the bag of the cell with this hash, out of packed cells by hash.
+    """Return the bag of the cell with this hash, assembled from packed cells by hash.
 
     Raises:
-        MissingCell: a cell that is needed is not in ``cells``.
-        BocError: a packed cell does not have the hash it is filed under.
+        MissingCell: a cell is not in ``cells``.
+        BocError: a packed cell does not have the hash that is its key.
     """
     tree = CellTree()
     return serialize_boc(tree, [append_packed(tree, root_hash, cells, {})], crc32c=crc32c)
@@ -51,13 +51,13 @@ def append_packed(
     *,
     by_hash: bool = True,
 ) -> int:
-    """Append the cell with this hash and all below it to a tree; return its index.
+    """Append the cell with this hash and all its descendants to a tree; return its index.
 
-    ``places`` has the cells by hash that the tree has already, and gets those that are appended.
-    Without ``by_hash`` cells are known by something else, which is not checked.
+    ``places`` maps hashes to cells already in the tree; appended cells are added to it. Without
+    ``by_hash`` keys are not hashes, and are not verified.
 
     Raises:
-        MissingCell, BocError: as ``assemble_boc`` does; cells below it may have been appended.
+        MissingCell, BocError: see ``assemble_boc``; descendants may have been appended.
     """
     opened: set[bytes] = set()
     todo = [root_hash]
@@ -70,17 +70,17 @@ def append_packed(
             raise MissingCell(cell_hash)
         head, children = cells[cell_hash]
         if len(head) < _DESCRIPTOR_BYTES or head[0] & 7 != len(children):
-            raise BocError(f"the cell filed under {cell_hash.hex()} is no cell")
+            raise BocError(f"the cell stored as {cell_hash.hex()} is no valid cell")
         missing = [child for child in children if child not in places]
         if missing:
             if cell_hash in opened:
-                raise BocError(f"the cell filed under {cell_hash.hex()} lies below itself")
+                raise BocError(f"the cell stored as {cell_hash.hex()} is its own descendant")
             opened.add(cell_hash)
             todo += missing
             continue
         todo.pop()
         place = tree.append(head, tuple(places[child] for child in children))
         if by_hash and tree.hash(place) != cell_hash:
-            raise BocError(f"the cell filed under {cell_hash.hex()} has another hash")
+            raise BocError(f"the cell stored as {cell_hash.hex()} has another hash")
         places[cell_hash] = place
     return places[root_hash]

@@ -1,4 +1,4 @@
-"""Reading a cell bit by bit and reference by reference, with every read checked."""
+"""Reads a cell bit by bit and reference by reference; every read is checked."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _COINS_LENGTH_BITS = 4
 
 
 class CellSlice:
-    """A cursor in one ordinary cell; every method raises CellUnderflow when the cell is too short.
+    """A cursor in an ordinary cell; every method raises CellUnderflow if the cell is too short.
 
-    ``ref`` is the number of the next reference.
+    ``ref`` is the number of references read so far.
     """
 
     __slots__ = ("_value", "bits_left", "cell", "ref", "tree")
 
     def __init__(self, tree: CellTree, cell: int) -> None:
-        """Stand at the first bit and reference of ``cell``; exotic cells raise BocError."""
+        """Start at the first bit and reference of ``cell``; raise BocError if it is exotic."""
         self._value, self.bits_left = tree.bits(cell)
         self.tree = tree
         self.cell = cell
@@ -29,7 +29,7 @@ class CellSlice:
 
     @classmethod
     def at(cls, tree: CellTree, cell: int, value: int, left: int) -> CellSlice:
-        """Return a cursor ``left`` bits before the end of a cell whose bits are ``value``."""
+        """Return a cursor ``left`` bits before the end of a cell with the bits ``value``."""
         start = cls.__new__(cls)
         start.tree = tree
         start.cell = cell
@@ -49,13 +49,13 @@ class CellSlice:
         return len(self.tree.links[self.cell]) - self.ref
 
     def copy(self) -> CellSlice:
-        """Return a second cursor at the same place."""
+        """Return a second cursor at the same position."""
         twin = CellSlice.at(self.tree, self.cell, self._value, self.bits_left)
         twin.ref = self.ref
         return twin
 
     def bits(self) -> tuple[int, int]:
-        """Return all bits of the cell as one integer, and how many of them are left."""
+        """Return all bits of the cell as an integer, and how many of them are left."""
         return self._value, self.bits_left
 
     def load_uint(self, bits: int) -> int:
@@ -67,7 +67,7 @@ class CellSlice:
         return self._value >> left & ((1 << bits) - 1)
 
     def peek_uint(self, bits: int) -> int:
-        """Return an unsigned integer without moving."""
+        """Return an unsigned integer without advancing."""
         if bits > self.bits_left:
             self._refuse(f"{bits} bits")
         return self._value >> (self.bits_left - bits) & ((1 << bits) - 1)
@@ -86,7 +86,7 @@ class CellSlice:
         return self._value >> left & 1 == 1
 
     def load_bytes(self, count: int) -> bytes:
-        """Read bytes, from any bit on."""
+        """Read ``count`` bytes, not necessarily aligned."""
         return self.load_uint(count * 8).to_bytes(count, "big")
 
     def load_var_uint(self, length_bits: int) -> int:
@@ -104,13 +104,13 @@ class CellSlice:
         return self._value >> left & ((1 << bits) - 1)
 
     def load_slice(self, bits: int) -> CellSlice:
-        """Read bits as a cursor over these alone, without references."""
+        """Read ``bits`` bits as a cursor limited to them, without references."""
         part = CellSlice.at(self.tree, self.cell, self.load_uint(bits), bits)
         part.ref = len(self.tree.links[self.cell])
         return part
 
     def load_ref(self) -> int:
-        """Read a reference: the index of the child cell."""
+        """Read a reference; return the index of the child cell."""
         links = self.tree.links[self.cell]
         if self.ref >= len(links):
             self._refuse("a reference")
@@ -118,11 +118,11 @@ class CellSlice:
         return links[self.ref - 1]
 
     def load_maybe_ref(self) -> int | None:
-        """Read ``Maybe ^X``: the child cell or None."""
+        """Read ``Maybe ^X``; return the child cell or None."""
         return self.load_ref() if self.load_bit() else None
 
     def skip(self, bits: int) -> None:
-        """Move over ``bits`` bits."""
+        """Skip ``bits`` bits."""
         if bits > self.bits_left:
             self._refuse(f"{bits} bits")
         self.bits_left -= bits

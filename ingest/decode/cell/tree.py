@@ -1,8 +1,8 @@
-"""Cells as flat arrays: a cell is its index, its children stand after it.
+"""Represents cells as flat arrays: a cell is its index, and its children come after it.
 
-No object per cell and no recursion: checks and hashes go over the arrays from the last cell to
-the first. Hashes are computed for all cells at the first demand (module ``digest``), or only
-under the cells that are asked for where the bytes are known to be right (``trust``).
+There is no object per cell and no recursion: checks and hashes iterate over the arrays from the
+last cell to the first. Hashes of all cells are computed on first use (module ``digest``), or only
+under the requested cells if the bytes are known to be right (``trust``).
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
 
 NATIVE, _reason = load_extension("tonlake.ingest.decode._core")
-"""Parses and hashes whole bags, declines what is rare or damaged; None where it was not built."""
+"""The C extension, which parses and hashes whole bags but declines rare or damaged ones; None if it
+was not built."""
 
 _EXOTIC_BIT = 8
-# Bits from the end tag of the data on, by the last byte.
+# Bits of the data from the completion tag on, by the last byte.
 _TAG_BITS = [(last & -last).bit_length() for last in range(256)]
 _from_bytes = int.from_bytes
 
 
 def read_bits(head: bytes) -> tuple[int, int]:
-    """Return the data of an ordinary cell as one integer, and its number of bits."""
+    """Return the data of an ordinary cell as an integer, and its number of bits."""
     if head[0] & _EXOTIC_BIT:
         name = KIND_NAMES[head[2]]
-        raise BocError(f"a {name} cell stands where an ordinary cell is needed")
+        raise BocError(f"expected an ordinary cell, found a {name} cell")
     if not head[1] & 1:
         return _from_bytes(head[2:], "big"), head[1] << 2
     tag = _TAG_BITS[head[-1]]
@@ -50,16 +51,16 @@ def count_bits(head: bytes) -> int:
 
 MAX_LEVEL = 3
 _NOT_MEASURED = 1 << 16
-# A pruned branch that hides one level, with 36 bytes of data: the commonest exotic cell.
+# A pruned branch of one level, with 36 bytes of data: the most common exotic cell.
 _PRUNED_ONCE = bytes((0x28, 72, PRUNED, 1))
 
 
 class CellTree:
-    """One parsed bag of cells, to which further cells can be appended.
+    """A parsed bag of cells, to which further cells can be appended.
 
-    ``cells`` holds d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
+    ``cells`` has d1, d2 and data of each cell (without in-cell hashes), ``links`` the indices of
     its children; ``roots`` are the roots of the bag; ``data`` the bytes that were parsed. ``plans``
-    are how bags of a shape are written (module ``writer``).
+    cache how bags of a shape are written (module ``writer``).
     """
 
     __slots__ = (
@@ -76,7 +77,7 @@ class CellTree:
     )
 
     def __init__(self) -> None:
-        """Make a tree without cells."""
+        """Create a tree without cells."""
         self.data = b""
         self.roots: list[int] = []
         self.cells: list[bytes] = []
@@ -90,7 +91,7 @@ class CellTree:
 
     @property
     def count(self) -> int:
-        """Number of cells, appended ones included."""
+        """Number of cells, including appended ones."""
         return len(self.cells)
 
     def refs(self, cell: int) -> Sequence[int]:
@@ -102,11 +103,11 @@ class CellTree:
         return count_bits(self.cells[cell])
 
     def bits(self, cell: int) -> tuple[int, int]:
-        """Return the data of an ordinary cell as one integer, and its number of bits."""
+        """Return the data of an ordinary cell as an integer, and its number of bits."""
         return read_bits(self.cells[cell])
 
     def payload(self, cell: int) -> bytes:
-        """Return the data bytes of any cell, the completion tag of the last byte included."""
+        """Return the data bytes of any cell, including the completion tag."""
         return self.cells[cell][2:]
 
     def kind(self, cell: int) -> int:
@@ -119,15 +120,15 @@ class CellTree:
         return self.cells[cell][0] >> 5
 
     def slice(self, cell: int) -> CellSlice:
-        """Return a reader at the start of an ordinary cell; raises BocError for an exotic one."""
+        """Return a slice at the start of an ordinary cell; raise BocError for an exotic one."""
         return CellSlice(self, cell)
 
     def trust(self) -> None:
-        """Compute no more hashes than are asked for: the caller has checked one of all bytes."""
+        """Compute only requested hashes: the caller has verified a hash of all bytes."""
         self._is_trusted = True
 
     def hash(self, cell: int, level: int = MAX_LEVEL) -> bytes:
-        """Return the hash that a cell shows at a level; 3 gives the representation hash.
+        """Return the hash of a cell at a level; 3 is the representation hash.
 
         Raises BocError if stored hashes differ from the computed ones.
         """
@@ -139,14 +140,14 @@ class CellTree:
         return top if level >= MAX_LEVEL else digests.hash_at(cell, level)
 
     def hash_all(self, cells: Iterable[int]) -> None:
-        """Compute the hashes of cells in one go that will be asked for; raises what ``hash`` does.
+        """Compute the hashes of several cells at once, which is faster than one by one.
 
-        One by one they take longer.
+        Raises BocError as ``hash`` does.
         """
         (self._digests or self._make_digests()).require(cells)
 
     def pruned_hash(self, cell: int, level: int) -> bytes | None:
-        """Return the hash that a pruned branch stores for a level; None if the cell is none."""
+        """Return the hash that a pruned branch stores for a level; None for any other cell."""
         head = self.cells[cell]
         mask = head[0] >> 5
         if not mask >> level or not head[0] & _EXOTIC_BIT or head[2] != PRUNED:
@@ -155,21 +156,21 @@ class CellTree:
         return head[start : start + HASH_BYTES]
 
     def depth(self, cell: int, level: int = MAX_LEVEL) -> int:
-        """Return the depth that a cell shows at a level."""
+        """Return the depth of a cell at a level."""
         if level >= MAX_LEVEL:
             return self._depths[cell]
         self.hash(cell)
         return (self._digests or self._make_digests()).depth_at(cell, level)
 
     def all_hashes(self, cell: int) -> bytes:
-        """Return hashes, then depths, of all levels, as a bag of cells may store them."""
+        """Return hashes, then depths, of all levels, in the form stored in bags of cells."""
         self.hash(cell)
         return (self._digests or self._make_digests()).all_hashes(cell)
 
     def take_parsed(self, *, check_crc: bool) -> bool:
-        """Take the roots and cells of ``data`` from the extension; False where it declines them.
+        """Parse ``data`` with the C extension; return False if it declines.
 
-        It has checked them then as ``read_envelope`` and ``measure`` do.
+        It performs the checks of ``read_envelope`` and ``measure``.
         """
         found = None if NATIVE is None else NATIVE.parse(self.data, check_crc)
         if found is not None:
@@ -179,18 +180,18 @@ class CellTree:
         return found is not None
 
     def _make_digests(self) -> Digests:
-        """Prepare the digests: all, unless the tree is trusted; raises what ``hash`` raises."""
+        """Create the digests; compute all unless the tree is trusted. Raise as ``hash`` does."""
         digests = Digests(self.cells, self.links, self._depths)
         if not self._is_trusted and not self._take_hashes(digests):
             digests.require_all()
             for cell, stored in self.stored_hashes.items():
                 if digests.all_hashes(cell) != stored:
-                    raise BocError(f"cell {cell} carries hashes that are not its own")
+                    raise BocError(f"cell {cell} stores hashes that are not its own")
         self._digests = digests
         return digests
 
     def _take_hashes(self, digests: Digests) -> bool:
-        """Take the hashes of ``data`` from the extension; False where it declines them."""
+        """Compute the hashes of ``data`` with the C extension; return False if it declines."""
         if NATIVE is None or not self.data or len(self.cells) != self._parsed:
             return False
         found = NATIVE.hashes(self.data)
@@ -199,14 +200,14 @@ class CellTree:
         return found is not None
 
     def is_distinct(self, cell: int) -> bool:
-        """Whether it is known that no two cells under this one are equal."""
+        """Return whether all cells under this one are known to differ."""
         self.hash(cell)
         parsed = self._parsed
         is_parsed = cell < parsed or all(child < parsed for child in self.links[cell])
         return is_parsed and self._digests is not None and self._digests.are_distinct
 
     def append(self, cell: bytes, children: tuple[int, ...] = ()) -> int:
-        """Append a cell (d1, d2 and data) over cells of this tree; return its index."""
+        """Append a cell (d1, d2 and data) with children in this tree; return its index."""
         digests = self._digests or self._make_digests()
         index = len(self.cells)
         self.cells.append(cell)
@@ -221,7 +222,7 @@ class CellTree:
         return index
 
     def measure(self) -> None:
-        """Check references, levels, depth and exotic cells of a tree that was just parsed."""
+        """Check references, levels, depths and exotic cells of a tree just parsed."""
         self._parsed = len(self.cells)
         try:
             self._measure_parsed()
@@ -231,11 +232,11 @@ class CellTree:
             raise
 
     def _measure_parsed(self) -> None:
-        """Do what ``measure`` does; IndexError means that a cell refers to none that is there."""
+        """Implement ``measure``; IndexError means that a reference is out of range."""
         cells = self.cells
         links = self.links
         count = self._parsed
-        # A cell refers forward, to cells that are measured by then; any other is far too deep.
+        # A valid reference points forward, to a measured cell; any other looks far too deep.
         depths = self._depths = [_NOT_MEASURED] * count
         descriptors = [head[0] for head in cells]
         for cell in range(count - 1, -1, -1):
@@ -257,13 +258,13 @@ class CellTree:
                 self._measure_cell(cell)
 
     def _check_references(self, cell: int) -> None:
-        """Raise the error about a reference of a parsed cell that is not to a later one."""
+        """Raise BocError if a reference of a parsed cell does not point forward."""
         for child in self.links[cell]:
             if not cell < child < self._parsed:
                 raise BocError(f"cell {cell} of {self._parsed} refers to cell {child}, not forward")
 
     def _measure_cell(self, cell: int) -> int:
-        """Check level and kind of one cell whose children are checked; return its depth."""
+        """Check level and kind of a cell whose children were checked; return its depth."""
         cells = self.cells
         depths = self._depths
         children = self.links[cell]

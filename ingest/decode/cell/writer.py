@@ -1,7 +1,7 @@
-"""Writing bags of cells: the generic form, in the node's order (module ``order``).
+"""Writes bags of cells in the generic form, with the node's order of cells (module ``order``).
 
-The bytes equal those of the node's ``std_boc_serialize``, which TON Center shows. The work is
-linear in the cells, however often they are shared.
+The bytes equal those of the node's ``std_boc_serialize``, which TON Center returns. The time is
+linear in the number of cells, however often they are shared.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _REF_PACKERS = {
     width: [Struct(f">{count}{letter}").pack for count in range(5)]
     for width, letter in ((1, "B"), (2, "H"))
 }
-# One byte for references and for sizes, one cell, one root, none absent; size and root follow.
+# One byte for references and sizes, one cell, one root, none absent; size and root follow.
 _SINGLE_HEAD = _MAGIC + bytes((1, 1, 1, 1, 0))
 
 
 class Plan(NamedTuple):
     """How to write bags of one shape.
 
-    ``places`` are where each cell of the bag was met; ``parts`` are its bytes, with nothing in
-    place of each cell, and behind that the cell's references.
+    ``places`` are the positions at which the cells of the bag were first visited. ``parts``
+    alternates between a placeholder for each cell and the bytes of its references.
     """
 
     places: list[int]
@@ -40,9 +40,9 @@ class Plan(NamedTuple):
 
 
 def serialize_boc(tree: CellTree, roots: Sequence[int], *, crc32c: bool = False) -> bytes:
-    """Return the bag of the sub-trees under ``roots``: generic form without index.
+    """Return the bag of the subtrees under ``roots`` in the generic form without index.
 
-    ``crc32c=True`` gives the bytes that TON Center shows (``std_boc_serialize`` with CRC).
+    ``crc32c=True`` returns the bytes of TON Center (``std_boc_serialize`` with CRC).
     """
     links = tree.links
     if len(roots) == 1 and not links[roots[0]]:
@@ -64,7 +64,7 @@ def serialize_single(cell: bytes) -> bytes:
 
 
 def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
-    """Return the bag of any cells; equal cells are written once."""
+    """Return the bag of any cells; duplicates are written once."""
     if len(roots) == 1 and tree.is_distinct(roots[0]):
         bag = _write_by_plan(tree, roots[0])
         if bag is not None:
@@ -73,11 +73,11 @@ def _write(tree: CellTree, roots: Sequence[int]) -> bytes:
 
 
 def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
-    """Return the bag of different cells; None if they are too many for a plan.
+    """Return the bag of cells that all differ; None if there are too many for a plan.
 
-    Bags of one shape have the same order and the same references: for each shape these are found
-    once. The shape is how many children each cell has, from the root downwards level by level,
-    and which of the cells met in this way are the same.
+    Bags of one shape have the same order and the same references, so these are computed once per
+    shape. The shape is the number of children of each cell, breadth first from the root, and
+    which of the visited cells are the same.
     """
     cells, links = tree.cells, tree.links
     met = [root]
@@ -87,7 +87,7 @@ def _write_by_plan(tree: CellTree, root: int) -> bytes | None:
             met += children
             if len(met) > _MAX_BYTE:
                 return None
-    # No list of counts begins another one: where it ends, no child is left without a count.
+    # No list of counts is a prefix of another: it is complete when every child has a count.
     shape = bytes(map(len, map(links.__getitem__, met)))
     count = len(set(met))
     if count < len(met):
@@ -109,7 +109,7 @@ def _find_first(met: Sequence[int]) -> dict[int, int]:
 
 
 def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
-    """Return the plan of a bag of cells that were met in these places."""
+    """Return the plan of a bag whose cells were first visited at the positions ``first``."""
     order, places = _number(tree, [root])
     parts: list[bytes] = []
     for cell in order:
@@ -118,7 +118,7 @@ def _make_plan(tree: CellTree, root: int, first: Mapping[int, int]) -> Plan:
 
 
 def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, int]]:
-    """Return all cells in their order, and the place of each."""
+    """Return all cells in the order of the bag, and the position of each."""
     order, twins = canonical_order(tree, roots)
     places = {cell: place for place, cell in enumerate(order)}
     places |= {cell: places[twin] for cell, twin in twins.items()}
@@ -126,9 +126,9 @@ def _number(tree: CellTree, roots: Sequence[int]) -> tuple[list[int], dict[int, 
 
 
 def copy_part(tree: CellTree, root: int) -> bytes:
-    """Return a bag of a cell and all below it as they stand in a parsed bag: nothing is hashed.
+    """Return a bag of a cell and its descendants as in a parsed bag, without hashing.
 
-    Equal cells that the bag holds twice are written twice, and their order is not the node's.
+    Duplicates in the parsed bag are written twice, and the order is not the node's.
     """
     seen = {root}
     todo = [root]
@@ -136,15 +136,15 @@ def copy_part(tree: CellTree, root: int) -> bytes:
         fresh = [child for child in tree.links[todo.pop()] if child not in seen]
         seen.update(fresh)
         todo += fresh
-    order = sorted(seen)  # in a bag parents stand before children
+    order = sorted(seen)  # in a bag parents come before children
     return _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
 
 
 def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool = False) -> bytes:
-    """Return the bag of a cell with each child before the next: generic form without index.
+    """Return the bag of a cell with its descendants depth first, in the generic form without index.
 
-    A cell that is met again stands, with all below it, at its last place. Cells that the tree
-    holds twice are written twice.
+    A cell reached more than once is placed, with its descendants, at its last position.
+    Duplicates in the tree are written twice.
     """
     links = tree.links
     order: list[int] = []
@@ -158,7 +158,7 @@ def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool = False) ->
             seen.add(cell)
             todo.append((cell, True))
             todo += [(child, False) for child in links[cell]]
-    order.reverse()  # the last child was left first
+    order.reverse()  # the last child was visited first
     bag = _write_ordered(tree, [root], order, {cell: at for at, cell in enumerate(order)})
     return add_crc32c(bag) if crc32c else bag
 
@@ -166,7 +166,7 @@ def serialize_depth_first(tree: CellTree, root: int, *, crc32c: bool = False) ->
 def _write_ordered(
     tree: CellTree, roots: Sequence[int], order: Sequence[int], places: Mapping[int, int]
 ) -> bytes:
-    """Return the bag of cells in ``order``; ``places`` has the place of each cell in it."""
+    """Return the bag of cells in ``order``; ``places`` has the position of each cell in it."""
     count = len(order)
     width = (count.bit_length() + 7) // 8
     cells = tree.cells
@@ -184,7 +184,7 @@ def _write_ordered(
 
 
 def _add_head(body: bytes, count: int, roots: Sequence[int]) -> bytes:
-    """Return the bag of ``count`` serialized cells with roots at these places."""
+    """Return the bag of ``count`` serialized cells with roots at these positions."""
     size_width = (len(body).bit_length() + 7) // 8
     if count <= _MAX_BYTE:
         head = _MAGIC + bytes((1, size_width, count, len(roots), 0))

@@ -1,9 +1,9 @@
-"""The native decoder: blocks in, Arrow tables out, row for row what the Python decoder gives.
+"""Decodes blocks to Arrow tables in C, with the same rows as the Python decoder.
 
-The extension ``_core`` (the C files here) is optional. It decodes what it knows and declines the
-rest block by block: whatever is damaged, rare or too large goes to the Python reference, which
-decides about it and words the error. Arrays that it filled become Arrow tables without a copy.
-``TONLAKE_NATIVE=0`` leaves the extension alone.
+The extension ``_core`` (the C files here) is optional. It declines blocks that are damaged, rare or
+too large; these go one by one to the Python reference, which decides about them and raises the
+errors. Arrays of the extension become Arrow tables without a copy. ``TONLAKE_NATIVE=0`` disables
+the extension.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Filled:
 
 
 def make_table(table: Table, rows: int, capsule: object) -> pa.Table:
-    """Return the table that the extension's array holds; ``capsule`` may be None for no rows."""
+    """Return the table of an array of the extension; ``capsule`` may be None for no rows."""
     if not rows:
         return table.empty
     schema = table.arrow
@@ -72,7 +72,7 @@ _KEY_BITS = 256
 
 
 def _load() -> tuple[Any, str]:
-    """Return the extension, or None and why it is not used."""
+    """Return the extension; or None, and why it is not used."""
     core, reason = load_extension("tonlake.ingest.decode._core")
     if core is None:
         return None, reason
@@ -81,7 +81,7 @@ def _load() -> tuple[Any, str]:
         for table in BASE_TABLES
     }
     if dict(core.layout()) != columns:
-        return None, "the extension was built for other tables; install again"
+        return None, "the extension was built for other tables; reinstall it"
     return core, ""
 
 
@@ -95,29 +95,29 @@ _READERS = (
     if hasattr(_extension, "rebuild_columns")
     else []
 )
-"""Getters of the columns needed of a transaction and of a message; empty without the extension,
-or with one that cannot rebuild bags."""
+"""Getters of the required columns of a transaction and of a message; empty without the extension,
+or if it cannot rebuild bags."""
 
 _seed = secrets.randbits(_SEED_BITS)
 
 
 def hash_root(data: bytes) -> bytes | None:
-    """Return the hash of the root of a bag, all of whose Merkle cells show what they name.
+    """Return the root hash of a bag after verifying the hashes that its Merkle cells store.
 
-    None where they do not, where the extension knows less than the reference does, and without it.
+    None if these are wrong, and if the extension declines or is missing.
     """
     found: bytes | None = None if _extension is None else _extension.root_hash(data)
     return found
 
 
 def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes | None:
-    """Return the bag of a transaction's cells, if its rows give the hash that its row has.
+    """Return the bag of a transaction's cells, if its rows yield the hash in its row.
 
-    None where they do not, or the extension is not there or declines; rows are those of
+    None if they do not, and if the extension declines or is missing; rows are those of
     ``tonlake.ingest.decode.block.recipe``.
 
     Raises:
-        KeyError: a row lacks a column.
+        KeyError: a row does not have all columns.
     """
     if _extension is None or not _READERS:
         return None
@@ -128,22 +128,22 @@ def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -
 
 
 def is_used() -> bool:
-    """Whether blocks are decoded by the extension."""
+    """Return whether the extension decodes blocks."""
     return _extension is not None
 
 
 def describe() -> str:
-    """Name the decoder in use: native (and how it hashes, such as sha-ni), or python (why)."""
+    """Describe the decoder: native (with its SHA-256 variant, such as sha-ni), or python (why)."""
     if _extension is None:
         return f"python ({_reason})"
     return f"native ({_sha_way})"
 
 
 def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
-    """Decode bundles with the extension, and what it declines with ``reference``.
+    """Decode bundles with the extension, and blocks that it declines with ``reference``.
 
     Raises:
-        IngestError: what ``reference`` raises about a block.
+        IngestError: an error of ``reference`` about a block.
     """
     blocks = [(raw, bundle.mc_seqno) for bundle in bundles for raw in bundle.blocks]
     versions = {key: version for bundle in bundles for key, version in bundle.versions.items()}
@@ -151,7 +151,7 @@ def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
     while blocks or not parts:
         try:
             count, tables = decode_natively(blocks, versions)
-        except OverflowError:  # a column of 2 GiB, or an id that no block has
+        except OverflowError:  # a column of 2 GiB, or an impossible block id
             return reference(bundles, ())
         parts.append(tables)
         for raw, mc_seqno in blocks[count : count + 1]:
@@ -162,7 +162,7 @@ def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
 
 
 def _list_tops(parts: Sequence[Tables], mc_seqno: int) -> set[BlockId]:
-    """Return the shard blocks that a masterchain block names, which was decoded before."""
+    """Return the shard blocks named by a masterchain block that was decoded before."""
     tops = (part["shard_blocks"] for part in parts)
     rows = (row for table in tops for row in table.to_pylist() if row["mc_seqno"] == mc_seqno)
     return {
@@ -181,10 +181,10 @@ def decode_natively(
     """Decode blocks up to the first that is declined; return their number and tables.
 
     Each comes with the masterchain block that commits it; ``versions`` are those of their bundles.
-    With ``all_named`` verified masterchain blocks name all shard blocks, root and file hash.
+    ``all_named`` means that verified masterchain blocks name all shard blocks by both hashes.
     """
     items = [(raw.data, *astuple(raw.id), mc_seqno) for raw, mc_seqno in blocks]
-    # Hash tables are seeded, so that no crafted block can make its cells meet in one slot.
+    # Hash tables are seeded, so that a crafted block cannot cause collisions.
     count, tables = _extension.decode(
         items, secrets.randbits(_SEED_BITS), _sha_way, all_named, tuple(versions.items())
     )
@@ -201,11 +201,11 @@ def decode_branch(
     *,
     only_active: bool,
 ) -> tuple[int, Tables] | None:
-    """Return the number of accounts of a branch of a whole state, and their rows.
+    """Return the number of accounts in a branch of a whole state, and their rows.
 
-    None without the extension, or if it declines. The cells are those of the branch, of which
-    ``key`` comes before the label of the first, with ``bits_left`` to come. ``at`` has workchain,
-    shard, seqno, masterchain seqno and time of the block after which the state stood.
+    None if the extension declines or is missing. ``key`` is the prefix before the label of the
+    branch's first cell, and ``bits_left`` bits follow it. ``at`` is workchain, shard, seqno,
+    masterchain seqno and time of the block that the state follows.
     """
     if not hasattr(_extension, "decode_branch"):
         return None
@@ -233,7 +233,7 @@ def decode_branch(
 
 
 def _join(parts: Sequence[Mapping[str, pa.Table]]) -> Tables:
-    """Join the tables of consecutive blocks and sort them; a state cell stays as it came first."""
+    """Join and sort the tables of consecutive blocks; of equal state cells the first is kept."""
     joined: Tables = {}
     for table in BASE_TABLES:
         rows = pa.concat_tables([part[table.name] for part in parts])

@@ -1,6 +1,6 @@
-/* Account cells to columns of `account_states`. TL-B: account$1, storage_info$_,
+/* Decodes account cells to columns of `account_states`. TL-B: account$1, storage_info$_,
    account_storage$_, account_uninit$00, account_frozen$01, account_active$1, StateInit. Both forms
-   of StorageInfo are read, as ingest/decode/block/account.py explains. */
+   of StorageInfo are supported: see ingest/decode/block/account.py. */
 #include "decoder.h"
 
 #define STORAGE_EXTRA_VERSION 11
@@ -18,7 +18,7 @@ static bool skip_address(Slice *slice)
     return true;
 }
 
-/* A part of the account: its hash in the state, pruned or not. */
+/* Read a part of the account: its hash in the state, pruned or not. */
 static bool read_part(const Block *block, Slice *slice, Hash *to)
 {
     uint32_t cell;
@@ -56,8 +56,8 @@ static void read_inactive(Row_account_states *row, Slice *slice)
     }
 }
 
-/* Read all behind StorageUsed.cells and .bits, to the end of the cell; false if it does not end
-   there. `currencies` becomes the root of the extra currencies. */
+/* Read the account after StorageUsed.cells and .bits; false if it does not end with its cell.
+   `currencies` becomes the root of the extra currencies. */
 static bool read_storage(const Block *block, Row_account_states *row, Slice *slice,
                          bool storage_extra, uint32_t *currencies)
 {
@@ -83,7 +83,7 @@ static bool read_storage(const Block *block, Row_account_states *row, Slice *sli
     return !slice->failed && !slice_bits_left(slice) && !slice_refs_left(slice);
 }
 
-/* Write the extra currencies, unless some of them are pruned. */
+/* Write the extra currencies, unless part of them is pruned. */
 static Status read_currencies(Block *block, Row_account_states *row, uint32_t root)
 {
     Walk walk;
@@ -107,7 +107,7 @@ Status read_account(Block *block, Row_account_states *row, uint32_t cell)
 {
     Slice slice = slice_open(&block->tree, cell);
     uint32_t currencies;
-    /* account_none$0 has a hash of its own, which the caller knows. */
+    /* account_none$0 has a constant hash, which the caller knows. */
     if (!slice_bit(&slice) || !skip_address(&slice))
         return NOT_MINE;
     SET(row, storage_cells, (int64_t)slice_amount(&slice, 3).low);

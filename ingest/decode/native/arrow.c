@@ -1,13 +1,13 @@
-/* From rows to the buffers of Arrow. Rows are taken in tiles that stay in the cache while one
-   column after the other is read out of them. */
+/* Converts rows to Arrow buffers. Rows are processed in tiles that stay in the cache while one
+   column after another is read from them. */
 #include "arrow.h"
 
 #define TILE_ROWS 32
 #define MAX_BUFFERS 3
-/* Room behind the values of varying length: words are copied whole. */
+/* Spare bytes after the values of variable length: whole words are copied. */
 #define WORD_BYTES MAX_WORD_BYTES
 
-/* Buffers of one column; `end` is where the bytes of the next value of varying length go. */
+/* Buffers of one column; `end` is the offset of the next value of variable length. */
 typedef struct {
     const Column *column;
     size_t maps_bytes, offsets_bytes, values_bytes;
@@ -22,7 +22,7 @@ typedef struct {
     size_t start, count;
 } Tile;
 
-/* What a slab holds beside the buffers, and before them. */
+/* Structures at the beginning of a slab, before the buffers. */
 typedef struct {
     struct ArrowArray array;
     const void *buffers[MAX_BUFFERS];
@@ -45,7 +45,7 @@ static bool has_offsets(Kind kind)
     return kind == KIND_text || kind == KIND_bytes || kind == KIND_json || kind == KIND_hashes;
 }
 
-/* Bytes that the values of a column take together. */
+/* Return the total size of a column's values. */
 static size_t measure_values(const Table *table, size_t row_bytes, const Column *column)
 {
     const uint8_t *row = table->rows;
@@ -65,7 +65,7 @@ static size_t measure_values(const Table *table, size_t row_bytes, const Column 
     return total;
 }
 
-/* Measure the buffers of a column; false if its bytes exceed what offsets can express. */
+/* Compute the sizes of a column's buffers; false if they exceed the range of offsets. */
 static bool measure_column(const Table *table, size_t row_bytes, const Column *column, Filling *to)
 {
     size_t values = measure_values(table, row_bytes, column), rows = table->count;
@@ -77,7 +77,7 @@ static bool measure_column(const Table *table, size_t row_bytes, const Column *c
     return !varies || values - WORD_BYTES <= INT32_MAX;
 }
 
-/* Give a column its buffers; return where those of the next one begin. */
+/* Assign a column its buffers; return where those of the next one begin. */
 static uint8_t *lay_out(uint8_t *at, Filling *filling)
 {
     filling->validity = at;
@@ -88,7 +88,7 @@ static uint8_t *lay_out(uint8_t *at, Filling *filling)
     return filling->values + filling->values_bytes;
 }
 
-/* Gather a bit of every row of the tile. */
+/* Collect one bit from every row of the tile. */
 static inline uint32_t gather_bits(const Tile *tile, size_t place)
 {
     uint32_t bits = 0;
@@ -179,7 +179,7 @@ static void fill_tile(const Tile *tile, Filling *fillings, size_t count)
     }
 }
 
-/* Fill all columns with the rows in this order. */
+/* Fill all columns with the rows in the given order. */
 static void fill_table(const Table *table, TableName name, const uint32_t *order, Filling *fillings)
 {
     const Layout *layout = &LAYOUTS[name];
@@ -194,7 +194,7 @@ static void fill_table(const Table *table, TableName name, const uint32_t *order
     }
 }
 
-/* Every array counts as a user of the slab: Arrow may keep one column of a table. */
+/* Every array is a user of the slab: Arrow may keep a single column of a table. */
 static void release(struct ArrowArray *array)
 {
     Slab *slab = array->private_data;
@@ -233,7 +233,7 @@ static void export_column(const Filling *from, size_t rows, Slab *slab, Child *t
     to->array.n_children = 1;
 }
 
-/* At the beginning of a slab: the struct's only buffer, pointers to its children, the children. */
+/* Beginning of a slab: the struct's only buffer, pointers to its children, the children. */
 typedef struct {
     const void *buffers[1];
     struct ArrowArray *pointers[MAX_COLUMNS];

@@ -1,4 +1,4 @@
-/* Tables as arrays of Arrow's C data interface, which Arrow takes over without copying. */
+/* Exports tables as arrays of Arrow's C data interface, which Arrow adopts without copying. */
 #ifndef TONLAKE_ARROW_H
 #define TONLAKE_ARROW_H
 
@@ -6,8 +6,8 @@
 #include "slab.h"
 #include "table.h"
 
-/* Make a struct array of a table's rows, a child per column, sorted as the schema says; NOT_MINE if
-   a column exceeds 2 GiB. */
+/* Export the rows of a table as a struct array with a child per column, sorted as in the schema;
+   NOT_MINE if a column exceeds 2 GiB. */
 Status table_export(const Table *table, TableName name, Pool *pool, struct ArrowArray *to);
 
 #endif

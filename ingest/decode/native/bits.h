@@ -1,10 +1,10 @@
-/* Writing the bits of a cell. */
+/* Writes the bits of a cell. */
 #ifndef TONLAKE_BITS_H
 #define TONLAKE_BITS_H
 
 #include "slice.h"
 
-/* `bytes` has zeroes behind the last bit, up to the next byte at least, and room for a word. */
+/* `bytes` is zero after the last bit, at least up to the next byte, with space for a word. */
 typedef struct {
     uint8_t bytes[MAX_BITS / 8 + 1 + 32];
     unsigned count;
@@ -18,7 +18,7 @@ static inline void bits_open(Bits *bits)
     bits->failed = false;
 }
 
-/* Write a number in `size` (at most 64) bits. */
+/* Write an integer in `size` (at most 64) bits. */
 static inline void bits_uint(Bits *bits, uint64_t value, unsigned size)
 {
     if (!size)
@@ -42,7 +42,7 @@ static inline void bits_hash(Bits *bits, const Hash *hash)
         bits_uint(bits, load_be64(hash->bytes + at), 64);
 }
 
-/* Write VarUInteger in the fewest bytes; its length takes `length_bits` bits. */
+/* Write VarUInteger in the fewest bytes; its length field has `length_bits` bits. */
 static inline void bits_amount(Bits *bits, Amount amount, unsigned length_bits)
 {
     unsigned high = 0, low = 0;
@@ -79,7 +79,7 @@ static inline void bits_maybe_int32(Bits *bits, bool is_there, int32_t value)
         bits_uint(bits, (uint32_t)value, 32);
 }
 
-/* Whether a cell begins with the bits. */
+/* Return whether a cell begins with the bits. */
 static inline bool bits_lead(const Bits *bits, const Cell *cell)
 {
     unsigned bytes = bits->count >> 3, rest = bits->count & 7;
@@ -88,8 +88,8 @@ static inline bool bits_lead(const Bits *bits, const Cell *cell)
     return !rest || (bits->bytes[bytes] ^ cell->data[bytes]) >> (8 - rest) == 0;
 }
 
-/* Whether a cell is ordinary, without pruned branches below it, has these bits and no others, and
-   that many references. */
+/* Return whether a cell is ordinary, without pruned descendants, and has exactly these bits and
+   this number of references. */
 static inline bool bits_are_all(const Bits *bits, const Cell *cell, unsigned refs)
 {
     return cell->d1 == refs && cell->bits == bits->count && bits_lead(bits, cell);

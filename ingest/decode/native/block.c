@@ -1,4 +1,4 @@
-/* One block, from its bytes to rows behind those of the blocks before. */
+/* Decodes one block to rows, appended to those of earlier blocks. */
 #include "decoder.h"
 
 #define EXTRA_FLAGS_VERSION 12
@@ -13,8 +13,8 @@ static Status check_root(Block *block)
     return hash_equal(root_hash, &block->raw->root_hash) ? DONE : NOT_MINE;
 }
 
-/* Return whether the newest masterchain block names this one: then the bytes with this file hash are
-   known to have that root hash. */
+/* Return whether the newest masterchain block names this one: then its file hash implies its root
+   hash. */
 static bool is_named(const Decoder *decoder, const RawBlock *raw)
 {
     if (decoder->all_named && raw->workchain != MASTERCHAIN)
@@ -30,7 +30,7 @@ static bool is_named(const Decoder *decoder, const RawBlock *raw)
     return false;
 }
 
-/* Check the hashes of the id; no block has 4 GiB. */
+/* Verify the hashes of the id; no block has 4 GiB. */
 static Status open_block(Block *block)
 {
     const RawBlock *raw = block->raw;
@@ -51,7 +51,7 @@ static Status open_block(Block *block)
     return DONE;
 }
 
-/* The largest first: those that are as long help each other. */
+/* Process the largest blocks first, so that messages of similar length are hashed together. */
 void hash_files(const Sha256 *sha, RawBlock *blocks, size_t count)
 {
     Sha256Message messages[MAX_HASHED];
@@ -73,8 +73,8 @@ static Status append_header(Block *block)
     return DONE;
 }
 
-/* Return whether a block was made under a configuration with extra_flags. Where that is not known, the
-   version of the block's maker stands for it. */
+/* Return whether the configuration of a block has extra_flags. If it is unknown, use the version
+   of the block's creator. */
 static bool has_extra_flags(const Block *block)
 {
     const Row_blocks *row = &block->header;

@@ -1,5 +1,5 @@
-/* Bags of cells, read in one pass. TL-B: serialized_boc, serialized_boc_idx and _idx_crc32c.
-   The same checks as in ingest/decode/cell/envelope.py, boc.py, tree.py and exotic.py. */
+/* Parses bags of cells in one pass. TL-B: serialized_boc, serialized_boc_idx and _idx_crc32c.
+   The checks are those of ingest/decode/cell/envelope.py, boc.py, tree.py and exotic.py. */
 #include "tree.h"
 
 #define FIXED_BYTES 6
@@ -35,7 +35,7 @@ static Status read_sizes(const uint8_t *data, size_t size, unsigned flags, bool 
     uint64_t roots = load_be(data + FIXED_BYTES + ref_bytes, ref_bytes);
     uint64_t absent = load_be(data + FIXED_BYTES + 2 * ref_bytes, ref_bytes);
     uint64_t cell_bytes = load_be(data + sizes_end - offset_bytes, offset_bytes);
-    /* A block has one root; bags of more are for others to read. */
+    /* A block has one root; the Python reference reads bags with more. */
     if (absent || roots != 1 || !cells)
         return NOT_MINE;
     uint64_t first = sizes_end + (generic ? ref_bytes : 0);
@@ -43,7 +43,7 @@ static Status read_sizes(const uint8_t *data, size_t size, unsigned flags, bool 
     uint64_t around = first + (flags & CRC_FLAG ? CRC_BYTES : 0);
     if (around > size || cell_bytes != size - around)
         return NOT_MINE;
-    /* A cell takes two descriptor bytes, and all but the root are referred to at least once. */
+    /* A cell has two descriptor bytes, and all but the root are referred to at least once. */
     if (cell_bytes < cells * (2 + ref_bytes) - ref_bytes)
         return NOT_MINE;
     to->cell_count = cells;
@@ -93,7 +93,7 @@ unsigned measure_bits(unsigned d2, unsigned last)
     return bits - 1;
 }
 
-/* Read the cells one after the other; where hashes are stored, `stored` keeps their places. */
+/* Parse the cells; `stored` gets the positions of stored hashes. */
 static Status read_cells(Tree *tree, const uint8_t *data, const Envelope *envelope)
 {
     Heap *stored = &tree->memory.stored;
@@ -131,7 +131,7 @@ static Status read_cells(Tree *tree, const uint8_t *data, const Envelope *envelo
     return at == limit ? DONE : NOT_MINE;
 }
 
-/* The level mask that an exotic cell must have, or 8 if its shape is wrong. */
+/* Return the level mask that an exotic cell must have, or 8 if its shape is wrong. */
 static unsigned measure_exotic(const Cell *cell, unsigned below)
 {
     static const struct {
@@ -151,7 +151,7 @@ static unsigned measure_exotic(const Cell *cell, unsigned below)
     return size == shapes[kind].bytes && refs == shapes[kind].refs ? below >> 1 : 8;
 }
 
-/* Check levels, depth and exotic cells, count parents and weigh sub-trees, from the last cell to the first. */
+/* From the last cell to the first: check level, depth and kind, count parents, weigh subtrees. */
 static Status measure_cells(Tree *tree)
 {
     uint16_t *heights = (uint16_t *)tree->memory.heights.data;
@@ -177,7 +177,7 @@ static Status measure_cells(Tree *tree)
     return DONE;
 }
 
-/* Compare stored hashes, then depths, with the computed ones. */
+/* Compare stored hashes and depths with the computed ones. */
 static Status check_stored(const Tree *tree)
 {
     const Heap *stored = &tree->memory.stored;
@@ -196,7 +196,7 @@ static Status check_stored(const Tree *tree)
     return DONE;
 }
 
-/* Make the tree empty, with room for that many cells, none of which has a parent yet. */
+/* Clear the tree, and allocate `count` cells without parents. */
 static Status make_room(Tree *tree, uint32_t count)
 {
     tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);
@@ -219,7 +219,7 @@ Status tree_parse(Tree *tree, const uint8_t *data, size_t size)
 {
     Envelope envelope;
     Status status = read_envelope(data, size, &envelope);
-    /* Numbers of hashes, at most four a cell, stay below 2^31: see statecell.c. */
+    /* Indices of hashes, at most four a cell, stay below 2^31: see statecell.c. */
     if (status != DONE || envelope.cell_count > UINT32_MAX / 16)
         return NOT_MINE;
     status = make_room(tree, (uint32_t)envelope.cell_count);
@@ -230,7 +230,7 @@ Status tree_parse(Tree *tree, const uint8_t *data, size_t size)
     return status == DONE ? measure_cells(tree) : status;
 }
 
-/* By half bytes: the polynomial 0x82f63b78, reflected. */
+/* Process half bytes; the polynomial is 0x82f63b78, reflected. */
 uint32_t crc32c(const uint8_t *data, size_t size)
 {
     static const uint32_t rest[16] = {

@@ -1,4 +1,4 @@
-/* As in ingest/decode/wholestate.py: accounts of a whole state, and their cells. TL-B:
+/* Decodes accounts of a whole state and their cells, like ingest/decode/wholestate.py. TL-B:
    ShardAccounts = HashmapAugE 256 ShardAccount DepthBalanceInfo. */
 #include "branch.h"
 
@@ -7,7 +7,7 @@
 #define NOWHERE UINT32_MAX
 #define MOST_CELLS (UINT32_MAX / 16)
 
-/* The order of cells in a tree: each before its children. */
+/* The order of cells in a tree: each precedes its children. */
 typedef struct {
     uint32_t *slots; /* number of a cell + 1, by handle */
     size_t size;
@@ -44,7 +44,7 @@ static bool order_open(Order *order, uint32_t count)
     return order->slots && order->refs && order->place && order->marks && order->cells;
 }
 
-/* The slot of a handle: the one that holds its cell, or the free one where it belongs. */
+/* Return the slot of a handle: that of its cell, or the free one to use for it. */
 static uint32_t *find_slot(const Order *order, const Branch *branch, uint64_t seed,
                            const uint8_t *handle)
 {
@@ -57,7 +57,7 @@ static uint32_t *find_slot(const Order *order, const Branch *branch, uint64_t se
     return &order->slots[at];
 }
 
-/* Read what a cell is, without its references. */
+/* Parse a cell without its references. */
 static bool read_cell(const PackedCell *packed, unsigned width, Cell *cell)
 {
     if (packed->size < 2 || packed->data[0] & HASHES_BIT || (packed->data[0] & 7) > MAX_REFS)
@@ -92,7 +92,7 @@ static Status read_cells(Order *order, const Branch *branch, uint64_t seed)
     return DONE;
 }
 
-/* Give each cell a place behind all that refer to it; none may lie below itself. */
+/* Place each cell after all that refer to it; fail if one is its own descendant. */
 static Status place_cells(Order *order, uint32_t count)
 {
     Heap todo = {0}; /* numbers of cells, doubled; odd ones have had their children placed */
@@ -122,7 +122,7 @@ static Status place_cells(Order *order, uint32_t count)
     return !has_room ? NO_MEMORY : is_sound && !left ? DONE : NOT_MINE;
 }
 
-/* Compare hashes with handles that are hashes. */
+/* If handles are hashes, compare them with the computed ones. */
 static Status check_handles(const Tree *tree, const Order *order, const Branch *branch)
 {
     for (uint32_t i = 0; branch->width == HASH_BYTES && i < branch->count; i++)
@@ -132,7 +132,7 @@ static Status check_handles(const Tree *tree, const Order *order, const Branch *
     return DONE;
 }
 
-/* Make the cells a tree, the root first, with all hashes. */
+/* Build a tree of the cells, the root first, with all hashes. */
 static Status take_cells(Block *block, const Branch *branch)
 {
     Order order;
@@ -159,7 +159,7 @@ static Status take_cells(Block *block, const Branch *branch)
     return status;
 }
 
-/* Whether the caller wants no row of an account; accounts come in order, `*at` moves on. */
+/* Return whether an account gets no row; accounts are in order, and `*at` advances with them. */
 static bool is_skipped(const Branch *branch, const Hash *account, size_t *at)
 {
     int order = -1;
@@ -224,7 +224,7 @@ Status decode_branch(Decoder *decoder, const RawBlock *raw, const Row_blocks *he
     if (status == DONE)
         status = keep_cells(&block, &roots, 0, &pruned);
     if (status == DONE && pruned.count)
-        status = NOT_MINE; /* a whole state has no pruned parts */
+        status = NOT_MINE; /* a whole state has no pruned cells */
     heap_free(&roots);
     free(pruned.slots);
     tree_reset(&block.tree);

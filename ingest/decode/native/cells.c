@@ -1,9 +1,9 @@
-/* Bags of cells for Python, as ingest/decode/cell/tree.py and digest.py keep them. */
+/* Bags of cells for Python, in the form of ingest/decode/cell/tree.py and digest.py. */
 #include "cells.h"
 
 typedef PyObject *(*MakeItem)(const Tree *tree, uint32_t cell);
 
-/* d1, without the bit that says that hashes are stored, d2 and data of a cell. */
+/* Return d1 (without the bit for stored hashes), d2 and data of a cell. */
 static PyObject *make_head(const Tree *tree, uint32_t index)
 {
     const Cell *cell = &tree->cells[index];
@@ -50,7 +50,7 @@ static PyObject *make_shallow(const Tree *tree, uint32_t index)
     return PyLong_FromUnsignedLong(tree->depths[cell_digest(&tree->cells[index], 0)]);
 }
 
-/* A list with an item for each cell. */
+/* Return a list with an item per cell. */
 static PyObject *list_cells(const Tree *tree, MakeItem make)
 {
     PyObject *items = PyList_New((Py_ssize_t)tree->count);
@@ -62,7 +62,7 @@ static PyObject *list_cells(const Tree *tree, MakeItem make)
     return items;
 }
 
-/* The hashes and depths that cells store, by cell: they stand before the data. */
+/* Return the stored hashes and depths by cell; they precede the data. */
 static PyObject *list_stored(const Tree *tree)
 {
     const Heap *stored = &tree->memory.stored;
@@ -96,7 +96,7 @@ static bool has_right_crc(PyObject *data)
     return boc_has_right_crc((const uint8_t *)PyBytes_AsString(data), (size_t)PyBytes_Size(data));
 }
 
-/* Three lists, each with an item for each cell. */
+/* Return three lists, each with an item per cell. */
 static PyObject *pack_lists(const Tree *tree, const MakeItem makers[3])
 {
     PyObject *lists[3] = {NULL};
@@ -110,7 +110,7 @@ static PyObject *pack_lists(const Tree *tree, const MakeItem makers[3])
     return NULL;
 }
 
-/* The result, None where the bag is declined, or NULL with an error set. */
+/* Return the result, None if the bag is declined, or NULL with an error set. */
 static PyObject *end(Tree *tree, Status status, PyObject *result)
 {
     tree_free(tree);

@@ -1,4 +1,4 @@
-/* Bags of cells for Python: its flat arrays of cells, links, depths and hashes. */
+/* Bags of cells for Python, as flat arrays of cells, links, depths and hashes. */
 #ifndef TONLAKE_CELLS_H
 #define TONLAKE_CELLS_H
 

@@ -1,5 +1,5 @@
-/* The columns of every table, named and typed as in lake/schema; module.c shows them to Python,
-   which compares the two and leaves the extension alone if they differ. */
+/* The columns of every table, with the names and types of lake/schema; module.c exposes them to
+   Python, which compares the two and does not use the extension if they differ. */
 #ifndef TONLAKE_COLUMNS_H
 #define TONLAKE_COLUMNS_H
 
@@ -77,7 +77,7 @@
 #define LIBRARIES_COLUMNS(X) \
     X(mc_seqno, int64) X(hash, hash) X(present, bool) X(publishers, hashes)
 
-/* Every table with its sort key: fields that compare as bytes once written highest first. */
+/* Every table with its sort key: fields that compare bytewise if written big-endian. */
 #define ALL_TABLES(X) \
     X(blocks, BLOCKS) X(shard_blocks, SHARD_BLOCKS) X(transactions, TRANSACTIONS) \
     X(messages, MESSAGES) X(account_states, ACCOUNT_STATES) X(state_cells, STATE_CELLS) \

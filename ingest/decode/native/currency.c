@@ -6,7 +6,7 @@
 /* 248 bits are below 10^75. */
 #define MAX_DIGITS 75
 
-/* Write a number, given highest byte first, in decimal and in quotes; it is used up. */
+/* Write a big-endian number in decimal and in quotes; the number is destroyed. */
 static size_t write_decimal(uint8_t *number, unsigned bytes, char *to)
 {
     char digits[MAX_DIGITS + 1];

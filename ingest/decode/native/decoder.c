@@ -1,4 +1,4 @@
-/* What blocks are decoded into, and what one block may add to it. */
+/* The target of decoding, and the limits of one block. */
 #include "decoder.h"
 
 size_t decoder_reset(Decoder *decoder)

@@ -1,4 +1,4 @@
-/* The stages of decoding a block, and what they share. */
+/* The stages of decoding a block, and their shared state. */
 #ifndef TONLAKE_DECODER_H
 #define TONLAKE_DECODER_H
 
@@ -6,7 +6,7 @@
 #include "table.h"
 #include "writer.h"
 
-/* A block's id, the masterchain block that commits it, and its bytes, none of it checked. */
+/* A block's id, the masterchain block that commits it, and its bytes, all of it unverified. */
 typedef struct {
     const uint8_t *data;
     size_t size;
@@ -15,50 +15,50 @@ typedef struct {
     Hash found_hash; /* SHA-256 of the bytes */
 } RawBlock;
 
-/* The global version of the configuration that a key block brought. */
+/* The global version of the configuration of a key block. */
 typedef struct {
     int64_t key_seqno, version;
 } KeyVersion;
 
-/* An account with its last transaction in a block, and the hash of its state after that. */
+/* An account with its last transaction in a block, and the hash of its state after it. */
 typedef struct {
     Hash account, last_trans_hash, new_hash;
     int64_t last_trans_lt;
 } Touched;
 
-/* A set of hashes that stand elsewhere: a table of open addresses holds their numbers + 1. */
+/* A set of hashes stored elsewhere: an open-addressing table of their numbers + 1. */
 typedef struct {
     uint32_t *slots;
     size_t size, count;
 } HashSet;
 
-/* Everything that one call keeps. The memory goes from call to call: getting fresh pages from the
-   system would cost as much as a quarter of the decoding. */
+/* The state of a call. Its memory is reused by the next call: getting new pages from the system
+   would cost up to a quarter of the decoding time. */
 typedef struct {
     Sha256 sha;
-    uint64_t seed; /* random, so that no block can choose hashes that meet in one slot */
+    uint64_t seed; /* random, so that crafted hashes cannot collide */
     Table tables[TABLE_COUNT];
     HashSet state_cells; /* rows of state_cells, by hash */
     size_t tops;         /* the newest masterchain block's first row of shard_blocks */
-    bool all_named;      /* the caller knows that masterchain blocks name all shard blocks */
+    bool all_named;      /* the caller vouches that masterchain blocks name all shard blocks */
     const KeyVersion *versions; /* the caller's, for one call */
     size_t version_count;
     Writer writer;
-    Tree tree; /* memory that goes from block to block */
+    Tree tree; /* memory reused from block to block */
     Heap known, marks, touched, found, cells;
     Heap layouts; /* a MessageLayout per row of messages */
     Heap tail;
 } Decoder;
 
-/* Empty everything for another call, and return how much memory is kept. */
+/* Reset the decoder for another call; return how much memory it keeps. */
 size_t decoder_reset(Decoder *decoder);
 void decoder_free(Decoder *decoder);
 
-/* What the stages know of the block at hand. */
+/* What the stages know about the current block. */
 typedef struct {
     Decoder *decoder;
     const RawBlock *raw;
-    Tree tree; /* belongs to the decoder between blocks */
+    Tree tree; /* owned by the decoder between blocks */
     Row_blocks header;
     uint32_t account_blocks, state_update, extra;
     bool has_custom, has_extra_flags;
@@ -66,12 +66,12 @@ typedef struct {
     Heap touched;        /* Touched, by account */
     uint32_t *known;     /* message cell -> its first row + 1 */
     uint32_t known_count;
-    size_t budget;       /* bytes that its rows may still take */
-    uint8_t *marks;      /* what a walk has met: bit d of a cell, at Merkle depth d */
+    size_t budget;       /* bytes left for its rows */
+    uint8_t *marks;      /* visited cells of a walk: bit d of a cell, at Merkle depth d */
 } Block;
 
-/* A block's rows may take 16 times its size and this much: cells that crafted blocks share a
-   million times are left to the reference. */
+/* A block's rows may take 16 times its size plus this: crafted blocks that share cells a million
+   times are left to the reference. */
 #define BUDGET_FACTOR 16
 #define BUDGET_BYTES (16u << 20)
 
@@ -79,32 +79,32 @@ typedef struct {
 #define MAX_HASHED 16
 void hash_files(const Sha256 *sha, RawBlock *blocks, size_t count);
 
-/* Decode one block, whose bytes are hashed, behind the others; on any other status than DONE its rows are half made. */
+/* Decode a hashed block, appending its rows; on any status but DONE its rows are incomplete. */
 Status decode_block(Decoder *decoder, const RawBlock *raw);
 
-/* TL-B block, block_info, block_extra: fills `header` and the cells of the block's parts. */
+/* TL-B block, block_info, block_extra: fill `header` and the cells of the block's parts. */
 Status read_header(Block *block);
 bool read_shard_ident(Slice *slice, int64_t *workchain, uint64_t *shard);
 
-/* ShardHashes, and the configuration in key blocks: shard_blocks, config_params. */
+/* ShardHashes, and the configuration of key blocks: shard_blocks, config_params. */
 Status decode_shards(Block *block);
 
-/* ShardAccountBlocks: transactions, messages, and the accounts that were touched. */
+/* ShardAccountBlocks: transactions, messages, and the touched accounts. */
 Status decode_transactions(Block *block);
 Status read_description(Block *block, Row_transactions *row, uint32_t cell);
 
-/* What the row of a message leaves open: see ingest/decode/block/recipe.py. */
+/* Facts of a message that are not in its row: see ingest/decode/block/recipe.py. */
 enum { INIT_IN_REF = 1, BODY_IN_REF = 2, EXTERNAL_ADDRESS = 4 };
 
 typedef struct {
-    Slice address; /* the external address, where `flags` has EXTERNAL_ADDRESS; else empty */
+    Slice address; /* the external address if `flags` has EXTERNAL_ADDRESS; else empty */
     uint8_t flags;
-    bool is_usual; /* the cell follows from the row and this */
+    bool is_usual; /* the cell can be rebuilt from the row and this */
 } MessageLayout;
 
 Status decode_message(Block *block, Row_messages *row, uint32_t cell, MessageLayout *layout);
 
-/* Whether a message cell begins with the CommonMsgInfo of the row, up to the bit `end`. */
+/* Return whether a message cell begins with the CommonMsgInfo of the row, up to the bit `end`. */
 bool is_usual_info(const Row_messages *row, const Slice *address, unsigned end, const Cell *cell);
 
 /* Cells of a transaction. */
@@ -112,7 +112,7 @@ typedef struct {
     uint32_t messages, description;
 } Cells;
 
-/* Keep the recipe of a transaction whose cells follow from its rows, and of others the bag. */
+/* Store the recipe of a transaction whose cells follow from its rows; otherwise store its bag. */
 Status keep_recipe(Block *block, Row_transactions *row, uint32_t cell, const Cells *cells,
                    const MessageLayout *layouts, size_t count);
 
@@ -120,18 +120,18 @@ Status keep_recipe(Block *block, Row_transactions *row, uint32_t cell, const Cel
 Status decode_update(Block *block);
 Status read_account(Block *block, Row_account_states *row, uint32_t cell);
 
-/* One entry of ShardAccounts: its Account cell. `value` moves on to last_trans_hash and
-   last_trans_lt, which are there. */
+/* Read an entry of ShardAccounts: its Account cell. `value` advances to last_trans_hash and
+   last_trans_lt, which are present. */
 bool read_entry(Slice *value, uint32_t *cell);
 
-/* The place of an account that the new side of an update does not show. */
+/* The entry of an account that is not on the new side of an update. */
 #define NO_ENTRY UINT32_MAX
 
-/* The row of an account; `entry` is its Account cell, if it is there. */
+/* Append the row of an account; `entry` is its Account cell, if present. */
 Status append_state(Block *block, const Touched *touched, uint32_t entry);
 
-/* A walk over all cells under some roots, each once for every Merkle depth it stands at; depths
-   above 3 show the same hashes as 3 does. */
+/* A walk over all cells under some roots, once for each of their Merkle depths; depths above 3
+   have the same hashes as 3. */
 typedef struct {
     Block *block;
     Heap todo;
@@ -140,25 +140,25 @@ typedef struct {
 void walk_open(Walk *walk, Block *block);
 bool walk_push(Walk *walk, uint32_t cell, unsigned depth);
 
-/* Step to the next cell and push its children; NO_MEMORY, or DONE with `*cell` set, or NOT_MINE
-   at the end. */
+/* Step to the next cell and push its children; DONE with `*cell` set, NOT_MINE at the end, or
+   NO_MEMORY. */
 Status walk_next(Walk *walk, uint32_t *cell, unsigned *depth);
 
-/* Keep all cells under `roots`, which stand at Merkle depth `depth`; add the digests of those that
-   are pruned to `pruned`. */
+/* Store all cells under `roots`, which are at Merkle depth `depth`; add the digests of pruned ones
+   to `pruned`. */
 Status keep_cells(Block *block, const Heap *roots, unsigned depth, HashSet *pruned);
 
-/* Take a pruned hash off the set; true if it was there. */
+/* Remove a pruned hash from the set; true if it was in it. */
 bool drop_pruned(const Block *block, HashSet *pruned, const Hash *hash);
 bool has_pruned(const Block *block, const HashSet *pruned, const Hash *hash);
 
-/* ExtraCurrencyCollection as JSON text, into the heap of a table. */
+/* Write ExtraCurrencyCollection as JSON to the heap of a table. */
 Status write_currencies(Block *block, TableName table, uint32_t root, Span *to);
 
-/* Take bytes off the budget of the block; false when it is used up. */
+/* Subtract bytes from the budget of the block; false if it is exhausted. */
 bool spend(Block *block, size_t bytes);
 
-/* The bag of a cell into the heap of a table. */
+/* Write the bag of a cell to the heap of a table. */
 Status keep_bag(Block *block, TableName table, uint32_t root, Span *to);
 
 #endif

@@ -1,5 +1,5 @@
-/* Hashes and depths of cells at every level, and cells appended to a tree.
-   Levels follow the node's DataCell, as ingest/decode/cell/digest.py describes. */
+/* Computes hashes and depths of cells at every level, also of cells appended to a tree.
+   Levels follow the node's DataCell: see ingest/decode/cell/digest.py. */
 #include "tree.h"
 
 #define DEPTH_BYTES 2
@@ -12,9 +12,9 @@ struct Chunk {
     uint8_t bytes[CHUNK_BYTES];
 };
 
-/* Messages of as many blocks each, which are hashed together: two streams of the SHA instructions
-   are nearly as fast as one, and wide registers take eight messages. Whatever waits here must not
-   depend on another hash that waits. */
+/* Messages with equal numbers of blocks, which are hashed together: two streams of SHA instructions
+   take little longer than one, and wide registers hold eight messages. A queued message must not
+   depend on another queued hash. */
 typedef struct {
     const Sha256 *sha;
     Sha256Job jobs[SHA256_JOB_BLOCKS + 1][SHA256_LANES];
@@ -27,7 +27,7 @@ static void open_queue(Queue *queue, const Sha256 *sha)
     memset(queue->waiting, 0, sizeof queue->waiting);
 }
 
-/* Begin a message; it joins others that wait, or waits itself for them. */
+/* Start a message; it is queued until enough others can be hashed with it. */
 static Sha256Job *begin_job(Queue *queue, size_t size, Hash *to)
 {
     size_t blocks = sha256_blocks(size);
@@ -50,7 +50,7 @@ static void end_job(Queue *queue, size_t size)
         run_jobs(queue, blocks);
 }
 
-/* Compute what still waits for others. */
+/* Compute all queued hashes. */
 static void flush(Queue *queue)
 {
     for (size_t blocks = 1; blocks <= SHA256_JOB_BLOCKS; blocks++)
@@ -58,7 +58,7 @@ static void flush(Queue *queue)
             run_jobs(queue, blocks);
 }
 
-/* The level at which a cell shows its hash number `number` for the first time. */
+/* Return the lowest level at which a cell has its hash number `number`. */
 static unsigned level_of(unsigned mask, unsigned number)
 {
     unsigned level = 0;
@@ -67,8 +67,8 @@ static unsigned level_of(unsigned mask, unsigned number)
     return level;
 }
 
-/* Queue hash number `number` of a cell that is no pruned branch; those of its children, and the
-   one before it, are there. NOT_MINE if the tree is too deep. */
+/* Queue hash number `number` of a cell that is not pruned; the hashes of its children, and its
+   previous hash, are known. NOT_MINE if the tree is too deep. */
 static Status queue_hash(Tree *tree, Queue *queue, uint32_t index, unsigned number)
 {
     const Cell *cell = &tree->cells[index];
@@ -97,7 +97,7 @@ static Status queue_hash(Tree *tree, Queue *queue, uint32_t index, unsigned numb
     return depth <= MAX_DEPTH ? DONE : NOT_MINE;
 }
 
-/* A pruned branch stores all its hashes and depths but the last, which is its own. */
+/* A pruned branch stores all its hashes and depths but the last one, its own. */
 static void queue_pruned(Tree *tree, Queue *queue, uint32_t index)
 {
     const Cell *cell = &tree->cells[index];
@@ -115,7 +115,7 @@ static void queue_pruned(Tree *tree, Queue *queue, uint32_t index)
     end_job(queue, size);
 }
 
-/* A Merkle cell names the hashes and depths that its children have at level 0. */
+/* A Merkle cell stores the hashes and depths of its children at level 0. */
 static bool merkle_agrees(const Tree *tree, const Cell *cell)
 {
     unsigned refs = cell_ref_count(cell);
@@ -129,7 +129,7 @@ static bool merkle_agrees(const Tree *tree, const Cell *cell)
     return true;
 }
 
-/* Ask for what a cell's hash needs, a few cells ahead: cells of one depth lie far apart. */
+/* Prefetch the data for a cell's hash a few cells ahead: cells of one depth are far apart. */
 static inline void prefetch_cell(const Tree *tree, uint32_t index)
 {
     const Cell *cell = &tree->cells[index];
@@ -138,7 +138,7 @@ static inline void prefetch_cell(const Tree *tree, uint32_t index)
         __builtin_prefetch(&tree->hashes[tree->cells[cell->refs[i]].digest]);
 }
 
-/* Compute the hashes of cells none of which stands below another; their children have theirs. */
+/* Hash cells that are not descendants of each other; their children are hashed already. */
 static Status digest_cells(Tree *tree, Queue *queue, const uint32_t *cells, size_t count)
 {
     unsigned most = 1;
@@ -167,7 +167,7 @@ static Status digest_cells(Tree *tree, Queue *queue, const uint32_t *cells, size
     return DONE;
 }
 
-/* Make room for the hashes that are counted, of which there are `old`. */
+/* Allocate the counted hashes, of which `old` exist. */
 static bool grow_hashes(Tree *tree, uint32_t old)
 {
     size_t more = tree->hash_count - old;
@@ -181,8 +181,8 @@ static bool grow_hashes(Tree *tree, uint32_t old)
     return true;
 }
 
-/* Give a cell a place for its hashes, if it has none, and put it behind the others that were found;
-   `counts` has how many there are of each depth, one place further. */
+/* Assign a cell the index of its hashes, if it has none, and append it to those found; `counts` has
+   the number of cells of each depth, shifted by one. */
 static inline void find_cell(Tree *tree, uint32_t index, uint32_t *found, uint32_t *count,
                              uint32_t *counts)
 {
@@ -223,7 +223,7 @@ Status tree_digest(Tree *tree, const Sha256 *sha, const uint32_t *roots, size_t 
     return status;
 }
 
-/* Make room for one more cell and its hashes. */
+/* Allocate one more cell and its hashes. */
 static Status grow(Tree *tree)
 {
     if (tree->count > UINT32_MAX / 16)
@@ -241,7 +241,7 @@ static Status grow(Tree *tree)
     return DONE;
 }
 
-/* Keep bytes at a place that does not move. */
+/* Copy bytes to an address that does not change. */
 static const uint8_t *keep_bytes(Tree *tree, const uint8_t *bytes, size_t size)
 {
     Chunk *chunk = tree->chunks;
@@ -303,7 +303,7 @@ Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned 
     return status;
 }
 
-/* Let go of the bytes of appended cells. */
+/* Free the bytes of appended cells. */
 static void drop_chunks(Tree *tree)
 {
     while (tree->chunks) {

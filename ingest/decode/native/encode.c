@@ -1,6 +1,6 @@
 #include "encode.h"
 
-/* Fail without a column. */
+/* Fail if a column is NULL. */
 static void need(Bits *bits, bool is_there)
 {
     bits->failed |= !is_there;
@@ -41,7 +41,7 @@ static void put_hash(Bits *bits, bool is_there, const Hash *hash)
     bits_hash(bits, hash);
 }
 
-/* An unsigned number. */
+/* Write an unsigned integer. */
 static void put_uint(Bits *bits, bool is_there, int64_t value, unsigned size)
 {
     need(bits, is_there);
@@ -53,7 +53,7 @@ static void put_int32(Bits *bits, bool is_there, int32_t value)
     put_uint(bits, is_there, (uint32_t)value, 32);
 }
 
-/* A column of a row, and whether it is there. */
+/* A column of a row, and whether it is not NULL. */
 #define OF(row, name) (row)->has_##name, (row)->name
 #define AT(row, name) (row)->has_##name, &(row)->name
 
@@ -95,7 +95,7 @@ static void put_storage(Bits *bits, const Row_transactions *row)
     put_change(bits, OF(row, storage_status_change));
 }
 
-/* Maybe TrCreditPhase without extra currencies. */
+/* Write Maybe TrCreditPhase without extra currencies. */
 static void put_credit(Bits *bits, const Row_transactions *row)
 {
     bits_uint(bits, row->has_credit, 1);
@@ -106,7 +106,7 @@ static void put_credit(Bits *bits, const Row_transactions *row)
     bits_uint(bits, 0, 1);
 }
 
-/* TrComputePhase without the cell below it. */
+/* Write TrComputePhase without its child cell. */
 static void put_compute(Bits *bits, const Row_transactions *row)
 {
     uint8_t reason = row->compute_skip_reason;
@@ -127,7 +127,7 @@ static void put_compute(Bits *bits, const Row_transactions *row)
         bits_uint(bits, reason == WORD_no_state ? 0 : reason == WORD_bad_state ? 1 : 2, 3);
 }
 
-/* Maybe TrBouncePhase. */
+/* Write Maybe TrBouncePhase. */
 static void put_bounce(Bits *bits, const Row_transactions *row)
 {
     uint8_t kind = row->bounce;
@@ -208,7 +208,7 @@ void put_action(Bits *bits, const Row_transactions *row)
     put_var_uint(bits, OF(row, action_tot_msg_size_bits), 3);
 }
 
-/* HmLabel in the one form that the node gives it: see ingest/decode/cell/dictionary_writer.py. */
+/* Write HmLabel in the form that the node uses: store_label in ingest/decode/cell/dictionary.py. */
 static void put_label(Bits *bits, uint32_t label, unsigned length, unsigned left)
 {
     unsigned size = 0;
@@ -245,7 +245,7 @@ void put_holder(Bits *bits, bool has_in, bool has_out)
     bits_uint(bits, has_out, 1);
 }
 
-/* addr_std$10 without anycast, addr_none$00, and of `external` its own bits. */
+/* Write addr_std$10 without anycast, addr_none$00, or the bits of `external`. */
 static void put_address(Bits *bits, uint8_t kind, bool is_std, int32_t workchain,
                         const Hash *account, const Slice *external)
 {
@@ -274,7 +274,7 @@ static void put_addresses(Bits *bits, const Row_messages *row, const Slice *exte
                 row->kind == WORD_ext_out ? external : NULL);
 }
 
-/* int_msg_info$0, up to created_lt. */
+/* Write int_msg_info$0 up to created_lt. */
 static void put_int_info(Bits *bits, const Row_messages *row)
 {
     put_uint(bits, OF(row, ihr_disabled), 2);

@@ -1,6 +1,6 @@
 #include "given.h"
 
-/* Columns of a table from one to another. */
+/* A range of columns of a table. */
 typedef struct {
     const char *first, *last;
 } Range;
@@ -25,7 +25,7 @@ static const Choice OF_TRANSACTION = {TABLE_transactions, TRANSACTION_RANGES,
                                       COUNT_OF(TRANSACTION_RANGES)};
 static const Choice OF_MESSAGE = {TABLE_messages, MESSAGE_RANGES, COUNT_OF(MESSAGE_RANGES)};
 
-/* The columns of a choice, one after the other. */
+/* Iterates over the columns of a choice. */
 typedef struct {
     const Choice *choice;
     size_t column, range;
@@ -58,7 +58,7 @@ static bool read_bool(PyObject *value, void *to)
     return is_true || value == Py_False;
 }
 
-/* A number of a given size in bytes. */
+/* Read an integer of a given size in bytes. */
 static bool read_number(PyObject *value, size_t size, void *to)
 {
     int overflow = 0;
@@ -76,7 +76,7 @@ static bool read_number(PyObject *value, size_t size, void *to)
     return !overflow && (size == sizeof wide || wide == (size == sizeof middle ? middle : small));
 }
 
-/* An amount below 2^63: larger ones hardly ever occur. */
+/* Read an amount below 2^63: larger ones hardly ever occur. */
 static bool read_amount(PyObject *value, void *to)
 {
     int64_t number = 0;
@@ -91,7 +91,7 @@ static bool read_word(PyObject *value, void *to)
     Py_ssize_t size = 0;
     const char *text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &size) : NULL;
     if (!text) {
-        PyErr_Clear(); /* halves of surrogates */
+        PyErr_Clear(); /* lone surrogates */
         return false;
     }
     for (uint8_t word = 0; word < WORD_COUNT; word++)
@@ -146,7 +146,7 @@ static Status read_value(PyObject *value, const Column *column, uint8_t *row, He
     case KIND_text:
         fits = read_word(value, to);
         break;
-    case KIND_json: /* its content is not read */
+    case KIND_json: /* its content is not needed */
         fits = true;
         break;
     default:
@@ -155,7 +155,7 @@ static Status read_value(PyObject *value, const Column *column, uint8_t *row, He
     return fits ? DONE : NOT_MINE;
 }
 
-/* Read a row, which is zero before. */
+/* Read a row, which is zeroed. */
 static Status read_row(PyObject *given, const Choice *choice, void *row, Heap *bytes)
 {
     Columns columns = {.choice = choice};
@@ -170,8 +170,8 @@ static Status read_row(PyObject *given, const Choice *choice, void *row, Heap *b
     return at == count ? DONE : NOT_MINE;
 }
 
-/* Read a transaction's row and the list of its messages' rows. NOT_MINE where a value is none of
-   its column. */
+/* Read a transaction's row and the list of its messages' rows; NOT_MINE if a value does not fit its
+   column. */
 static Status read_given(PyObject *row, PyObject *messages, GivenRows *to)
 {
     *to = (GivenRows){0};
@@ -222,7 +222,7 @@ PyObject *rebuild_given(PyObject *args, const Sha256 *sha)
     Heap bag = {0};
     if (!PyArg_ParseTuple(args, "OOK", &row, &messages, &seed))
         return NULL;
-    /* The lock is held: to get it back may take longer than all of this. */
+    /* The GIL is held: getting it back may take longer than all of this. */
     Status status = read_given(row, messages, &rows);
     if (status == DONE)
         status = rebuild_bag(&rows, sha, seed, &bag);

@@ -1,4 +1,4 @@
-/* Rows that Python gives: tuples of some columns of a table. */
+/* Rows passed from Python: tuples of some columns of a table. */
 #ifndef TONLAKE_GIVEN_H
 #define TONLAKE_GIVEN_H
 

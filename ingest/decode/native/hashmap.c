@@ -1,6 +1,6 @@
 #include "hashmap.h"
 
-/* Set up to 32 bits of a key, which are 0 so far. */
+/* Set up to 32 bits of a key, which are still 0. */
 static void set_bits(Hash *key, unsigned at, uint64_t bits, unsigned count)
 {
     uint64_t window = count ? bits << (64 - count - (at & 7)) : 0;
@@ -44,7 +44,7 @@ static void read_label(Slice *slice, Node *node, unsigned key_bits)
     node->used = (uint16_t)(node->used + length);
 }
 
-/* Put the children of a fork on the stack, the left one on top. */
+/* Push the children of a fork, the left one on top. */
 static void push_fork(Hashmap *map, const Node *node, uint32_t left, uint32_t right)
 {
     Node *one = &map->todo[map->count++], *zero = &map->todo[map->count++];

@@ -1,5 +1,6 @@
-/* The header of a block. TL-B: block#11ef55aa, block_info#9bc7a987, ext_blk_ref$_, shard_ident$00,
-   block_extra#4a33f6fd, capabilities#c4, !merkle_update#04. As in ingest/decode/block/header.py. */
+/* Reads the header of a block. TL-B: block#11ef55aa, block_info#9bc7a987, ext_blk_ref$_,
+   shard_ident$00, block_extra#4a33f6fd, capabilities#c4, !merkle_update#04. Like
+   ingest/decode/block/header.py. */
 #include "decoder.h"
 
 #define BLOCK_TAG 0x11ef55aa
@@ -39,7 +40,7 @@ bool read_shard_ident(Slice *slice, int64_t *workchain, uint64_t *shard)
     return true;
 }
 
-/* BlkPrevInfo names no shards: they follow from the block's own. */
+/* Read BlkPrevInfo; the shards of the parents follow from the block's own shard. */
 static bool read_previous(Block *block, uint32_t cell, uint64_t shard)
 {
     Row_blocks *row = &block->header;
@@ -126,7 +127,7 @@ static bool read_info(Block *block, uint32_t cell)
     return !info.failed && !info.wide && read_previous(block, previous, shard);
 }
 
-/* BlockExtra; the message descriptions are passed over. */
+/* Read BlockExtra; the message descriptions are skipped. */
 static bool read_extra(Block *block)
 {
     Row_blocks *row = &block->header;

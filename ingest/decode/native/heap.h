@@ -1,4 +1,4 @@
-/* Memory that grows, hashes, and what a stage of decoding ends with. */
+/* Growing memory, hashes, and the status of a stage of decoding. */
 #ifndef TONLAKE_HEAP_H
 #define TONLAKE_HEAP_H
 
@@ -14,7 +14,7 @@ typedef struct {
     uint8_t bytes[HASH_BYTES];
 } Hash;
 
-/* NOT_MINE: the Python reference decides about this block; it also words every error. */
+/* NOT_MINE: the Python reference decides about this block and raises any error. */
 typedef enum { DONE, NOT_MINE, NO_MEMORY } Status;
 
 typedef struct {
@@ -22,13 +22,13 @@ typedef struct {
     size_t size, capacity;
 } Heap;
 
-/* From this size on, memory is asked for in huge pages: to get a page costs more than to fill it. */
+/* From this size on, memory uses huge pages: getting a page costs more than filling it. */
 #define LARGE_BYTES (4u << 20)
 
-/* Advise the system that memory of LARGE_BYTES or more is going to be used. */
+/* Advise the system that memory of LARGE_BYTES or more will be used. */
 void advise_large(void *data, size_t size);
 
-/* Make room for `extra` bytes behind the used ones; false when there is no memory. */
+/* Reserve `extra` bytes after the used ones; false if there is no memory. */
 static inline bool heap_reserve(Heap *heap, size_t extra)
 {
     if (extra <= heap->capacity - heap->size)
@@ -56,7 +56,7 @@ static inline void heap_free(Heap *heap)
     *heap = (Heap){0};
 }
 
-/* Copy a few bytes: compilers turn memcpy of a length they know to be small into something slow. */
+/* Copy a few bytes: compilers turn a memcpy of a bounded length into something slow. */
 static inline void copy_short(uint8_t *to, const uint8_t *from, size_t size)
 {
     if (size >= 16) {
@@ -72,7 +72,7 @@ static inline void copy_short(uint8_t *to, const uint8_t *from, size_t size)
     }
 }
 
-/* Make room for `count` elements in an array whose old ones are of no use; NULL without memory. */
+/* Allocate an array of `count` elements without keeping old ones; NULL if there is no memory. */
 static inline void *heap_renew(Heap *heap, size_t count, size_t element)
 {
     heap->size = 0;
@@ -98,7 +98,7 @@ static inline bool hash_equal(const Hash *left, const Hash *right)
     return memcmp(left->bytes, right->bytes, HASH_BYTES) == 0;
 }
 
-/* Spread hashes over the slots of a table; with a random seed no input can make them collide. */
+/* Map a hash to a slot of a table; with a random seed no input can force collisions. */
 static inline uint64_t hash_mix(const Hash *hash, uint64_t seed)
 {
     uint64_t low, high;
@@ -108,7 +108,7 @@ static inline uint64_t hash_mix(const Hash *hash, uint64_t seed)
     return (low ^ low >> 32 ^ high) * 0x9e3779b97f4a7c15 >> 32;
 }
 
-/* Write the low `count` bytes of a number, highest first. */
+/* Write the low `count` bytes of a number, big-endian. */
 static inline void store_be(uint8_t *to, uint64_t value, unsigned count)
 {
     while (count) {
@@ -117,7 +117,7 @@ static inline void store_be(uint8_t *to, uint64_t value, unsigned count)
     }
 }
 
-/* Read `count` (at most 8) bytes, highest first. */
+/* Read `count` (at most 8) bytes, big-endian. */
 static inline uint64_t load_be(const uint8_t *from, unsigned count)
 {
     uint64_t value = 0;
@@ -126,7 +126,7 @@ static inline uint64_t load_be(const uint8_t *from, unsigned count)
     return value;
 }
 
-/* The same for eight bytes and for four, in a form that compilers know. */
+/* The same for eight and for four bytes, in a form that compilers recognize. */
 static inline uint64_t load_be64(const uint8_t *from)
 {
     return (uint64_t)from[0] << 56 | (uint64_t)from[1] << 48 | (uint64_t)from[2] << 40 |

@@ -1,5 +1,5 @@
-/* SHA-256 of eight messages at once, a vector register for each word of the eight: for processors
-   that have wide registers, but no instructions for the hash itself. */
+/* Computes SHA-256 of eight messages at once, with a vector register per word: for processors with
+   wide registers but without SHA instructions. */
 #include "sha256.h"
 
 #if SHA256_X86_64
@@ -9,7 +9,7 @@ typedef uint32_t Word __attribute__((vector_size(4 * SHA256_LANES)));
 #define INLINE __attribute__((target("avx2"), always_inline)) static inline
 #include "rounds.h"
 
-/* The words of a block of each message; each message moves on to its next block. */
+/* Load the words of one block of each message, and advance each message to its next block. */
 INLINE void load_blocks(Word to[16], const uint8_t *at[SHA256_LANES])
 {
     uint32_t words[16][SHA256_LANES];
@@ -39,7 +39,7 @@ sha256_lanes_avx2(uint32_t state[8][SHA256_LANES], const uint8_t *at[SHA256_LANE
     compress_lanes(state, at, count);
 }
 
-/* The compiler finds the instructions that rotate, and those that join three words at once. */
+/* The compiler finds the rotate instructions, and those that combine three words at once. */
 __attribute__((target("avx2,avx512vl"))) void
 sha256_lanes_avx512(uint32_t state[8][SHA256_LANES], const uint8_t *at[SHA256_LANES], size_t count)
 {

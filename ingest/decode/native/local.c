@@ -1,8 +1,8 @@
-/* Which different cells a bag has: the locals, numbered as they are met. */
+/* Finds the distinct cells of a bag, the locals, numbered in the order of visits. */
 #include "order.h"
 #include "run.h"
 
-/* Find the slot of a hash, or the free one where it belongs. */
+/* Return the slot of a hash, or the free one to use for it. */
 static uint32_t *find_slot(const Writer *writer, const Tree *tree, uint32_t mask, const Hash *hash)
 {
     const Local *locals = (const Local *)writer->locals.data;
@@ -16,7 +16,7 @@ static uint32_t *find_slot(const Writer *writer, const Tree *tree, uint32_t mask
     return &writer->slots[at];
 }
 
-/* Clear a table of `size` slots and put the locals found so far into it. */
+/* Clear a table of `size` slots and insert the locals found so far. */
 static bool make_slots(Writer *writer, const Tree *tree, uint32_t size, uint32_t local_count)
 {
     if (writer->slot_count < size) {
@@ -47,7 +47,7 @@ static bool add_local(Writer *writer, const Tree *tree, uint32_t index)
     return true;
 }
 
-/* Number the different cells under `root` where equal ones may stand at several places. */
+/* Number the distinct cells under `root` if duplicates are possible. */
 static Status find_by_hash(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
 {
     uint32_t size = 256, found = 1;
@@ -72,8 +72,8 @@ static Status find_by_hash(Writer *writer, const Tree *tree, uint32_t root, uint
     return DONE;
 }
 
-/* Let the local added last stand for the run below it, too; false if it is not known whether there
-   is one. */
+/* Let the local added last also represent the run below it; false if it is unknown whether there is
+   one. */
 static bool take_run(Writer *writer, const Tree *tree, uint32_t cell)
 {
     bool is_known;
@@ -84,9 +84,9 @@ static bool take_run(Writer *writer, const Tree *tree, uint32_t cell)
     return is_known;
 }
 
-/* Number the cells under `root` of a tree without equal ones. An appended root is equal to none
-   of them: it would stand below itself. Cells that have a run are not gone into; `*unknown` becomes
-   one of which that is not known, if there is one. */
+/* Number the cells under `root` of a tree without duplicates. An appended root cannot equal any of
+   them: it would be its own descendant. The descendants of cells with a run are skipped; `*unknown`
+   becomes a cell for which it is unknown whether it has one, if any. */
 static Status find_by_index(Writer *writer, const Tree *tree, uint32_t root, uint32_t *unknown,
                             uint32_t *count)
 {

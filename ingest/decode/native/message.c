@@ -1,6 +1,6 @@
-/* Message cells to columns of `messages`, from msg_hash on. TL-B: message$_, int_msg_info$0,
-   ext_in_msg_info$10, ext_out_msg_info$11, MsgAddress, StateInit. As in ingest/decode/block/message.py
-   and address.py. */
+/* Decodes message cells to columns of `messages` from msg_hash on. TL-B: message$_, int_msg_info$0,
+   ext_in_msg_info$10, ext_out_msg_info$11, MsgAddress, StateInit. Like
+   ingest/decode/block/message.py and currency.py. */
 #include "decoder.h"
 
 #define OPCODE_BITS 32
@@ -12,7 +12,7 @@ typedef struct {
     Hash account;
 } Address;
 
-/* Put the first bits of an address in the place of those that an anycast prefix rewrites. */
+/* Replace the first bits of an address by those of an anycast prefix. */
 static void rewrite_prefix(Hash *account, uint32_t prefix, unsigned depth)
 {
     for (unsigned i = 0; i < depth; i++) {
@@ -23,7 +23,7 @@ static void rewrite_prefix(Hash *account, uint32_t prefix, unsigned depth)
     }
 }
 
-/* addr_none$00, addr_extern$01, addr_std$10, addr_var$11; false for a wrong anycast depth. */
+/* Read addr_none$00, addr_extern$01, addr_std$10, addr_var$11; false for a wrong anycast depth. */
 static bool read_address(Slice *slice, Address *to)
 {
     static const uint8_t kinds[] = {WORD_none, WORD_extern, WORD_std, WORD_var};
@@ -98,7 +98,7 @@ static Status read_int_info(Block *block, Row_messages *row, Slice *slice)
             return status;
         SET(row, value_extra_currencies, text);
     }
-    /* From global version 12 on extra_flags stand where ihr_fee was. */
+    /* Since global version 12 extra_flags replace ihr_fee. */
     if (block->has_extra_flags) {
         SET(row, extra_flags, slice_amount(slice, 4));
         SET(row, ihr_fee, 0);
@@ -110,7 +110,7 @@ static Status read_int_info(Block *block, Row_messages *row, Slice *slice)
     return DONE;
 }
 
-/* Remember the bits from `from` to `to` if they are an external address. */
+/* Record the bits from `from` to `to` if they are an external address. */
 static void note_external(MessageLayout *layout, const Address *address, const Slice *from,
                           const Slice *to)
 {
@@ -121,7 +121,7 @@ static void note_external(MessageLayout *layout, const Address *address, const S
     layout->address.end = to->pos;
 }
 
-/* ext_out_msg_info behind its tag. */
+/* ext_out_msg_info after its tag. */
 static Status read_ext_out_info(Row_messages *row, Slice *slice, MessageLayout *layout)
 {
     Address source, destination;
@@ -138,7 +138,7 @@ static Status read_ext_out_info(Row_messages *row, Slice *slice, MessageLayout *
     return DONE;
 }
 
-/* ext_in_msg_info behind its tag; `destination` becomes a slice of the address's bits. */
+/* ext_in_msg_info after its tag; `destination` becomes a slice of the address's bits. */
 static Status read_ext_in_info(Row_messages *row, Slice *slice, Slice *destination,
                                MessageLayout *layout)
 {
@@ -167,7 +167,7 @@ typedef struct {
     Span boc;
 } Content;
 
-/* Take the content that is a cell already, exotic ones as they are. */
+/* Get the content in a cell of its own, which may be exotic. */
 static Status take_content(Block *block, uint32_t cell, Content *to)
 {
     to->hash = *tree_hash(&block->tree, cell, MAX_LEVEL);
@@ -175,7 +175,7 @@ static Status take_content(Block *block, uint32_t cell, Content *to)
     return keep_bag(block, TABLE_messages, cell, &to->boc);
 }
 
-/* Take the content that stands inline: bits and references up to the ends of `from`. */
+/* Get inline content: bits and references up to the ends of `from`. */
 static Status build_content(Block *block, const Slice *from, Content *to)
 {
     uint8_t head[2 + 128];
@@ -254,8 +254,8 @@ static Status read_body(Block *block, Row_messages *row, Slice *slice, Content *
     return status;
 }
 
-/* The hash of an external message in its normal form (TEP-467): ext_in_msg_info$10, src
-   addr_none$00, dest as it is, import_fee 0, no init, body in a reference. */
+/* Hash an external message in its normalized form (TEP-467): ext_in_msg_info$10, src
+   addr_none$00, dest unchanged, import_fee 0, no init, body in a reference. */
 static void normalize(const Block *block, Row_messages *row, Slice *destination,
                       const Content *body)
 {
@@ -263,7 +263,7 @@ static void normalize(const Block *block, Row_messages *row, Slice *destination,
     unsigned bits = slice_bits_left(destination);
     uint8_t *to = head + 2;
     *to = 0x80;
-    /* The destination begins behind four bits, so each of its bytes falls on two. */
+    /* The destination begins after four bits, so each of its bytes spans two. */
     for (unsigned left = bits; left; to++) {
         unsigned count = left < 8 ? left : 8;
         unsigned byte = (unsigned)slice_uint(destination, count) << (8 - count);
@@ -271,7 +271,7 @@ static void normalize(const Block *block, Row_messages *row, Slice *destination,
         to[1] = (uint8_t)(byte << 4);
         left -= count;
     }
-    /* Behind it four bits of import_fee, one of init, one that puts the body into a reference. */
+    /* Then four bits of import_fee, one of init, one for the body in a reference. */
     unsigned last = 4 + bits + 5;
     head[2 + last / 8] |= (uint8_t)(0x80 >> (last & 7));
     size_t size = pack_head(head, 1, last + 1);

@@ -1,5 +1,5 @@
-/* The binding: bytes of blocks in, buffers of Arrow out. Python's stable ABI, no global state; the
-   interpreter is free while blocks are decoded. */
+/* The Python binding: bytes of blocks to Arrow buffers. Uses Python's stable ABI and no global
+   state, and releases the GIL while blocks are decoded. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -13,25 +13,25 @@ typedef struct {
     bool can[SHA256_WAYS];
     Sha256Way best;
     Pool *pool;
-    Decoder *spare; /* with memory of an earlier call; its user takes it out */
+    Decoder *spare; /* with memory of an earlier call; its user removes it from here */
 } ModuleState;
 
 /* A spare decoder keeps at most this much memory. */
 #define MAX_SPARE_BYTES (128u << 20)
 
-/* The name that Arrow's PyCapsule interface gives to arrays. */
+/* The name of capsules with arrays in Arrow's PyCapsule interface. */
 #define CAPSULE_NAME "arrow_array"
 
 static void free_capsule(PyObject *capsule)
 {
     struct ArrowArray *array = PyCapsule_GetPointer(capsule, CAPSULE_NAME);
-    if (array && array->release) /* not taken over */
+    if (array && array->release) /* not adopted */
         array->release(array);
     free(array);
 }
 
-/* (number of rows, array of Arrow in a capsule), or None in its place; nothing is left of the
-   table. */
+/* Return (number of rows, capsule with an Arrow array), or None instead of the capsule; the table
+   is cleared. */
 static PyObject *pack_table(PyObject *module, Table *table, TableName name)
 {
     const ModuleState *state = PyModule_GetState(module);
@@ -86,7 +86,7 @@ static bool read_raw_block(PyObject *item, RawBlock *to)
     return true;
 }
 
-/* Decode blocks until one is declined, whose rows are taken off again. */
+/* Decode blocks until one is declined, and remove the rows of that one. */
 static Status decode_blocks(Decoder *decoder, RawBlock *blocks, size_t count, size_t *done)
 {
     for (*done = 0; *done < count; ++*done) {
@@ -117,7 +117,7 @@ static PyObject *pack_tables(PyObject *module, Decoder *decoder, size_t done)
     return tables ? Py_BuildValue("nN", (Py_ssize_t)done, tables) : NULL;
 }
 
-/* Global versions of configurations from pairs of numbers; NULL, with an error set, without. */
+/* Read pairs of key block and global version; NULL with an error set if that fails. */
 static KeyVersion *read_versions(PyObject *pairs, size_t count)
 {
     KeyVersion *versions = calloc(count + 1, sizeof *versions);
@@ -157,7 +157,7 @@ static PyObject *decode_all(PyObject *module, Decoder *decoder, PyObject *items)
     return status == NO_MEMORY ? PyErr_NoMemory() : pack_tables(module, decoder, done);
 }
 
-/* The decoder of an earlier call, or a new one. The interpreter's lock is held. */
+/* Return the decoder of an earlier call, or a new one. The GIL is held. */
 static Decoder *take_decoder(ModuleState *state)
 {
     Decoder *decoder = state->spare;
@@ -178,7 +178,7 @@ static const char *const WAY_NAMES[SHA256_WAYS] = {
     [SHA256_AVX512] = "sha-256 in avx-512", [SHA256_NI] = "sha-ni",
 };
 
-/* Take the way with a name; false, with an error set, where the processor cannot go it. */
+/* Choose a SHA-256 variant by name; false, with an error set, if the processor lacks it. */
 static bool choose_way(const ModuleState *state, const char *name, Sha256 *to)
 {
     for (Sha256Way way = 0; way < SHA256_WAYS; way++)
@@ -204,7 +204,7 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
         return NULL;
     size_t version_count = pairs ? (size_t)PyTuple_Size(pairs) : 0;
     KeyVersion *versions = read_versions(pairs, version_count);
-    /* A tuple of our own: its items, tuples too, stay as they are while the lock is not held. */
+    /* Our own tuple: its items, also tuples, do not change while the GIL is released. */
     PyObject *items = versions ? PySequence_Tuple(given) : NULL;
     ModuleState *state = PyModule_GetState(module);
     Decoder *decoder = items ? take_decoder(state) : NULL;
@@ -227,7 +227,7 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
     return result;
 }
 
-/* Decode a branch whose cells are in tuples; the number of its accounts and the tables. */
+/* Decode a branch whose cells are in tuples; return the number of accounts and the tables. */
 static PyObject *decode_given(PyObject *module, Decoder *decoder, const RawBlock *raw,
                               const Row_blocks *header, Branch *branch, PyObject *handles,
                               PyObject *packed)

@@ -9,7 +9,7 @@
 enum { LISTED = 1, SPECIAL = 2, VISITED = 4, SEARCHED = 8, PLACED = 16 };
 enum { SEARCH = 0, VISIT = 1, PLACE_KIDS = 3 };
 
-/* Every step of a walk is pushed by a cell that is met once: at most ten for each. */
+/* Every step of a walk is pushed by a cell that is visited once: at most ten for each. */
 #define STEPS_PER_CELL 10
 /* A cell, and the two parts of a run. */
 #define ITEMS_PER_CELL 3
@@ -24,7 +24,7 @@ typedef struct {
     bool has_special, has_runs;
 } Placing;
 
-/* List the cells that weigh more than `least`, children before parents. */
+/* List the cells heavier than `least`, children before parents. */
 static void list_heavy(Placing *placing, unsigned least)
 {
     Local *locals = placing->locals;
@@ -54,8 +54,8 @@ static int cut_weight(const Local *local)
     return local->cut >= 0 ? local->cut : local->weight;
 }
 
-/* Cut the weights of the children of one cell so that together they stay below 64; return whether
-   a light one was cut. */
+/* Cut the weights of the children of one cell so that their sum stays below 64; return whether a
+   light one was cut. */
 static bool share_weight(Placing *placing, const Local *local)
 {
     int rest = SHARED_WEIGHT, heavy_count = 0;
@@ -78,7 +78,7 @@ static bool share_weight(Placing *placing, const Local *local)
     return cut_light;
 }
 
-/* Share out weights from the root down, then sum them up again from below. */
+/* Distribute weights from the root down, then sum them up again from the leaves. */
 static void find_special(Placing *placing)
 {
     Local *locals = placing->locals;
@@ -146,7 +146,7 @@ static bool has_kids(const Local *local)
     return local->ref_count || local->run;
 }
 
-/* Push what a visit of one cell begins with: it ends with placing the children. */
+/* Push the first steps of a visit of one cell; it ends with placing the children. */
 static uint32_t push_visit(Placing *placing, uint32_t top, uint32_t step)
 {
     const Local *local = &placing->locals[step >> 2];
@@ -159,7 +159,7 @@ static uint32_t push_visit(Placing *placing, uint32_t top, uint32_t step)
     return top;
 }
 
-/* A search goes down, last child first, until it meets special cells, which are visited. */
+/* A search descends, last child first, until it finds special cells, which are visited. */
 static uint32_t push_search(Placing *placing, uint32_t top, uint32_t step)
 {
     Local *local = &placing->locals[step >> 2];
@@ -175,7 +175,7 @@ static uint32_t push_search(Placing *placing, uint32_t top, uint32_t step)
     return top;
 }
 
-/* Return how many cells the search had placed before the root was visited. */
+/* Return how many cells the search placed before the root was visited. */
 static uint32_t place_all(Placing *placing)
 {
     uint32_t top = 0, searched = 0;
@@ -204,7 +204,7 @@ static uint32_t place_all(Placing *placing)
     return searched;
 }
 
-/* Order the locals that were found. */
+/* Order the numbered locals. */
 static Status order_locals(Writer *writer, uint32_t count, Order *order)
 {
     writer->stack.size = writer->listed.size = writer->placed.size = 0;
@@ -248,7 +248,7 @@ Status order_tree(Writer *writer, const Tree *tree, uint32_t root, Order *order)
         }
         if (status == DONE)
             status = order_locals(writer, count, order);
-        /* The number of items does not decide it: a run below 12 references may have two cells. */
+        /* The number of items is no criterion: a run below 12 references may have two cells. */
         if (status != DONE || !order->has_runs || order->count <= MAX_RUN_BAG)
             return status;
         return order_plainly(writer, tree, root, order);

@@ -1,4 +1,4 @@
-/* As in ingest/source/node/celldb.py and statefile.py. */
+/* Packs and digests cells for ingest/source/node/celldb.py and bag.py. */
 #include "packed.h"
 
 #define HASHES_BIT 0x10
@@ -23,7 +23,7 @@ static uint64_t load_start(const Py_buffer *starts, uint64_t cell)
     return start;
 }
 
-/* The bytes of an item of a list. */
+/* Get the bytes of an item of a list. */
 static bool get_bytes(PyObject *list, Py_ssize_t at, const uint8_t **data, size_t *size)
 {
     PyObject *item = PyList_GetItem(list, at);
@@ -37,7 +37,7 @@ static bool get_bytes(PyObject *list, Py_ssize_t at, const uint8_t **data, size_
 }
 
 /* Pack a record of celldb: refcount, d1, d2, data, references, and pending changes of the count,
-   four bytes each. 0 if it is no whole cell with the hash that its key says. */
+   four bytes each. Return 0 if it is no complete cell whose hash is its key. */
 static size_t pack_record(const Sha256 *sha, const uint8_t *key, const uint8_t *data, size_t size,
                           uint8_t to[MAX_PACKED])
 {
@@ -104,7 +104,7 @@ PyObject *pack_records(PyObject *args, const Sha256 *sha)
     return found;
 }
 
-/* Add the children of a packed cell that are not known to those found, and to the known ones. */
+/* Append the children of a packed cell that are not known to `found`, and add them to `known`. */
 static bool add_below(const uint8_t *data, size_t size, unsigned width, PyObject *known,
                       PyObject *found)
 {
@@ -143,7 +143,7 @@ PyObject *list_below(PyObject *args)
     return found;
 }
 
-/* The sizes of a cell of a bag: its head and data without stored hashes, and where they begin. */
+/* Measure a cell of a bag: its head and data without stored hashes, and where they begin. */
 static bool measure_cell(const uint8_t *data, uint64_t at, uint64_t end, unsigned ref_bytes,
                          uint64_t *body, uint64_t *next)
 {
@@ -178,14 +178,14 @@ PyObject *find_starts(PyObject *args)
     return Py_BuildValue("KK", (unsigned long long)cell, (unsigned long long)at);
 }
 
-/* A bag whose cells were found. */
+/* A bag with known cell offsets. */
 typedef struct {
     Py_buffer data, starts;
     unsigned ref_bytes;
     uint64_t count;
 } Bag;
 
-/* Pack a cell, a number for each reference, which must lead forward. 0 if it is damaged. */
+/* Pack a cell with a number per reference, which must point forward. Return 0 if it is damaged. */
 static size_t pack_cell(const Bag *bag, uint64_t cell, uint8_t *to, uint64_t refs[MAX_REFS])
 {
     const uint8_t *data = bag->data.buf;
@@ -204,7 +204,7 @@ static size_t pack_cell(const Bag *bag, uint64_t cell, uint8_t *to, uint64_t ref
     return 2 + size;
 }
 
-/* Compute hash and depth of an ordinary cell without a level; false for any other. */
+/* Compute hash and depth of an ordinary cell of level 0; false for any other. */
 static bool digest_cell(const Bag *bag, const Sha256 *sha, uint8_t *digests, uint64_t cell)
 {
     uint8_t shown[MAX_SHOWN];
@@ -250,7 +250,7 @@ PyObject *digest_cells(PyObject *args, const Sha256 *sha)
     return PyLong_FromUnsignedLongLong(cell);
 }
 
-/* The packed cell of a handle, None if it is damaged. */
+/* Return the packed cell of a handle, None if it is damaged. */
 static PyObject *make_cell(const Bag *bag, PyObject *handles, Py_ssize_t at)
 {
     const uint8_t *handle;

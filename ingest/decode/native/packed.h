@@ -1,4 +1,4 @@
-/* Cells of whole states for Python: out of celldb, and out of bags that are larger than memory. */
+/* Cells of whole states for Python: from celldb, and from bags that are larger than memory. */
 #ifndef TONLAKE_PACKED_H
 #define TONLAKE_PACKED_H
 
@@ -22,7 +22,7 @@ PyObject *digest_cells(PyObject *args, const Sha256 *sha);
 /* read_cells(data, starts, ref_bytes, handles) */
 PyObject *read_cells(PyObject *args);
 
-/* Cells that Python gives, in tuples; NULL, with an error set, for anything else. */
+/* Return cells passed from Python in tuples; NULL, with an error set, for anything else. */
 PackedCell *take_packed(PyObject *keys, PyObject *values, unsigned width);
 
 #endif

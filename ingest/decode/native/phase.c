@@ -1,6 +1,6 @@
-/* The description of a transaction and its phases. TL-B: the seven constructors of
+/* Reads the description of a transaction and its phases. TL-B: the seven constructors of
    TransactionDescr, tr_phase_storage, _credit, _compute_*, _action, _bounce_*, split_merge_info.
-   As in ingest/decode/block/description.py and phase.py. */
+   Like ingest/decode/block/description.py and phase.py. */
 #include "decoder.h"
 
 /* VarUInteger 7 and 3: length fields of 3 and 2 bits; both fit int64. */
@@ -158,7 +158,7 @@ static void read_split(Row_transactions *row, Slice *slice)
     SET(row, split_info_sibling_addr, slice_hash(slice));
 }
 
-/* compute_ph, action and aborted, which most constructors have one after the other. */
+/* compute_ph, action and aborted, which are consecutive in most constructors. */
 static bool read_phases(Block *block, Row_transactions *row, Slice *slice)
 {
     if (!read_compute(block, row, slice) || !read_maybe_action(block, row, slice))

@@ -1,6 +1,6 @@
-/* The cells are made in one array, each before those it refers to: the transaction's own ones, the
-   nodes of its map of messages, the messages, and then what stands in their bodies and StateInits.
-   They are checked, hashed and written as the cells of a block are. */
+/* The cells are built in one array, each before those it refers to: the transaction's own cells,
+   the nodes of its map of messages, the messages, and then the cells in their bodies and
+   StateInits. They are checked, hashed and written like the cells of a block. */
 #include "rebuild.h"
 
 #include "encode.h"
@@ -8,13 +8,13 @@
 #define MAGIC 0xb5ee9c72
 #define MAX_CELLS (UINT32_MAX / 16)
 
-/* Places of a transaction's own cells; those below the description follow. */
+/* Indices of a transaction's own cells; the children of the description follow. */
 enum { ROOT, HOLDER, UPDATE, DESCRIPTION, FIRST_BELOW };
 
 typedef struct {
     const GivenRows *rows;
     Heap cells; /* Cell */
-    Bits *bits; /* of the cells that are encoded here, which come first */
+    Bits *bits; /* of the cells that are encoded here, which are the first */
     uint32_t next_node, first_message;
     Tree content;
     Slice recipe;
@@ -25,14 +25,14 @@ static uint32_t count_cells(const Making *making)
     return (uint32_t)(making->cells.size / sizeof(Cell));
 }
 
-/* Begin the bits of a cell. */
+/* Start the bits of a cell. */
 static Bits *open_cell(Making *making, uint32_t at)
 {
     bits_open(&making->bits[at]);
     return &making->bits[at];
 }
 
-/* End a cell that was begun; false if it is none. */
+/* Finish a started cell; false if it is invalid. */
 static bool end_cell(Making *making, uint32_t at, const uint32_t *refs, unsigned ref_count)
 {
     Bits *bits = &making->bits[at];
@@ -50,8 +50,8 @@ static bool end_cell(Making *making, uint32_t at, const uint32_t *refs, unsigned
     return true;
 }
 
-/* Read the bag of a body or StateInit into `content`. The generic form without index, CRC and
-   hashes is what rows hold; the reference checks what all others say. */
+/* Parse the bag of a body or StateInit into `content`. Rows have the generic form without index,
+   CRC and hashes; all others are left to the reference. */
 static Status read_content(Making *making, const Span *span)
 {
     const uint8_t *data = making->rows->bytes.data + span->at;
@@ -65,7 +65,7 @@ static Status read_content(Making *making, const Span *span)
 }
 
 /* Write `Either X ^X`: the bits of the root of a bag and its references, or a reference to it; and
-   append its cells behind the others. */
+   append its cells to the others. */
 static Status place_content(Making *making, const Span *span, bool in_ref, Bits *bits,
                             uint32_t *refs, unsigned *ref_count)
 {
@@ -99,7 +99,7 @@ static Status place_content(Making *making, const Span *span, bool in_ref, Bits 
     return DONE;
 }
 
-/* Read what the recipe says of an external address; false if it says nothing of the kind. */
+/* Read an external address from the recipe; false if it has none. */
 static bool read_external(Making *making, Slice *to)
 {
     unsigned bits = (unsigned)slice_uint(&making->recipe, 16), spare = (8 - (bits & 7)) & 7;
@@ -135,7 +135,7 @@ static Status make_message(Making *making, size_t index)
     return status;
 }
 
-/* Make the nodes of the map of outgoing messages: of the keys `first` to `last` here. */
+/* Build the nodes of the map of outgoing messages; here for the keys `first` to `last`. */
 static bool make_node(Making *making, uint32_t first, uint32_t last, unsigned left)
 {
     uint32_t at = making->next_node++, refs[2];
@@ -153,7 +153,7 @@ static bool make_node(Making *making, uint32_t first, uint32_t last, unsigned le
     return make_node(making, fork, last, rest - 1) && end_cell(making, at, refs, 2);
 }
 
-/* Make the transaction's own cells, but for the messages. */
+/* Build the transaction's own cells, except for the messages. */
 static bool make_own(Making *making)
 {
     const Row_transactions *row = &making->rows->row;
@@ -186,7 +186,7 @@ static bool make_own(Making *making)
            end_cell(making, DESCRIPTION, below, next - FIRST_BELOW);
 }
 
-/* Make all cells; the root is the first. */
+/* Build all cells; the root is the first. */
 static Status make_cells(Making *making)
 {
     const GivenRows *rows = making->rows;

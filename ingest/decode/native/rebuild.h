@@ -1,4 +1,4 @@
-/* The bag of a transaction's cells, rebuilt from its rows: see ingest/decode/block/recipe.py. */
+/* Rebuilds the bag of a transaction's cells from its rows: see ingest/decode/block/recipe.py. */
 #ifndef TONLAKE_REBUILD_H
 #define TONLAKE_REBUILD_H
 
@@ -6,13 +6,13 @@
 
 typedef struct {
     Row_transactions row;
-    Row_messages *messages; /* the in message first, if there is one */
+    Row_messages *messages; /* the in message first, if any */
     size_t count;
     Heap bytes; /* what spans of the rows point into */
 } GivenRows;
 
-/* Append the bag to `to` if the rows give the hash that the row of the transaction has; whatever
-   they give instead is NOT_MINE, and for the reference to say. */
+/* Append the bag to `to` if the rows yield the hash in the transaction's row; otherwise NOT_MINE,
+   and the reference reports the difference. */
 Status rebuild_bag(const GivenRows *rows, const Sha256 *sha, uint64_t seed, Heap *to);
 
 #endif

@@ -1,5 +1,5 @@
-/* Whether the cells of a transaction follow from its rows: they are encoded from the rows, and
-   compared with those that are there. As in ingest/decode/block/recipe.py. */
+/* Checks whether the cells of a transaction follow from its rows: they are encoded from the rows
+   and compared with the original. Like ingest/decode/block/recipe.py. */
 #include "decoder.h"
 #include "encode.h"
 
@@ -11,7 +11,7 @@ static bool is_usual_root(const Row_transactions *row, const Cell *cell)
     return bits_are_all(&bits, cell, 3);
 }
 
-/* The description, and what it refers to. */
+/* Check the description and its children. */
 static bool is_usual_description(const Tree *tree, const Row_transactions *row, const Cell *cell)
 {
     Bits bits;

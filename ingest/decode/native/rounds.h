@@ -1,8 +1,8 @@
-/* The 64 rounds of SHA-256 over a block. A file that includes this has defined `Word`, a number or
-   a vector of as many numbers as messages go side by side, and INLINE, with what it is built for. */
+/* The 64 rounds of SHA-256 over a block. The including file defines `Word`, an integer or a vector
+   with one integer per parallel message, and INLINE, with the target attributes. */
 #define ROTATE(word, bits) ((word) >> (bits) | (word) << (32 - (bits)))
 
-/* Add a block of 16 words to the state; the words are used up. */
+/* Add a block of 16 words to the state; the words are destroyed. */
 INLINE void run_rounds(Word s[8], Word w[16])
 {
     Word a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5], g = s[6], h = s[7];

@@ -1,13 +1,13 @@
 #include "run.h"
 
-/* What the root of a run must have for one to be worth its making: weight, and cells that refer to
-   it. A message has three of these: its transaction and two descriptions. */
+/* Minimum weight and references to the root of a run that is worth building. A message has three
+   references: its transaction and two descriptions. */
 #define MIN_WEIGHT 12
 #define MIN_PARENTS 8
 
 enum { UNKNOWN = 0, NO_RUN = 1, FIRST_RUN = 2 };
 
-/* A byte of a part that is the number of a cell: of one in this part, so far from its beginning. */
+/* A byte of a part that is the number of a cell, as an offset from the beginning of its part. */
 typedef struct {
     uint32_t at;
     uint8_t part, offset;
@@ -35,7 +35,7 @@ uint32_t run_find(const Writer *writer, const Tree *tree, uint32_t cell, bool *i
     return found >= FIRST_RUN ? found - FIRST_RUN + 1 : 0;
 }
 
-/* Whether no cell outside refers to the cells below the root. */
+/* Return whether no cell outside refers to the cells below the root. */
 static bool is_sealed(const Tree *tree, const Order *order)
 {
     for (uint32_t i = 1; i < order->count; i++)
@@ -45,7 +45,7 @@ static bool is_sealed(const Tree *tree, const Order *order)
     return true;
 }
 
-/* In which part a cell below the root stands, and where in it. */
+/* Return the part of a cell below the root, and its index in it. */
 static Patch locate(const Order *order, uint32_t local, size_t at)
 {
     uint32_t place = order->locals[local].place;

@@ -1,14 +1,14 @@
-/* Sub-trees that stand in many bags of a block, such as the code of contracts, written once.
+/* Writes subtrees that occur in many bags of a block, such as the code of contracts, only once.
 
-   A heavy sub-tree whose cells no cell outside refers to, but for its root, is placed in the same
-   way in every bag: a search places one part of it, a visit the other (see ingest/decode/cell/order.py).
-   Both are kept as bytes in which only the numbers of cells have to be set. */
+   A heavy subtree is placed in the same way in every bag, if only its root has references from
+   outside: a search places one part of it, a visit the other (ingest/decode/cell/order.py). Both
+   are stored as bytes in which only the numbers of cells have to be filled in. */
 #ifndef TONLAKE_RUN_H
 #define TONLAKE_RUN_H
 
 #include "order.h"
 
-/* Most cells of a bag with runs: numbers take one byte. */
+/* Most cells of a bag with runs: numbers are single bytes. */
 #define MAX_RUN_BAG 255
 
 typedef struct {
@@ -24,15 +24,15 @@ typedef struct {
         uint8_t part, offset;
     } kids[MAX_REFS];
     uint8_t kid_count;
-    int16_t total; /* the weight that is left to the root, special cells taken off */
+    int16_t total; /* the weight left to the root, minus special cells */
     bool has_special;
 } Run;
 
-/* Forget the runs of the tree before. */
+/* Discard the runs of the previous tree. */
 Status runs_open(Writer *writer, const Tree *tree);
 
-/* Number + 1 of the run below a cell, 0 if there is none; `*is_known` says whether that is known:
-   if not, `run_make` finds it out. */
+/* Return the number + 1 of the run below a cell, 0 if there is none; if `*is_known` is false, that
+   is not known yet, and `run_make` determines it. */
 uint32_t run_find(const Writer *writer, const Tree *tree, uint32_t cell, bool *is_known);
 Status run_make(Writer *writer, const Tree *tree, uint32_t cell);
 
@@ -41,7 +41,7 @@ static inline const Run *run_at(const Writer *writer, uint32_t run)
     return (const Run *)writer->runs.data + (run - 1);
 }
 
-/* Write a part of a run, or the references of its root, into a bag with this number of cells. */
+/* Write a part of a run, or the references of its root, to a bag with `count` cells. */
 uint8_t *write_part(const Writer *writer, const Local *local, unsigned part, uint32_t count,
                     uint8_t *to);
 uint8_t *write_kids(const Writer *writer, const Local *local, uint32_t count, uint8_t *to);

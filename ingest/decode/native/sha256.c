@@ -80,8 +80,8 @@ Sha256 sha256_choose(Sha256Way way)
 
 #endif
 
-/* Pad what is left of a message in `tail`, which has room for it and for one block more; return the
-   blocks it takes. Clearing a fixed number of bytes is quicker than clearing the right one. */
+/* Pad the rest of a message in `tail`, which has space for it and one more block; return its number
+   of blocks. Clearing a fixed number of bytes is faster than clearing the exact number. */
 static inline size_t pad(uint8_t *tail, size_t left, size_t size)
 {
     size_t blocks = sha256_blocks(left);
@@ -92,7 +92,7 @@ static inline size_t pad(uint8_t *tail, size_t left, size_t size)
     return blocks;
 }
 
-/* Compress what is left of a message behind its first `done` blocks. */
+/* Compress the rest of a message after its first `done` blocks. */
 static void finish(const Sha256 *sha, uint32_t state[8], const uint8_t *data, size_t size,
                    size_t done, Hash *to)
 {
@@ -136,7 +136,7 @@ static void take_lane(uint32_t state[8][SHA256_LANES], size_t lane, uint32_t to[
         to[i] = state[i][lane];
 }
 
-/* The largest comes first. What has come to its end goes on beside it, and is not looked at. */
+/* The largest comes first. Finished messages stay in their lanes, and are ignored. */
 static void hash_in_lanes(const Sha256 *sha, const Sha256Message *messages, size_t count)
 {
     uint32_t state[8][SHA256_LANES], own[8];
@@ -147,7 +147,7 @@ static void hash_in_lanes(const Sha256 *sha, const Sha256Message *messages, size
         at[lane] = messages[lane < count ? lane : 0].data;
     for (size_t left = count; left-- > 0;) {
         const Sha256Message *message = &messages[left];
-        size_t whole = left ? message->size / BLOCK_BYTES : done; /* one alone gains nothing */
+        size_t whole = left ? message->size / BLOCK_BYTES : done; /* a single one gains nothing */
         sha->compress_lanes(state, at, whole - done);
         done = whole;
         at[left] = at[0];

@@ -1,11 +1,11 @@
-/* SHA-256 by the processor's own instructions, of one message or of two at once. */
+/* Computes SHA-256 with the processor's SHA instructions, of one message or of two at once. */
 #include "sha256.h"
 
 #if SHA256_X86_64
 #include <cpuid.h>
 #include <immintrin.h>
 
-/* The instructions keep the state as two registers, ABEF and CDGH. */
+/* The instructions keep the state in two registers, ABEF and CDGH. */
 typedef struct {
     __m128i abef, cdgh;
 } State;
@@ -34,7 +34,7 @@ SHA_NI void load_block(__m128i words[4], const uint8_t *block)
         words[i] = _mm_shuffle_epi8(_mm_loadu_si128((const void *)(block + 16 * i)), swap);
 }
 
-/* Four rounds, and the message words of the group that comes four groups later. */
+/* Run four rounds, and compute the message words of the group four groups later. */
 SHA_NI void run_group(State *s, __m128i words[4], unsigned group)
 {
     __m128i now = words[group & 3];
@@ -70,7 +70,7 @@ sha256_compress_ni(uint32_t state[8], const uint8_t *blocks, size_t count)
     store_state(state, s);
 }
 
-/* Two messages at once: while one waits for an instruction, the other goes on. */
+/* Process two messages at once: while one waits for an instruction, the other continues. */
 __attribute__((target("sha,ssse3,sse4.1"))) void
 sha256_compress_pair_ni(uint32_t left_state[8], const uint8_t *left, uint32_t right_state[8],
                         const uint8_t *right, size_t count)

@@ -1,6 +1,6 @@
-/* What only a masterchain block says: the shard tops, and the configuration in key blocks.
+/* Reads data of masterchain blocks: the shard tops, and the configuration of key blocks.
    TL-B: masterchain_block_extra#cca5, ShardHashes = HashmapE 32 ^(BinTree ShardDescr), bt_leaf$0,
-   bt_fork$1, shard_descr#b, shard_descr_new#a, ConfigParams. As in shard.py and config.py. */
+   bt_fork$1, shard_descr#b, shard_descr_new#a, ConfigParams. Like shard.py and config.py. */
 #include "decoder.h"
 
 #define MC_EXTRA_TAG 0xcca5
@@ -19,7 +19,7 @@ static Status append_shard(Block *block, const Row_shard_blocks *values)
     return DONE;
 }
 
-/* The masterchain block stands among the tops, too. */
+/* Append the row of the masterchain block itself, which is listed with the tops. */
 static Status append_own(Block *block)
 {
     Row_shard_blocks row = {0};
@@ -34,7 +34,7 @@ static Status append_own(Block *block)
     return append_shard(block, &row);
 }
 
-/* ShardDescr, up to gen_utime. */
+/* Read ShardDescr up to gen_utime. */
 static Status read_shard_descr(Block *block, Slice *leaf, int32_t workchain, uint64_t shard)
 {
     Row_shard_blocks row = {0};
@@ -55,7 +55,7 @@ static Status read_shard_descr(Block *block, Slice *leaf, int32_t workchain, uin
     return leaf->failed || leaf->wide ? NOT_MINE : append_shard(block, &row);
 }
 
-/* Walk BinTree, left to right; the way down is the shard's prefix. */
+/* Walk BinTree, left to right; the path is the shard's prefix. */
 static Status read_shard_tree(Block *block, uint32_t root, int32_t workchain)
 {
     struct {

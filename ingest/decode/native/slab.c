@@ -32,7 +32,7 @@ static Slab *make_slab(size_t size)
     return slab;
 }
 
-/* Take a spare slab that fits and is not far too large. */
+/* Take a spare slab that fits and is not much too large. */
 static Slab *find_spare(Pool *pool, size_t size)
 {
     for (unsigned i = 0; i < SPARE_SLABS; i++) {
@@ -64,7 +64,7 @@ Slab *slab_take(Pool *pool, size_t size)
     return slab;
 }
 
-/* Keep a slab for later; false if there is no room for it. */
+/* Store a slab for later use; false if there is no space for it. */
 static bool keep_spare(Pool *pool, Slab *slab)
 {
     if (slab->capacity < MIN_SPARE_BYTES)

@@ -1,6 +1,6 @@
-/* Reading a cell bit by bit and reference by reference.
-   Every read is checked. One that goes past the end gives 0 and sets `failed` for good, so that a
-   type is read to its end first and asked once whether all of it was there. */
+/* Reads a cell bit by bit and reference by reference. Every read is checked. A read past the end
+   returns 0 and sets `failed` permanently, so that a type can be read to its end before checking
+   once whether it was complete. */
 #ifndef TONLAKE_SLICE_H
 #define TONLAKE_SLICE_H
 
@@ -11,11 +11,11 @@ typedef struct {
     uint32_t refs[MAX_REFS];
     uint16_t pos, end; /* bits */
     uint8_t ref, ref_end;
-    bool failed; /* something was not there, or the cell is exotic */
+    bool failed; /* a read went past the end, or the cell is exotic */
     bool wide;   /* an amount was above 2^63 - 1 */
 } Slice;
 
-/* An amount of up to 128 bits, as decimal128 keeps it. */
+/* An amount of up to 128 bits, in the layout of decimal128. */
 typedef struct {
     uint64_t low, high;
 } Amount;
@@ -41,7 +41,7 @@ static inline unsigned slice_refs_left(const Slice *slice)
     return (unsigned)slice->ref_end - slice->ref;
 }
 
-/* Move over bits; false, and the end reached, when there are fewer. */
+/* Skip bits; if there are fewer, go to the end and return false. */
 static inline bool slice_skip(Slice *slice, unsigned bits)
 {
     if (bits > slice_bits_left(slice)) {
@@ -123,7 +123,7 @@ static inline bool amount_is_wide(Amount amount)
     return amount.high || amount.low > INT64_MAX;
 }
 
-/* Read a number that rows keep as int64; one that does not fit sets `wide`. */
+/* Read a number stored in rows as int64; one that does not fit sets `wide`. */
 static inline int64_t slice_fitting(Slice *slice, Amount amount)
 {
     slice->wide |= amount_is_wide(amount);
@@ -136,13 +136,13 @@ static inline int64_t slice_grams(Slice *slice)
     return slice_fitting(slice, slice_amount(slice, 4));
 }
 
-/* Read uint64 that rows keep as int64, such as a logical time. */
+/* Read uint64 that is stored in rows as int64, such as a logical time. */
 static inline int64_t slice_lt(Slice *slice)
 {
     return slice_fitting(slice, (Amount){.low = slice_uint(slice, 64)});
 }
 
-/* Read a reference; cell 0, which every tree has, when there is none. */
+/* Read a reference; return cell 0, which every tree has, if there is none. */
 static inline uint32_t slice_ref(Slice *slice)
 {
     if (slice->ref >= slice->ref_end) {
@@ -152,7 +152,7 @@ static inline uint32_t slice_ref(Slice *slice)
     return slice->refs[slice->ref++];
 }
 
-/* Read `Maybe ^X`; false when there is none. */
+/* Read `Maybe ^X`; return false if it is nothing. */
 static inline bool slice_maybe_ref(Slice *slice, uint32_t *to)
 {
     if (!slice_bit(slice))
@@ -161,7 +161,7 @@ static inline bool slice_maybe_ref(Slice *slice, uint32_t *to)
     return true;
 }
 
-/* Pass over a CurrencyCollection. */
+/* Skip a CurrencyCollection. */
 static inline void slice_skip_currencies(Slice *slice)
 {
     uint32_t other;

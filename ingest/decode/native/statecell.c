@@ -1,9 +1,9 @@
-/* The cells that account states are made of, kept once by hash. As in ingest/decode/block/state.py:
-   a cell is kept with the hash, level and child hashes it has in the state. */
+/* Stores the cells of account states once per hash. Like ingest/decode/block/state.py: a cell is
+   stored with the hash, level and child hashes that it has in the state. */
 #include "decoder.h"
 
 #define MIN_SLOTS 1024
-/* Marks a number of a set that was taken off again. */
+/* Marks a number that was removed from a set. */
 #define DROPPED 0x80000000u
 
 void walk_open(Walk *walk, Block *block)
@@ -39,7 +39,7 @@ Status walk_next(Walk *walk, uint32_t *index, unsigned *depth)
     return DONE;
 }
 
-/* Both sets know where the hash behind a number stands. */
+/* Returns the hash with a number; each of the two sets has its own function. */
 typedef const Hash *HashAt(const Block *block, uint32_t number);
 
 static const Hash *row_hash(const Block *block, uint32_t number)
@@ -77,7 +77,7 @@ static bool grow_set(const Block *block, HashSet *set, HashAt *hash_at)
     return true;
 }
 
-/* Add a hash under its number; `*is_new` says whether it was not there. */
+/* Add a hash with its number; `*is_new` is set if it was not in the set. */
 static bool add_to_set(const Block *block, HashSet *set, HashAt *hash_at, const Hash *hash,
                        uint32_t number, bool *is_new)
 {
@@ -107,7 +107,7 @@ bool drop_pruned(const Block *block, HashSet *pruned, const Hash *hash)
     return true;
 }
 
-/* Append d1, d2 and data, without the levels that only the update brings, and child hashes. */
+/* Append d1, d2 and data, without levels that only the update adds, and child hashes. */
 static Status append_cell(Block *block, const Cell *cell, unsigned depth, const Hash *hash)
 {
     Table *table = &block->decoder->tables[TABLE_state_cells];

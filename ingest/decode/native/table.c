@@ -10,7 +10,7 @@ const uint8_t WORD_SIZES[WORD_COUNT] = {
 #define KIND_TEXT(kind, type) #kind,
 const char *const KINDS[KIND_COUNT] = {ALL_KINDS(KIND_TEXT)};
 
-/* Sort keys: bytes that compare as the columns do. */
+/* Sort keys: bytes that compare like the columns. */
 
 static uint8_t *key_number(uint8_t *key, int64_t value)
 {
@@ -57,7 +57,7 @@ static void key_messages(const void *from, uint8_t *key)
     key = key_number(key, row->tx_lt);
     key = key_number(key, row->tx_workchain);
     key = key_hash(key, &row->tx_account);
-    /* "in" stands before "out" */
+    /* "in" comes before "out" */
     key_number(key, (int64_t)(row->direction == WORD_out) << 32 | row->msg_index);
 }
 
@@ -164,7 +164,7 @@ void table_free(Table *table)
     *table = (Table){0};
 }
 
-/* Merge the sorted runs of `width` in `from` by pairs. */
+/* Merge the sorted runs of length `width` in `from` pairwise. */
 static void merge_runs(const uint8_t *keys, size_t key_bytes, const uint32_t *from, uint32_t *to,
                        size_t count, size_t width)
 {
@@ -173,7 +173,7 @@ static void merge_runs(const uint8_t *keys, size_t key_bytes, const uint32_t *fr
         size_t right = middle, end = middle + width < count ? middle + width : count;
         while (left < middle && right < end) {
             const uint8_t *a = keys + from[left] * key_bytes, *b = keys + from[right] * key_bytes;
-            uint64_t x = load_be64(a), y = load_be64(b); /* most often enough */
+            uint64_t x = load_be64(a), y = load_be64(b); /* usually sufficient */
             bool is_left = x != y ? x < y : memcmp(a, b, key_bytes) <= 0;
             *to++ = is_left ? from[left++] : from[right++];
         }

@@ -1,11 +1,11 @@
-/* Rows on their way into Arrow: one array of structs per table, turned into columns at the end. */
+/* Collects decoded rows as structs, one array per table, and turns them into columns at the end. */
 #ifndef TONLAKE_TABLE_H
 #define TONLAKE_TABLE_H
 
 #include "columns.h"
 #include "slice.h"
 
-/* Texts of closed sets; a row keeps a number in place of each. */
+/* Enumerated texts; a row stores the number of one. */
 #define ALL_WORDS(X) \
     X(uninit) X(frozen) X(active) X(nonexist) X(in) X(out) X(ext_in) X(ext_out) X(std) X(none) \
     X(var) X(unchanged) X(deleted) X(no_state) X(bad_state) X(no_gas) X(suspended) X(negfunds) \
@@ -13,10 +13,10 @@
     X(merge_prepare) X(merge_install)
 
 #define WORD_NAME(word) WORD_##word,
-/* `int` and `extern` are words of C, too, and so stand apart. */
+/* `int` and `extern` are C keywords, hence listed separately. */
 typedef enum { ALL_WORDS(WORD_NAME) WORD_int, WORD_extern, WORD_COUNT } Word;
 
-/* Bytes in the heap of the row's table; of hashes, `size` still counts bytes. */
+/* Bytes in the heap of the row's table; for a list of hashes, `size` still counts bytes. */
 typedef struct {
     size_t at;
     uint32_t size;
@@ -32,7 +32,7 @@ typedef struct {
 ALL_KINDS(KIND_TYPE)
 typedef enum { ALL_KINDS(KIND_NAME) KIND_COUNT } Kind;
 
-/* A row is a struct with a value and a presence per column; absent is NULL. */
+/* A row is a struct with a value and a presence flag per column; absent means NULL. */
 #define ROW_VALUE(name, kind) Field_##kind name;
 #define ROW_PRESENCE(name, kind) bool has_##name;
 #define ROW_TYPE(name, COLUMNS) \
@@ -44,7 +44,7 @@ ALL_TABLES(ROW_TYPE)
 #define TABLE_NAME(name, COLUMNS) TABLE_##name,
 typedef enum { ALL_TABLES(TABLE_NAME) TABLE_COUNT } TableName;
 
-/* Give a column of a row its value. */
+/* Set the value of a column of a row. */
 #define SET(row, name, ...) ((void)((row)->name = (__VA_ARGS__), (row)->has_##name = true))
 
 typedef struct {
@@ -60,11 +60,11 @@ typedef struct {
     void (*write_key)(const void *row, uint8_t *key);
 } Layout;
 
-/* No table has more. */
+/* Upper limit for any table. */
 #define MAX_COLUMNS 80
 
 extern const Layout LAYOUTS[TABLE_COUNT];
-/* Padded with zeroes, so that as many bytes can be copied of each. */
+/* Padded with zeroes, so that a fixed number of bytes can be copied. */
 #define MAX_WORD_BYTES 16
 extern const char WORDS[WORD_COUNT][MAX_WORD_BYTES];
 extern const uint8_t WORD_SIZES[WORD_COUNT];
@@ -76,16 +76,16 @@ typedef struct {
     Heap heap; /* what spans of the rows point into */
 } Table;
 
-/* Append an empty row; NULL when there is no memory. It moves when the next one is appended. */
+/* Append an empty row; NULL if there is no memory. It moves when the next one is appended. */
 void *table_append(Table *table, TableName name);
 
 #define APPEND(tables, name) ((Row_##name *)table_append(&(tables)[TABLE_##name], TABLE_##name))
 #define ROW(tables, name, index) (&((Row_##name *)(tables)[TABLE_##name].rows)[index])
 
-/* Return the order in which the rows are sorted as the schema says, equal ones as they came. */
+/* Compute the order of rows as in the schema; equal rows keep their order. */
 Status table_sort(const Table *table, TableName name, uint32_t **order);
 
-/* Make the table empty; its memory stays for the next call. */
+/* Clear the table; its memory is kept for the next call. */
 void table_reset(Table *table);
 void table_free(Table *table);
 

@@ -1,5 +1,6 @@
-/* Transaction cells to rows of `transactions` and `messages`. TL-B: transaction$0111, HASH_UPDATE,
-   ShardAccountBlocks, acc_trans#5. As in ingest/decode/block/transaction.py and block.py. */
+/* Decodes transaction cells to rows of `transactions` and `messages`. TL-B: transaction$0111,
+   HASH_UPDATE, ShardAccountBlocks, acc_trans#5. Like ingest/decode/block/transaction.py and
+   block.py. */
 #include "decoder.h"
 
 #define TRANSACTION_TAG 7
@@ -23,7 +24,7 @@ static bool read_hash_update(Block *block, Row_transactions *row, uint32_t index
     return true;
 }
 
-/* Make room for the layout of the message whose row is the last; return the layouts of all. */
+/* Append the layout of the message in the last row; return all layouts. */
 static MessageLayout *add_layout(Block *block)
 {
     Decoder *decoder = block->decoder;
@@ -34,7 +35,7 @@ static MessageLayout *add_layout(Block *block)
     return (MessageLayout *)decoder->layouts.data;
 }
 
-/* Append the row of one message; a cell that was met before is not decoded again. */
+/* Append the row of a message; a cell that was decoded before is not decoded again. */
 static Status append_message(Block *block, const Row_transactions *of, uint32_t cell, Word direction,
                              int32_t index)
 {
@@ -126,7 +127,7 @@ static void set_place(const Block *block, Row_transactions *row, uint32_t cell)
     SET(row, mc_seqno, block->raw->mc_seqno);
 }
 
-/* Fill the row of a transaction and append those of its messages. */
+/* Fill the row of a transaction and append the rows of its messages. */
 static Status decode_transaction(Block *block, Row_transactions *row, uint32_t cell)
 {
     Slice slice = slice_open(&block->tree, cell);
@@ -160,7 +161,7 @@ static Status decode_transaction(Block *block, Row_transactions *row, uint32_t c
     return keep_recipe(block, row, cell, &cells, count ? layouts + before : NULL, count);
 }
 
-/* A transaction cell, and where it stands. */
+/* A transaction cell with its account and lt. */
 typedef struct {
     Hash account;
     uint64_t lt;

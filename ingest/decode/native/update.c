@@ -1,7 +1,7 @@
-/* What a block's Merkle update says: states of touched accounts and new cells. TL-B:
+/* Decodes a block's Merkle update: states of touched accounts and new cells. TL-B:
    !merkle_update#04, shard_state#9023afe2, split_state#5f327da5, ShardAccounts, account_descr$_.
-   As in ingest/decode/block/update.py, state.py and library.py; a block that changes public libraries is
-   left to them. */
+   Like ingest/decode/block/update.py and state.py; a block that changes public libraries is left to
+   them. */
 #include "decoder.h"
 
 #define STATE_TAG 0x9023afe2
@@ -9,7 +9,7 @@
 #define ACCOUNT_KEY_BITS 256
 #define MASTERCHAIN (-1)
 
-/* SHA-256 of 000140: the state of every destroyed account, account_none$0. */
+/* SHA-256 of 000140: the state hash of a destroyed account, account_none$0. */
 static const Hash NONEXIST = {{0x90, 0xae, 0xc8, 0x96, 0x5a, 0xfa, 0xbb, 0x16, 0xeb, 0xc3, 0xcb,
                                0x9b, 0x40, 0x8e, 0xba, 0xe7, 0x1b, 0x61, 0x8d, 0x78, 0x78, 0x8b,
                                0xc8, 0x0d, 0x09, 0x84, 0x35, 0x93, 0xca, 0xc9, 0x8d, 0xa4}};
@@ -45,7 +45,7 @@ static bool read_state(const Block *block, uint32_t cell, State *to)
     return !slice.failed;
 }
 
-/* The old side: one state, or the two that an after_merge block joins; pruned ones are left out. */
+/* Read the old side: one state, or the two that an after_merge block joins, without pruned ones. */
 static bool read_state_sides(const Block *block, uint32_t old, State sides[MAX_REFS],
                              unsigned *count)
 {
@@ -95,8 +95,8 @@ bool read_entry(Slice *value, uint32_t *cell)
     return slice_bits_left(value) >= 256 + 64 && !value->failed;
 }
 
-/* Find the Account cells of touched accounts among the entries that the new side shows: both
-   ascend. `entries` gets one for each, `roots` those that are there. */
+/* Find the Account cells of touched accounts among the entries on the new side; both are in
+   ascending order. `entries` gets one for each account, `roots` those present. */
 static Status pair_accounts(Block *block, Hashmap *map, Heap *entries, Heap *roots)
 {
     const Touched *touched = (const Touched *)block->touched.data;
@@ -149,7 +149,7 @@ static Status read_accounts(Block *block, uint32_t new, Heap *roots)
     if (!read_state(block, new, &state))
         return NOT_MINE;
     hashmap_open(&map, &block->tree, 0, ACCOUNT_KEY_BITS);
-    map.count = 0; /* an empty map, unless there is one */
+    map.count = 0; /* the map is empty unless found below */
     if (!is_pruned(block, state.accounts)) {
         Slice slice = slice_open(&block->tree, state.accounts);
         if (slice_maybe_ref(&slice, &root))
@@ -161,7 +161,7 @@ static Status read_accounts(Block *block, uint32_t new, Heap *roots)
     return append_states(block, &map, roots);
 }
 
-/* The root of the public libraries, if the state shows that there are some. */
+/* Return the root of the public libraries, if the state has any and they are not pruned. */
 static bool read_libraries(const Block *block, const State *state, bool *has, uint32_t *root)
 {
     *has = false;
@@ -175,8 +175,8 @@ static bool read_libraries(const Block *block, const State *state, bool *has, ui
     return !slice.failed;
 }
 
-/* Say DONE if it is plain that no public library changed: none on either side, or both pruned
-   with the same hash. */
+/* Return DONE if clearly no public library changed: there are none on either side, or both are
+   pruned with the same hash. */
 static Status check_libraries(const Block *block, uint32_t old, uint32_t new)
 {
     State state, sides[MAX_REFS];
@@ -201,8 +201,8 @@ static Status check_libraries(const Block *block, uint32_t old, uint32_t new)
     return same ? DONE : NOT_MINE;
 }
 
-/* Take off `pruned` what the accounts of the old side had: `wanted` says how many are left. First
-   those are looked at that are pruned there, too, whose hashes need not be computed. */
+/* Remove from `pruned` the cells of accounts on the old side; `wanted` is how many are left. Cells
+   that are pruned there, too, come first: their hashes need not be computed. */
 static Status drop_old(Block *block, const Heap *accounts, HashSet *pruned, bool is_digested,
                        size_t *wanted)
 {
@@ -226,8 +226,8 @@ static Status drop_old(Block *block, const Heap *accounts, HashSet *pruned, bool
     return status == NO_MEMORY ? NO_MEMORY : DONE;
 }
 
-/* Add to `carried` the cells of the extra that are still wanted: parts of messages that waited in
-   the queue (see update.py). */
+/* Add to `carried` the cells of the extra that are still wanted: parts of messages that were
+   waiting in the queue (see update.py). */
 static Status find_carried(Block *block, const HashSet *pruned, Heap *carried)
 {
     Walk walk;
@@ -247,7 +247,7 @@ static Status find_carried(Block *block, const HashSet *pruned, Heap *carried)
     return status == NO_MEMORY ? NO_MEMORY : DONE;
 }
 
-/* Find out where the parts are that the new side only names. */
+/* Find the cells that are pruned on the new side. */
 static Status trace_pruned(Block *block, uint32_t old, HashSet *pruned, Heap *carried)
 {
     State sides[MAX_REFS];

@@ -1,5 +1,5 @@
-/* The order in which the node writes the cells of a bag (BagOfCells::reorder_cells), as
-   ingest/decode/cell/order.py describes it. Small trees without equal cells take a short way. */
+/* Orders the cells of a bag as the node does (BagOfCells::reorder_cells): see
+   ingest/decode/cell/order.py. Small trees without duplicates have a short cut. */
 #include "writer.h"
 
 #include "order.h"
@@ -19,7 +19,7 @@ static unsigned count_bytes(uint64_t value)
     return bytes;
 }
 
-/* Write what stands before the cells: TL-B serialized_boc, one root, the first cell. */
+/* Write the header of a bag: TL-B serialized_boc, one root, which is the first cell. */
 static uint8_t *write_head(uint8_t *to, uint64_t count, unsigned width, uint64_t size)
 {
     unsigned size_width = count_bytes(size);
@@ -105,7 +105,7 @@ typedef struct {
     unsigned count;
 } LightOrder;
 
-/* Whether some of the cells are equal, as far as the beginnings of their hashes show. */
+/* Return whether cells may be equal, judging by the first bytes of their hashes. */
 static bool has_equals(const Tree *tree, const LightOrder *order)
 {
     uint64_t prefixes[LIGHT + MAX_REFS];
@@ -118,8 +118,8 @@ static bool has_equals(const Tree *tree, const LightOrder *order)
     return false;
 }
 
-/* The order of a light tree: the children of the root, what is below the first child in the same
-   way, what is below the second. False if it has more cells than that, or equal ones. */
+/* Order a light tree: the children of the root, then the descendants of the first child in the same
+   manner, then those of the second. False if it has too many cells, or duplicates. */
 static bool order_light_tree(const Tree *tree, uint32_t root, uint32_t *stamps, uint32_t stamp,
                              LightOrder *order)
 {

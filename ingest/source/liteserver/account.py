@@ -1,8 +1,8 @@
-"""States that lite servers are asked for, proven from the hash of a block.
+"""Fetches account states and configurations from lite servers, proven by a block's hash.
 
 TL: liteServer.getAccountState, liteServer.getConfigAll. A Merkle proof of the block shows the hash
-of the state after it (Block.state_update), and a second one, of that state, the way to what was
-asked for, or to where it would be.
+of the state after it (Block.state_update); a second one, of that state, shows the path to the
+requested object, or to where it would be.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REST_S = 5.0
-"""How long nothing is asked after no server was of use."""
+"""Seconds for which no server is asked after all have failed."""
 
 
 class ProvenAccount(msgspec.Struct, frozen=True):
-    """An account as of a block; ``boc`` is its Account cell."""
+    """An account after a block; ``boc`` is its Account cell."""
 
     hash: bytes
     last_trans_lt: int
@@ -47,14 +47,14 @@ class ProvenAccount(msgspec.Struct, frozen=True):
 
 
 class StateServers:
-    """Lite servers that are asked for states, from any thread.
+    """Fetches states from lite servers; may be called from any thread.
 
-    Methods raise ServerRefusal if the servers lack what is asked for, and SourceError if none is
-    of use; for a few seconds after that none is asked.
+    Methods raise ServerRefusal if the servers do not have the requested object, and SourceError
+    if none sends a valid answer; for ``REST_S`` seconds after that no server is asked.
     """
 
     def __init__(self, config: NetworkConfig, *, timeout_ms: int, parallel_queries: int) -> None:
-        """Take the servers of a network; none is connected yet."""
+        """Create the pool of a network's servers; none is connected yet."""
         self._background = Background()
         self._pool = self._background.run(_make_pool(config, timeout_ms, parallel_queries))
         self._rests_until_s = float("-inf")
@@ -63,7 +63,7 @@ class StateServers:
     def ask_account(
         self, master: BlockId, top: BlockId, workchain: int, account: bytes
     ) -> ProvenAccount | None:
-        """Return an account after a masterchain block, None where it does not exist.
+        """Return an account after a masterchain block; None if it does not exist.
 
         ``top`` is the block of its shard that ``master`` names, or ``master`` itself.
         """
@@ -75,7 +75,7 @@ class StateServers:
         return self._ask("getAccountState", asked, read, master.seqno)
 
     def ask_config(self, master: BlockId) -> dict[int, bytes]:
-        """Return the configuration after a masterchain block: each parameter as bag of cells."""
+        """Return the configuration after a masterchain block: a bag of cells per parameter."""
 
         def read(answer: Answer) -> dict[int, bytes]:
             hashed = open_proof(answer["state_proof"], master.root_hash)
@@ -111,10 +111,10 @@ class StateServers:
 def read_account_answer(
     proof: bytes, state: bytes, root_hash: bytes, account: bytes
 ) -> ProvenAccount | None:
-    """Return an account as of the block with a root hash; None where it does not exist.
+    """Return an account after the block with ``root_hash``; None if it does not exist.
 
     Raises:
-        BocError, DecodeError: the proof is not of this block, or does not show the account.
+        BocError, DecodeError: the proof is of another block, or does not show the account.
     """
     hashed = open_proof(proof, root_hash)
     tree = open_proof(proof, read_state_hash(hashed), 1)
@@ -126,22 +126,22 @@ def read_account_answer(
     expected = tree.hash(entry.cell, 0)
     shown = _parse_whole(state)
     if shown.hash(shown.roots[0]) != expected:
-        raise DecodeError(f"the state that was sent is not {expected.hex()}, which is proven")
+        raise DecodeError(f"the hash of the state that was sent is not the proven {expected.hex()}")
     return ProvenAccount(expected, entry.last_trans_lt, entry.last_trans_hash, state)
 
 
 def _parse_whole(boc: bytes) -> CellTree:
     tree = parse_boc(boc)
     if len(tree.roots) != 1 or tree.level_mask(tree.roots[0]):
-        raise DecodeError("the state that was sent is not whole")
+        raise DecodeError("the state that was sent is pruned")
     return tree
 
 
 def open_state_servers(config: Path, *, timeout_ms: int, parallel_queries: int) -> StateServers:
-    """Return the lite servers of a configuration file.
+    """Return a client for the lite servers of a configuration file.
 
     Raises:
-        SourceError: it cannot be read.
+        SourceError: the file cannot be read.
     """
     network = read_network(config)
     return StateServers(network, timeout_ms=timeout_ms, parallel_queries=parallel_queries)

@@ -1,6 +1,6 @@
-"""The global configuration file of a network: its lite servers, and where its chain begins.
+"""Reads the global configuration file of a network: its lite servers and trusted blocks.
 
-TL: config.global. Keys and hashes are base64, addresses of IPv4 signed 32-bit integers.
+TL: config.global. Keys and hashes are base64, IPv4 addresses signed 32-bit integers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEY_BYTES = HASH_BYTES = 32
 
 
 class LiteServer(msgspec.Struct, frozen=True):
-    """Where a lite server listens, and its public key (Ed25519)."""
+    """Address of a lite server, and its public key (Ed25519)."""
 
     host: str
     port: int
@@ -73,7 +73,7 @@ def read_config(path: Path) -> NetworkConfig:
     """Read a global configuration file.
 
     Raises:
-        SourceError: it cannot be read, is of another form, or names no lite server.
+        SourceError: it cannot be read, does not follow the schema, or lists no lite server.
     """
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -105,7 +105,7 @@ def _read_block(block: _Block | None) -> BlockId | None:
 
 
 def _read_bytes(text: str, size: int) -> bytes:
-    """Decode base64 of ``size`` bytes."""
+    """Decode base64; raise ValueError unless it has ``size`` bytes."""
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error as error:

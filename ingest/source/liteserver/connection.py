@@ -1,6 +1,6 @@
-"""One lite server over ADNL (TCP): a query in, its answer out.
+"""Sends queries to one lite server over ADNL (TCP) and returns its answers.
 
-Handshake, encryption and TL are pytoniq's; its own polling is off. Callers verify the answers.
+pytoniq does handshake, encryption and TL; its own polling is off. Callers verify the answers.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("tonlake.liteserver")
 PACKET_BYTES_LIMIT = 1 << 25
-"""No answer is longer: a block has at most 2 MiB, a zero state is asked for only of small seqno."""
+"""Limit of an answer: a block has at most 2 MiB; zero states are the only states requested."""
 
 LISTEN_S = 0.005
 """Poll interval of the client while no query is pending."""
 
 AVOIDED_S, LONGEST_AVOIDED_S = 1.0, 30.0
-"""How long a server that failed comes last; doubled with each failure."""
+"""Seconds for which a failed server comes last; doubled with each failure up to a maximum."""
 
 Answer = dict[str, Any]
 
 
 class _Client(LiteClient):
-    """The client without its own polling of the chain; refuses queries while it closes."""
+    """The pytoniq client without its own polling of the chain; refuses queries once closing."""
 
     is_gone = False
 
@@ -73,13 +73,13 @@ class _Client(LiteClient):
 
 
 class Connection:
-    """A connection to one lite server, opened by the first query and again after a failure."""
+    """A connection to one lite server, opened by the first query and reopened after a failure."""
 
     def __init__(self, server: LiteServer, timeout_ms: int) -> None:
-        """Take the server and how long an answer may take; nothing is connected yet."""
+        """Store the server and the timeout of its answers; nothing is connected yet."""
         self.server = server
         self.last_mc_seqno = 0
-        """The newest masterchain block that it named."""
+        """The newest masterchain block that the server reported."""
         self._failures = 0
         self._avoided_until_s = 0.0
         self._timeout_s = timeout_ms / 1000
@@ -88,20 +88,20 @@ class Connection:
 
     @property
     def is_avoided(self) -> bool:
-        """Whether it failed a short time ago."""
+        """Whether the server failed recently."""
         return time.monotonic() < self._avoided_until_s
 
     async def ask(self, name: str, data: Answer) -> Answer:
-        """Return the answer to ``liteServer.<name>``, whose fields are named as in lite_api.tl.
+        """Return the answer to ``liteServer.<name>``, with the field names of lite_api.tl.
 
         Raises:
-            ServerRefusal: it answers with an error.
-            ServerFault: it cannot be reached, is too slow, or what it sends is no answer.
+            ServerRefusal: the server answers with an error.
+            ServerFault: it cannot be reached, times out, or sends an invalid answer.
         """
         try:
             answer, expected = await self._exchange(name, data)
         except (OSError, EOFError, LiteClientError, TlError, AttributeError) as error:
-            # AttributeError: the client's parts are None once it is closed.
+            # AttributeError: a closed client has set its reader and writer to None.
             self.avoid()
             reason = str(error) or type(error).__name__
             raise ServerFault(f"{self.server}: {reason}", name=name) from error
@@ -111,15 +111,15 @@ class Connection:
         if kind.lower() != expected.lower():  # liteServer.blockData = liteServer.BlockData
             await self.close()
             self.avoid()
-            reason = f"{self.server}: it answers {kind or 'nothing'} and not {expected}"
+            reason = f"{self.server}: it answers {kind or 'nothing'}, not {expected}"
             raise ServerFault(reason, name=name, is_wrong=True)
         self._failures = 0
         return answer
 
     async def _exchange(self, name: str, data: Answer) -> tuple[Answer, str]:
-        """Return an answer, and the TL type that it should have.
+        """Return an answer, and the TL type it should have.
 
-        Servers hang up at any time: over a connection opened before, the query is sent once more.
+        Servers hang up at any time: a query that fails on an old connection is sent once more.
         """
         known = self._client
         try:
@@ -144,7 +144,7 @@ class Connection:
             raise
 
     def avoid(self) -> None:
-        """Put this server last for a while."""
+        """Use this server last for a while."""
         self._failures += 1
         longer_s = AVOIDED_S * 2 ** min(self._failures - 1, 10)
         self._avoided_until_s = time.monotonic() + min(LONGEST_AVOIDED_S, longer_s)

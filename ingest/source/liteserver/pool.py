@@ -1,4 +1,4 @@
-"""Several lite servers as one: a query goes to the next one where a server fails."""
+"""Treats several lite servers as one: if one fails, the query goes to the next."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 class ServerPool:
-    """Queries lite servers in turn; those that failed recently, or are behind, come last."""
+    """Queries lite servers round robin; recently failed or lagging servers come last."""
 
     def __init__(
         self, servers: Iterable[LiteServer], *, timeout_ms: int, parallel_queries: int
     ) -> None:
-        """Take the servers; none is connected yet."""
+        """Create connections; none is opened yet."""
         self.connections = [Connection(server, timeout_ms) for server in servers]
         self._turn = 0
         self._slots = asyncio.Semaphore(parallel_queries)
@@ -39,14 +39,14 @@ class ServerPool:
         *,
         mc_seqno: int = 0,
     ) -> T:
-        """Return ``read(answer)`` of the first answer to ``liteServer.<name>`` that it accepts.
+        """Return ``read(answer)`` for the first valid answer to ``liteServer.<name>``.
 
-        ``read`` raises ServerFault for an answer that cannot be right: another server is asked.
+        ``read`` raises ServerFault for an invalid answer; then the next server is asked.
         Servers without block ``mc_seqno`` come last.
 
         Raises:
-            ServerRefusal: those that can be reached answer with errors.
-            ServerFault: none can be reached, or what they answer is wrong.
+            ServerRefusal: all reachable servers answer with errors.
+            ServerFault: no server can be reached, or their answers are wrong.
         """
         failures: list[ServerFault | ServerRefusal] = []
         for connection in self._list_in_turn(mc_seqno):
@@ -69,12 +69,12 @@ class ServerPool:
         raise ServerFault(f"no lite server can be used: {reasons}", name=name, is_wrong=bool(wrong))
 
     async def ask_all(self, name: str, read: Callable[[Connection, Answer], T]) -> list[T]:
-        """Return ``read`` of the answers of all servers that give one.
+        """Return ``read(connection, answer)`` for every server that answers.
 
-        Servers that failed recently are asked only if there is no other one.
+        Servers that failed recently are asked only if there are no others.
 
         Raises:
-            ServerFault: none does.
+            ServerFault: no server answers.
         """
         steady = [one for one in self.connections if not one.is_avoided]
         connections = steady or self.connections
@@ -118,12 +118,12 @@ ERROR_KINDS = {
 
 
 def send_message(config: Path, boc: bytes, timeout_ms: int) -> None:
-    """Hand a message from outside to the first lite server that takes it.
+    """Send an external message to the first lite server that accepts it.
 
     Raises:
         SourceError: the configuration cannot be read.
-        ServerRefusal: those that can be reached refuse it.
-        ServerFault: none can be reached.
+        ServerRefusal: all reachable servers refuse it.
+        ServerFault: no server can be reached.
     """
     asyncio.run(_send(read_config(config), boc, timeout_ms))
 

@@ -1,8 +1,8 @@
-"""Queries to lite servers whose answers prove themselves: hashes, ids and headers.
+"""Queries to lite servers whose answers are verified by hashes, ids and Merkle proofs.
 
-The newest block, and the block with a seqno, are checked against other blocks by the source.
-Links (TL: liteServer.blockLinkForward) lead from a block that is certain to one that is to be
-proven, by the signatures of validators.
+The newest block and look-ups by seqno cannot be verified here; the source compares them with
+other blocks. Links (TL: liteServer.blockLinkForward) prove one block from a trusted one by the
+signatures of validators.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ FORWARD, ORDINARY = "liteServer.blockLinkForward", "liteServer.signatureSet.ordi
 
 
 def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
-    """Make sure that the validators whom ``known`` names signed ``target``.
+    """Verify that the validators named by ``known`` signed ``target``.
 
-    ``known`` is a key block or the zero state; returns whether ``target`` is a key block.
+    ``known`` is a key block or the zero state. Return whether ``target`` is a key block.
 
     Raises:
-        ProofInvalid: they did not, or the link does not show it.
+        ProofInvalid: the link does not prove it.
     """
     if link["@type"] != FORWARD:
         raise ProofInvalid(f"a link of the form {link['@type']}")
@@ -45,7 +45,7 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
     except (BocError, DecodeError, TypeError) as error:
         raise ProofInvalid(f"a proof from {known} to {target}: {error}") from error
     if (info["workchain"], info["seqno"]) != (target.workchain, target.seqno):
-        raise ProofInvalid(f"the block that is proven is not {target}")
+        raise ProofInvalid(f"it proves another block than {target}")
     signed = [
         (bytes.fromhex(one["node_id_short"]), one["signature"])
         for one in link["signatures"]["signatures"]
@@ -55,12 +55,12 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
 
 
 def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:
-    """Return the tree that a Merkle proof shows, its root the first of the tree.
+    """Return the tree that a Merkle proof contains, with the proven cell as its root.
 
-    The proof is root ``at`` of the bag.
+    The proof is root number ``at`` of the bag.
 
     Raises:
-        BocError: it is no Merkle proof, or not of the cell with this hash.
+        BocError: it is no Merkle proof, or proves a cell with another hash.
     """
     tree = parse_boc(data)
     if at >= len(tree.roots):
@@ -82,16 +82,16 @@ BY_SEQNO = 1
 class LiteServerQueries:
     """Queries to a pool of lite servers.
 
-    Methods raise ServerRefusal if the servers lack what is asked for, and ServerFault if none
-    gives a valid answer.
+    Methods raise ServerRefusal if the servers do not have the requested object, and ServerFault
+    if none sends a valid answer.
     """
 
     def __init__(self, pool: ServerPool) -> None:
-        """Take the pool."""
+        """Send all queries to ``pool``."""
         self._pool = pool
 
     async def ask_newest(self) -> tuple[BlockId, BlockId]:
-        """Return the newest masterchain block that any server names, and its zero state."""
+        """Return the newest masterchain block of all servers, and the zero state of the network."""
         name = "getMasterchainInfo"
 
         def read(connection: Connection, answer: Answer) -> tuple[BlockId, BlockId]:
@@ -103,11 +103,11 @@ class LiteServerQueries:
 
         found = await self._pool.ask_all(name, read)
         if len({zero for _last, zero in found}) > 1:
-            raise ServerFault("the lite servers are of different networks", name=name)
+            raise ServerFault("the lite servers belong to different networks", name=name)
         return max(found, key=lambda pair: pair[0].seqno)
 
     async def find_mc_block(self, mc_seqno: int) -> tuple[BlockId, McHead]:
-        """Return id and head of the masterchain block with a seqno."""
+        """Return id and head of the masterchain block ``mc_seqno``."""
         place = {"workchain": MASTERCHAIN, "shard": MASTERCHAIN_SHARD, "seqno": mc_seqno}
         name = "lookupBlock"
 
@@ -115,7 +115,7 @@ class LiteServerQueries:
             block_id = read_id(answer["id"], name)
             if (block_id.workchain, block_id.seqno) != (MASTERCHAIN, mc_seqno):
                 raise ServerFault(
-                    f"{block_id} where {mc_seqno} was asked", name=name, is_wrong=True
+                    f"{block_id} instead of masterchain block {mc_seqno}", name=name, is_wrong=True
                 )
             gen_utime = _read_gen_utime(answer["header_proof"], block_id, name)
             return block_id, McHead(mc_seqno, block_id.root_hash, gen_utime)
@@ -123,18 +123,18 @@ class LiteServerQueries:
         return await self._pool.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
 
     async def ask_block(self, block_id: BlockId, mc_seqno: int) -> bytes:
-        """Return the bytes of a block, whose SHA-256 is its file hash."""
+        """Return the bytes of a block; their SHA-256 is verified against its file hash."""
         return await self._ask_bytes("getBlock", block_id, mc_seqno)
 
     async def ask_zero_state(self, state_id: BlockId) -> bytes:
-        """Return the bytes of a zero state."""
+        """Return the bytes of a zero state; their SHA-256 is verified against its file hash."""
         return await self._ask_bytes("getState", state_id, 0)
 
     async def prove(self, known: BlockId, target: BlockId) -> BlockId:
-        """Make sure that validators signed a masterchain block; return its newest known key block.
+        """Verify that validators signed ``target``; return its newest known key block.
 
         Args:
-            known: A key block, or the zero state, that is certain.
+            known: A trusted key block, or the zero state.
             target: A later masterchain block.
         """
         key_block, reached = known, known
@@ -143,7 +143,7 @@ class LiteServerQueries:
         return key_block
 
     async def _ask_links(self, known: BlockId, target: BlockId) -> tuple[BlockId, BlockId]:
-        """Return the last key block on the way to a block, and how far the way has come."""
+        """Return the last key block on the way to ``target``, and the last block reached."""
         name = "getBlockProof"
 
         def read(answer: Answer) -> tuple[BlockId, BlockId]:
@@ -170,7 +170,7 @@ class LiteServerQueries:
         def read(answer: Answer) -> bytes:
             data = answer["data"]
             if not isinstance(data, bytes) or (hashlib.sha256(data).digest() != block_id.file_hash):
-                reason = f"the SHA-256 of what was sent for {block_id} is not its file hash"
+                reason = f"the SHA-256 of the bytes sent for {block_id} is not its file hash"
                 raise ServerFault(reason, name=name, is_wrong=True)
             return data
 
@@ -179,7 +179,7 @@ class LiteServerQueries:
 
 
 def write_id(block_id: BlockId) -> Answer:
-    """Return a block id as the fields of tonNode.blockIdExt."""
+    """Return the fields of ``tonNode.blockIdExt`` for a block id."""
     return {
         "workchain": block_id.workchain,
         "shard": block_id.shard,
@@ -190,7 +190,7 @@ def write_id(block_id: BlockId) -> Answer:
 
 
 def read_id(found: Answer, name: str) -> BlockId:
-    """Return the block id of an answer to the query ``name``.
+    """Return the block id ``found`` in an answer to the query ``name``.
 
     Raises:
         ServerFault: its seqno is negative.
@@ -204,7 +204,7 @@ def read_id(found: Answer, name: str) -> BlockId:
 
 
 def _read_gen_utime(proof: object, block_id: BlockId, name: str) -> int:
-    """Return when a block was made, by a Merkle proof that its header is of the id's block."""
+    """Return the gen_utime of a block after verifying the Merkle proof of its header."""
     if not isinstance(proof, bytes):
         raise ServerFault(f"there is no proof of {block_id}", name=name, is_wrong=True)
     try:

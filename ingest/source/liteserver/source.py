@@ -1,8 +1,9 @@
-"""Lite servers as a source of blocks: the same bundles that a node's folder gives.
+"""Reads blocks from lite servers, in the same bundles as a node's folder.
 
-Blocks are fetched a window at a time, the next one ahead. Their bytes are checked against the file
-hash of the id. Masterchain ids come from the servers, linked by the hash of the previous block and
-to blocks that the configuration file names; shard ids come from masterchain and later shard blocks.
+Blocks are fetched a window at a time, the next window in advance. Their bytes are verified against
+the file hash of their id. Masterchain ids come from the servers; each is verified by the previous
+block's hash and against the blocks in the configuration file. Shard ids come from masterchain
+blocks and later shard blocks.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ T = TypeVar("T")
 
 
 class Background:
-    """Runs coroutines in one thread; connections stay alive between calls."""
+    """Runs coroutines in one thread, so that connections stay open between calls."""
 
     def __init__(self) -> None:
         """Start the thread."""
@@ -44,22 +45,22 @@ class Background:
         self._thread.start()
 
     def start(self, asked: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin to run a coroutine."""
+        """Schedule a coroutine."""
         return asyncio.run_coroutine_threadsafe(asked, self._loop)
 
     def wait(self, future: Future[T]) -> T:
-        """Return what comes of it; an interrupted wait ends it, too."""
+        """Return the result of ``future``; cancel it if the wait is interrupted."""
         try:
             return future.result()
         finally:
             future.cancel()
 
     def run(self, asked: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end, and return what comes of it."""
+        """Run a coroutine to its end and return its result."""
         return self.wait(self.start(asked))
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """End what still runs, do a last thing, and end the thread."""
+        """Cancel all coroutines, run ``last``, and stop the thread."""
         if self._loop.is_closed():
             return
         self.run(_cancel_others())
@@ -77,20 +78,20 @@ async def _cancel_others() -> None:
 
 
 TIMEOUT_MS = 10_000
-"""Milliseconds a lite server may take; then another one is asked."""
+"""Timeout of one lite server in milliseconds; after it the next one is asked."""
 
 WINDOW_MC_BLOCKS = 16
-"""Masterchain blocks that are asked for at a time."""
+"""Masterchain blocks fetched at a time."""
 
 
 class LiteSource:
-    """Blocks of a network from its lite servers; follows the chain as it grows."""
+    """The blocks of a network, read from its lite servers; follows the chain as it grows."""
 
     def __init__(self, config: NetworkConfig, settings: LiteServerSettings) -> None:
         """Ask the servers for their newest block.
 
         Raises:
-            SourceError: none answers, or they are of another network than the file names.
+            SourceError: no server answers, or they belong to another network than the file.
         """
         self._config = config
         self._poll_s = settings.poll_ms / 1000
@@ -112,17 +113,17 @@ class LiteSource:
             raise
 
     def refresh(self) -> None:
-        """Ask the servers for their newest block, if that was not done a moment ago."""
+        """Ask the servers for their newest block, at most once per poll interval."""
         if time.monotonic() - self._asked_s < self._poll_s:
             return
         newest, zero = self._background.run(self._queries.ask_newest())
         if zero != self._zero:
-            raise SourceError("the lite servers are of another network than before")
+            raise SourceError("the lite servers belong to another network than before")
         self._newest = newest
         self._asked_s = time.monotonic()
 
     def first_mc_seqno(self) -> int:
-        """Return the oldest masterchain block that a server has, if all after it are there."""
+        """Return the oldest masterchain block from which on a server has all blocks."""
         unknown, known = 0, self._newest.seqno
         if self.find_head(1) is not None:
             return 1
@@ -136,16 +137,16 @@ class LiteSource:
         return min(known + 1, self._newest.seqno)
 
     def last_mc_seqno(self) -> int:
-        """Return the newest masterchain block that a server named when it was last asked."""
+        """Return the newest masterchain block that a server reported at the last refresh."""
         return self._newest.seqno
 
     def read_bundle(self, mc_seqno: int) -> McBundle:
         """Return one masterchain block and the shard blocks it commits.
 
         Raises:
-            BlockNotYet: newer than what the servers have.
-            BlockNeverHad: none of the servers has it, or one of its shard blocks.
-            BlockCorrupt: what the servers send for it is not the block.
+            BlockNotYet: it is newer than the newest block of the servers.
+            BlockNeverHad: no server has it, or one of its shard blocks.
+            BlockCorrupt: the servers send other bytes than those of the block.
             SourceError: no server answers, or they serve different chains.
         """
         if mc_seqno > self._newest.seqno:
@@ -161,7 +162,7 @@ class LiteSource:
     read_unchecked = read_bundle
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block the servers have at a seqno; None if none."""
+        """Return the masterchain block of the servers at a seqno; None if there is none."""
         if mc_seqno > self._newest.seqno:
             return None
         head = self._heads.get(self._newest) if mc_seqno == self._newest.seqno else None
@@ -177,14 +178,14 @@ class LiteSource:
         return head
 
     def zero_states(self) -> tuple[ZeroState, ...]:
-        """Return the zero states, the masterchain's first; () if the servers do not keep them."""
+        """Return the zero states, the masterchain's first; empty if the servers have none."""
         try:
             return self._background.run(self._ask_zero_states())
         except ServerRefusal:
             return ()
 
     def describe(self) -> dict[str, str]:
-        """Return the fingerprint that the commit log keeps: of which network, and how far."""
+        """Return the fingerprint for the commit log: the network and its newest block."""
         return {
             "kind": "liteserver",
             "zero_state": self._zero.root_hash.hex(),
@@ -206,7 +207,7 @@ class LiteSource:
             )
 
     def _take_window(self, first: int) -> Window:
-        """Return the window that begins with a block, and begin to ask for the next one."""
+        """Return the window that begins with ``first``, and start to fetch the next one."""
         ahead, self._next = self._next, None
         if ahead is not None and ahead[0] == first:
             window = self._background.wait(ahead[1])

@@ -1,4 +1,4 @@
-"""A few masterchain blocks at a time with the shard blocks they commit, fetched in parallel."""
+"""Fetches a few masterchain blocks and the shard blocks they commit, in parallel."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHARD_BLOCKS_LIMIT = 10_000
-"""Shard blocks of one masterchain block; 256 shards that lag behind have far fewer."""
+"""Most shard blocks of one masterchain block; 256 lagging shards have far fewer."""
 
 Window = dict[int, McBundle | BlockUnavailable]
-"""Bundles by masterchain seqno, or why one is unavailable."""
+"""Bundles by masterchain seqno, or the error of an unavailable one."""
 
 
 class _McBlock(msgspec.Struct, frozen=True):
-    """A masterchain block, the one it names before it, and the shard tops it names."""
+    """A masterchain block, the id of its predecessor, and the shard tops it names."""
 
     raw: RawBlock
     before: BlockId
@@ -44,22 +44,22 @@ class _McBlock(msgspec.Struct, frozen=True):
 
 
 class WindowReader:
-    """Asks for bundles, and holds their masterchain blocks against each other and known ones."""
+    """Fetches bundles, and verifies that their masterchain blocks link to each other."""
 
     def __init__(
         self, queries: LiteServerQueries, known: Iterable[BlockId], *, proofs: bool = False
     ) -> None:
-        """Take what asks the servers, and blocks whose ids are certain.
+        """Fetch by ``queries``; compare with the trusted blocks ``known``.
 
-        With ``proofs`` validators must have signed the newest block of each window, and the last
-        of the known blocks must lead to them.
+        With ``proofs``, validators must have signed the newest block of each window, proven from
+        the last of the known blocks.
         """
         self._queries = queries
         self._known = tuple(known)
         self._key_block = self._known[-1] if proofs else None
 
     async def ask(self, first: int, last: int) -> Window:
-        """Return the bundles of some masterchain blocks, or the error of each unavailable one.
+        """Return the bundles of masterchain blocks, or the error of each unavailable one.
 
         Raises:
             SourceError: no server answers, or they serve different chains.
@@ -70,7 +70,7 @@ class WindowReader:
         for seqno in seqnos:
             self._check_link(blocks.get(seqno - 1), blocks[seqno])
         for one, after in zip(found, [*found[1:], None], strict=True):
-            # Those that others follow stand by the hashes that these name.
+            # A block that has a successor here is proven by the hash in the successor.
             if isinstance(one, _McBlock) and not isinstance(after, _McBlock):
                 await self._prove(one.raw.id)
         bundles = [_keep(self._ask_bundle, blocks, seqno) for seqno in range(first, last + 1)]
@@ -107,7 +107,7 @@ class WindowReader:
                     )
 
     async def _prove(self, block_id: BlockId) -> None:
-        """Verify the signatures of a block that is newer than the trusted one, if proofs are on."""
+        """Verify the signatures of a block newer than the trusted one, if proofs are on."""
         known = self._key_block
         if known is not None and block_id.seqno > known.seqno:
             self._key_block = await self._queries.prove(known, block_id)
@@ -119,7 +119,7 @@ class WindowReader:
         if isinstance(block, BlockUnavailable):
             raise block
         if isinstance(before, BlockUnavailable):
-            reason = f"its shard blocks are unknown without the one before it. {before}"
+            reason = f"its shard blocks are unknown without the block before it. {before}"
             raise type(before)(reason, block=name_mc_block(mc_seqno))
         earlier = set() if before is None else set(before.tops.committed_by)
         shards = await self._ask_shards(block.tops.new, earlier, mc_seqno)
@@ -128,7 +128,7 @@ class WindowReader:
     async def _ask_shards(
         self, tops: Iterable[BlockId], earlier: set[BlockId], mc_seqno: int
     ) -> list[RawBlock]:
-        """Return the blocks that lead from earlier tops to new ones, by workchain, shard, seqno."""
+        """Return the shard blocks after ``earlier`` up to ``tops``, by workchain, shard, seqno."""
         found: dict[BlockId, RawBlock] = {}
         todo = set(tops) - earlier
         while todo:
@@ -145,7 +145,7 @@ class WindowReader:
 
 
 async def _ask(block: object, ask: Callable[..., Awaitable[T]], *asked: object) -> T:
-    """Await a query; errors of servers become errors of the block."""
+    """Await a query; turn errors of servers into errors of the block."""
     try:
         return await ask(*asked)
     except ServerRefusal as error:

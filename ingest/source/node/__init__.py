@@ -1,15 +1,15 @@
-"""A node's folder, read beside the node and never written.
+"""Reads blocks and states from a node's folder, which is never written.
 
-tl           TL values of the node's stores
-package      archive packages: entries by offset, or by scanning
-rocks        RocksDB beside its owner, through private folders (scratch): followed or frozen
-handle, state, globalindex, slice, celldb    what the stores hold
-bundle       which shard blocks a masterchain block commits
-archive      bundles out of slices and packages
-recent       temporary packages, where the archive ends
+tl           TL values in the node's stores
+package      archive packages: read entries by offset, or scan for them
+rocks        opens RocksDB while the node runs, through private folders (scratch)
+handle, state, globalindex, slice, celldb    contents of the stores
+bundle       the shard blocks that a masterchain block commits
+archive      bundles from slices and packages
+recent       temporary packages: blocks after the end of the archive
 zerofile     zero states
-shardstate   whole shard states, and the hashes that blocks name for them
+shardstate   whole shard states, and their hashes as named by blocks
 statefile    persistent states
-source       a node's database folder as a source of blocks
-packgroup, packs    archive packages without any index as a source of blocks
+source       a node's database folder as a block source
+packgroup, packs    archive packages without an index as a block source
 """

@@ -1,4 +1,4 @@
-"""The archive of a node: masterchain blocks with what they commit, out of slices and packages."""
+"""Reads masterchain blocks and the shard blocks they commit from the archive of a node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Archive:
-    """Reads bundles by the masterchain block's seqno, complete or not.
+    """Reads bundles by masterchain seqno, up to the end of the archive.
 
     Methods raise SourceError if an index is damaged.
     """
@@ -49,7 +49,7 @@ class Archive:
     def __init__(
         self, db_dir: Path, index: GlobalIndex, slices: SliceCache, *, proofs: bool = False
     ) -> None:
-        """Join the list of slices and the open ones; with ``proofs`` blocks come with theirs."""
+        """Read the slices that ``index`` lists; with ``proofs``, blocks include their proofs."""
         self._read_block = read_proven_block if proofs else read_block
         self.db_dir = db_dir
         self.index = index
@@ -59,7 +59,7 @@ class Archive:
         self.signers = Signers(self._read_key_block)
 
     def refresh(self, *, rolled_back: bool) -> None:
-        """Catch up with the node; after a roll-back indexes and packages are other ones."""
+        """Catch up with the node; after a roll-back, reopen all indexes and packages."""
         if rolled_back:
             self.slices.close()
             self.signers.forget()
@@ -73,14 +73,14 @@ class Archive:
         self.index.store.close()
 
     def find_first(self) -> int:
-        """Return the first masterchain block of the first slice that is kept; 1 if none is."""
+        """Return the first masterchain block of the oldest slice present; 1 if none is."""
         record = next(self._kept(self.index.slice_ids), None)
         if record is None:
             return 1
         if not self.slices.exists(record.id):
-            return record.first_mc_seqno  # reading it says that the index is missing
+            return record.first_mc_seqno  # reading it reports the missing index
         first, opened = record.first_mc_seqno, self.slices.open(record.id)
-        # A wrong record would leave blocks out silently.
+        # A wrong record would silently hide blocks.
         earlier = sorted(one for one in opened.list_mc_seqnos() if 0 < one < first)
         return next((one for one in earlier if _has_data(opened, one)), first)
 
@@ -94,20 +94,20 @@ class Archive:
         return 0
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block has a seqno; None if the archive has none."""
+        """Return the archive's masterchain block at a seqno; None if it has none."""
         opened = self._find_slice(mc_seqno)
         handle = opened.find_root_handle(MASTERCHAIN, mc_seqno) if opened else None
         return None if handle is None else McHead(mc_seqno, handle.id.root_hash, handle.unixtime)
 
     def has_another(self, block_id: BlockId) -> bool:
-        """Whether the archive has a masterchain block of the same seqno, but not this one."""
+        """Return whether the archive has a different masterchain block with the same seqno."""
         opened = self._find_slice(block_id.seqno)
         if opened is None or opened.find_handle(block_id) is not None:
             return False
         return opened.find_root_handle(MASTERCHAIN, block_id.seqno) is not None
 
     def find_zero_states(self, workchains: Iterable[int]) -> list[BlockId]:
-        """Return the ids of the zero states that the archive's first slice knows."""
+        """Return the ids of the zero states with a handle in the archive's first slice."""
         if 0 not in self.index.slice_ids or not self.slices.exists(0):
             return []
         handles = (self.slices.open(0).find_root_handle(workchain, 0) for workchain in workchains)
@@ -116,7 +116,7 @@ class Archive:
     def read_bundle(self, mc_seqno: int, *, check_files: bool = True) -> McBundle:
         """Return a masterchain block and the shard blocks it commits.
 
-        Without ``check_files`` the file hashes of shard blocks are not compared with their bytes.
+        Without ``check_files`` the file hashes of shard blocks are not verified.
 
         Raises:
             BlockPruned: its slice was deleted.
@@ -160,13 +160,13 @@ class Archive:
         return McBundle(mc_seqno, (mc_block, *shards), tops.mark)
 
     def check_tops(self, mc_seqno: int) -> None:
-        """Make sure that the newest block of every shard is there, whichever block committed it.
+        """Verify that the newest block of every shard is present, whichever block committed it.
 
-        Otherwise a node that keeps some shards would look complete at a masterchain block that
+        Otherwise a node that keeps only some shards would look complete at a masterchain block that
         commits no block of the others.
 
         Raises:
-            BlockUnavailable: as ``read_bundle``.
+            BlockUnavailable: see ``read_bundle``.
         """
         _opened, mc_block = self._read_mc_block(mc_seqno)
         for block_id, committed_by in self._read_tops(mc_block).committed_by.items():
@@ -178,7 +178,7 @@ class Archive:
                 raise miss_block(block_id, committed_by, opened)
 
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
-        """Yield the slices of which anything is there: an index, or the first package."""
+        """Yield the slices that are at least partly present: an index or a first package."""
         for record in map(self.index.record, slice_ids):
             has_package = (self.db_dir / _name_package(record.id)).exists
             if not record.deleted and (self.slices.exists(record.id) or has_package()):
@@ -224,9 +224,9 @@ class Archive:
         return self._tops[before].committed_by.keys()
 
     def _check_earlier(self, opened: Slice, earlier: list[BlockId], mc_seqno: int) -> None:
-        """Make sure that blocks were committed before a masterchain block, as handles state.
+        """Verify that the blocks in ``earlier`` were committed before ``mc_seqno``, as handles say.
 
-        Those that a shard goes on from were tops then.
+        They have successors in this block, so they must be tops of the previous masterchain block.
         """
         try:
             before = self.tops_before(mc_seqno) if earlier else None
@@ -236,16 +236,16 @@ class Archive:
             if before is not None and block_id not in before:
                 raise SourceError(
                     f"{opened.store.name}: {block_id} leads to a block that {mc_seqno} commits,"
-                    " but its handle names an earlier masterchain block, which does not know it"
+                    " but its handle names an earlier masterchain block, which does not contain it"
                 )
 
     def _judge_absent(
         self, opened: Slice, block_id: BlockId, committed: list[BlockId], mc_seqno: int, tops: Tops
     ) -> None:
-        """Pass over a block without a handle if it was committed before this masterchain block.
+        """Accept a block without a handle only if an earlier masterchain block committed it.
 
-        That is so if the one before it names the block as a top; if the archive begins here,
-        unless this one is the first to name the block.
+        That is the case if the previous masterchain block names it as a top; or, if the archive
+        begins with this block, unless this one is the first to name it.
         """
         before = self.tops_before(mc_seqno)
         is_new = block_id in tops.new
@@ -266,7 +266,7 @@ class Archive:
         return opened, self._read_block(opened, handle.id, mc_seqno)
 
     def _read_key_block(self, key_seqno: int) -> RawBlock | None:
-        """Return a key block, or as 0 the zero state; None where the node lacks it."""
+        """Return a key block, the zero state for 0; None if the node does not have it."""
         try:
             if key_seqno == 0:
                 return read_zero_block(self.db_dir, self.find_zero_states((MASTERCHAIN,)))

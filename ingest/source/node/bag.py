@@ -1,9 +1,8 @@
-"""A bag of cells that may be larger than memory: the file is mapped, cells are known by number.
+"""Reads a bag of cells that may be larger than memory: the file is mapped, cells have numbers.
 
-What is found out of its cells when it is opened is kept in a private folder and mapped, too, 42
-bytes a cell: where each begins, and its hash and depth, those of its children first. Where a cell
-stands over pruned branches these are its hash and depth at level 0: those in the tree of which
-the branches were cut.
+When a bag is opened, the offset, hash and depth of each of its cells are computed, children first,
+and stored in mapped files of a private folder, 42 bytes a cell. For a cell above pruned branches
+these are its hash and depth at level 0: those in the tree from which the branches were pruned.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_LEVELED = 1 << 16
-"""Cells under a Merkle cell: as many as an account may have (size limits, ConfigParam 43)."""
+"""Most cells under a Merkle cell: as many as an account may have (ConfigParam 43)."""
 
 _HANDLE, _START, _DIGEST = Struct(">Q"), Struct("=Q"), Struct(">32sH")
 _HASHES_BIT, _EXOTIC_BIT, _MAX_REFS = 0x10, 0x08, 4
@@ -37,7 +36,7 @@ _core = NATIVE if hasattr(NATIVE, "read_cells") else None
 
 
 class BagPlace(NamedTuple):
-    """A bag whose cells were found: its file, that of the starts, and the bytes of a reference."""
+    """An indexed bag: its file, the file of cell offsets, and the bytes of a reference."""
 
     path: Path
     name: str
@@ -46,7 +45,7 @@ class BagPlace(NamedTuple):
 
 
 class BagCells:
-    """The cells of a bag, packed (tonlake.ingest.decode.cell.packed); a handle is a number."""
+    """The cells of a bag, packed (tonlake.ingest.decode.cell.packed); a handle is a cell number."""
 
     width = _HANDLE.size
 
@@ -57,10 +56,10 @@ class BagCells:
         self.count = len(self._starts) // _START.size
 
     def fetch(self, handles: list[bytes]) -> list[bytes]:
-        """Return a packed cell for each handle.
+        """Return the packed cells of ``handles``.
 
         Raises:
-            SourceError: one is damaged.
+            SourceError: a cell is damaged.
         """
         ref_bytes = self.place.ref_bytes
         if _core is not None:
@@ -71,10 +70,10 @@ class BagCells:
             return [self._pack(handle) for handle in handles]
 
     def read(self, cell: int) -> tuple[bytes, list[int]]:
-        """Return descriptors with data of a cell, and its children, which come behind it.
+        """Return descriptors and data of a cell, and the numbers of its children.
 
         Raises:
-            BocError: the references do not lead forward.
+            BocError: a reference does not point to a later cell.
         """
         (at,) = _START.unpack_from(self._starts, cell * _START.size)
         data, width = self._data, self.place.ref_bytes
@@ -90,7 +89,7 @@ class BagCells:
         return bytes((d1 & ~_HASHES_BIT, d2)) + data[begin:end], refs
 
     def digest(self, digests: mmap.mmap, before: int) -> int:
-        """Fill in hashes and depths of cells before one, the last first, as far as C does it."""
+        """Compute digests in C, downwards from cell ``before - 1``; return how many are left."""
         if _core is None:
             return before
         behind: int = _core.digest_cells(
@@ -109,13 +108,13 @@ class BagCells:
 
 
 class StateBag:
-    """A bag of which all hashes were computed; close it to remove what was kept of it."""
+    """A bag with the hashes of all its cells; closing it removes its temporary files."""
 
     def __init__(self, path: Path, name: str) -> None:
-        """Read all cells once.
+        """Read and hash all cells.
 
         Raises:
-            SourceError: the file is no sound bag of cells.
+            SourceError: the file is no valid bag of cells.
         """
         self.name = name
         self._scratch = Scratch()
@@ -147,13 +146,13 @@ class StateBag:
             before = self.cells.digest(self._digests, before - 1)
 
     def get_digest(self, handle: bytes) -> tuple[bytes, int]:
-        """Return hash and depth of a cell."""
+        """Return the hash and depth of a cell."""
         (cell,) = _HANDLE.unpack(handle)
         digest, depth = _DIGEST.unpack_from(self._digests, cell * _DIGEST.size)
         return digest, depth
 
     def close(self) -> None:
-        """Close the file, and remove what was kept of it."""
+        """Close the file, and remove the temporary files."""
         for each in self._open:
             each.close()
         self._scratch.close()
@@ -166,7 +165,7 @@ class StateBag:
         return mapped
 
     def _digest(self, cell: int) -> tuple[bytes, int]:
-        """Compute hash and depth of one cell; those of its children are there."""
+        """Compute hash and depth of a cell whose children already have theirs."""
         body, refs = self.cells.read(cell)
         if body[0] & _EXOTIC_BIT:
             if refs:
@@ -186,7 +185,7 @@ class StateBag:
         return digest, 1 + max((each[1] for each in below), default=-1)
 
     def _digest_merkle(self, cell: int) -> tuple[bytes, int]:
-        """Compute hash and depth of a cell that stands over others by their hash at a level."""
+        """Compute hash and depth at level 0 of a Merkle cell; its children have a higher level."""
         found: dict[int, tuple[bytes, list[int]]] = {}
         todo = [cell]
         while todo:
@@ -213,7 +212,7 @@ def _map_file(path: Path) -> mmap.mmap:
 def _find_starts(
     data: mmap.mmap, first: int, end: int, ref_bytes: int, starts: mmap.mmap
 ) -> tuple[int, int]:
-    """Fill in where cells begin; return how many there are, and where the last one ends."""
+    """Write the offsets of cells to ``starts``; return their number, and the end of the last."""
     if _core is not None:
         found: tuple[int, int] = _core.find_starts(data, first, end, ref_bytes, starts)
         return found
@@ -232,5 +231,5 @@ def _find_starts(
 
 
 def _stored_bytes(d1: int) -> int:
-    """Return how many bytes the hashes and depths take that stand in a cell."""
+    """Return the size of the hashes and depths stored in a cell, in bytes."""
     return ((d1 >> 5).bit_count() + 1) * _STORED_BYTES if d1 & _HASHES_BIT else 0

@@ -1,6 +1,6 @@
-"""Which shard blocks a masterchain block commits: from its shard tops back along ``prev``.
+"""Finds the shard blocks that a masterchain block commits: from its shard tops back along ``prev``.
 
-Blocks are read as a slice holds them: bytes at the place in the index, and links between blocks.
+Blocks are read from a slice: the index has the place of their bytes, handles link them.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 
 def miss_block(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:
-    """Return the error for a block that a masterchain block commits, but no slice has."""
+    """Return the error for a block that a masterchain block commits, but no slice contains."""
     return BlockNeverHad(
         f"masterchain block {mc_seqno} commits it, but the node does not have it: the node does"
-        " not monitor this shard, or its folder was not copied whole",
+        " not monitor this shard, or its folder was not copied completely",
         block=block_id,
         file=opened.store.name,
     )
@@ -53,26 +53,26 @@ def miss_block(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad
 def read_block(
     opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
 ) -> RawBlock:
-    """Return a block that ``mc_seqno`` commits; with ``check_file`` its bytes have its file hash.
+    """Return a block committed by ``mc_seqno``; ``check_file`` verifies its file hash.
 
     Raises:
-        BlockNeverHad: the slice has no place for it.
+        BlockNeverHad: the slice has no offset for it.
         BlockCorrupt: its bytes are wrong, or the index contradicts itself.
     """
     with naming_corrupt(block_id):
         place = opened.locate(block_id, mc_seqno)
         if place is not None:
             return RawBlock(block_id, read_block_entry(place, block_id, check_file=check_file))
-    reason = "the index has a handle, but no place for the block's data"
+    reason = "the index has a handle, but no offset for the block's data"
     raise BlockNeverHad(reason, block=block_id, file=opened.store.name)
 
 
 def read_proven_block(
     opened: Slice, block_id: BlockId, mc_seqno: int, *, check_file: bool = True
 ) -> RawBlock:
-    """Return a block with its proof; without, where the node has none.
+    """Return a block with its proof, or without if the node has none.
 
-    The proof of a shard block is checked; for that of a masterchain block see ``check_signed``.
+    The proof of a shard block is verified; for that of a masterchain block see ``check_signed``.
     """
     block = read_block(opened, block_id, mc_seqno, check_file=check_file)
     with naming_corrupt(block_id):
@@ -89,13 +89,13 @@ def read_proven_block(
 
 
 def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: int) -> bool:
-    """Check the proof of a masterchain block, if it has one, and the signatures in it.
+    """Verify the proof of a masterchain block, if it has one, and the signatures in it.
 
     Returns:
         Whether the signatures were verified.
 
     Raises:
-        BlockCorrupt: as ``Signers.check``.
+        BlockCorrupt: see ``Signers.check``.
     """
     try:
         return signers.check(block, key_seqno)
@@ -108,7 +108,7 @@ def check_signed(opened: Slice, block: RawBlock, signers: Signers, key_seqno: in
 
 
 def _flaw_of_proof(place: EntryPlace, error: Exception) -> EntryFlaw:
-    """Return the error that names the entry of a damaged proof."""
+    """Return the error for the entry of a damaged proof."""
     offset = FILE_HEADER_BYTES + place.offset
     reason = f"the proof of the block is damaged: {error}"
     return EntryFlaw(reason, file=place.name, offset=offset)
@@ -116,7 +116,7 @@ def _flaw_of_proof(place: EntryPlace, error: Exception) -> EntryFlaw:
 
 @contextmanager
 def naming_corrupt(block: BlockId) -> Iterator[None]:
-    """Turn damage that shows while a block is looked for into the error that names the block."""
+    """Turn damage found while reading a block into a BlockCorrupt that names it."""
     try:
         yield
     except EntryFlaw as flaw:
@@ -128,11 +128,11 @@ def naming_corrupt(block: BlockId) -> Iterator[None]:
 def check_followers(
     opened: Slice, block_id: BlockId, committed: Iterable[BlockId], mc_seqno: int
 ) -> None:
-    """Make sure that the blocks whose handles name a block as the one before them follow it.
+    """Verify that the blocks whose handles name ``block_id`` as predecessor do follow it.
 
     Raises:
-        SourceError: one does not.
-        BlockNeverHad, BlockCorrupt: as ``read_block``.
+        SourceError: a block does not.
+        BlockNeverHad, BlockCorrupt: see ``read_block``.
     """
     for follower in committed:
         handle = opened.find_handle(follower)
@@ -147,10 +147,10 @@ def check_followers(
 
 
 class Tops(msgspec.Struct, frozen=True):
-    """Shard tops that a masterchain block names, each with the one that committed it.
+    """The shard tops that a masterchain block names, each with the seqno that committed it.
 
-    ``new`` are those that it commits itself; ``mark`` names configurations, and
-    ``mc_extra`` is McBlockExtra, which names the tops, if requested.
+    ``new`` are the tops it commits itself, ``mark`` refers to configurations, ``mc_extra`` is
+    the McBlockExtra that names the tops, if requested.
     """
 
     committed_by: dict[BlockId, int]
@@ -163,13 +163,13 @@ TOPS_KEPT = 4
 
 
 class TopsCache(dict[int, Tops]):
-    """Shard tops by masterchain seqno, of the blocks that were read last."""
+    """Shard tops of the most recently read masterchain blocks, by seqno."""
 
     def read(self, mc_block: RawBlock, *, with_extra: bool = False) -> Tops:
         """Return the shard tops of a masterchain block.
 
         Raises:
-            BlockCorrupt: the bytes are no masterchain block.
+            BlockCorrupt: the bytes are not a masterchain block.
         """
         mc_seqno = mc_block.id.seqno
         if mc_seqno not in self:
@@ -181,12 +181,12 @@ class TopsCache(dict[int, Tops]):
 
 
 def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
-    """Read the shard tops of a masterchain block; zero states are no blocks and are left out.
+    """Read the shard tops of a masterchain block, without zero states.
 
-    The file hash of ``data`` is checked where it is read from, so its CRC is not.
+    The CRC of ``data`` is not checked, since its file hash was.
 
     Raises:
-        BocError, DecodeError: the bytes are no masterchain block.
+        BocError, DecodeError: the bytes are not a masterchain block.
     """
     tree = parse_boc(data, check_crc=False)
     committed_by = {top.id: top.reg_mc_seqno for top in read_shard_tops(tree) if top.seqno > 0}
@@ -197,10 +197,10 @@ def read_tops(data: bytes, mc_seqno: int, *, with_extra: bool = False) -> Tops:
 
 
 def read_previous(block: RawBlock) -> tuple[BlockId, ...]:
-    """Return the ids of the blocks before a block whose file hash is checked, so its CRC is not.
+    """Return the ids of a block's predecessors; its file hash was verified, its CRC is not.
 
     Raises:
-        BlockCorrupt: the bytes are no block.
+        BlockCorrupt: the bytes are not a block.
     """
     try:
         return read_header(parse_boc(block.data, check_crc=False)).previous
@@ -211,9 +211,9 @@ def read_previous(block: RawBlock) -> tuple[BlockId, ...]:
 def collect_committed(
     new_tops: Iterable[BlockId], find_prev: Callable[[BlockId], Iterable[BlockId] | None]
 ) -> list[BlockId]:
-    """Return the blocks that lead to the new tops, tops included, by workchain, shard, seqno.
+    """Return the blocks that lead to ``new_tops``, tops included, by workchain, shard, seqno.
 
-    ``find_prev`` returns a block's predecessors, None for a block committed earlier.
+    ``find_prev`` returns a block's predecessors; None for a block committed earlier.
     """
     todo, seen, found = list(new_tops), set[BlockId](), []
     while todo:

@@ -1,12 +1,12 @@
-"""The node's ``celldb``: every cell of the shard states it keeps, by hash.
+"""Reads the node's ``celldb``: the cells of all shard states it keeps, by hash.
 
     32-byte cell hash              -> refcnt i32, d1, d2, data, references
     "desc" + base64(sha256(id))    -> db.celldb.value: block id, list links, root hash of its state
     "desczero"                     -> head of that list
 
 A reference is a level mask, then hashes (lowest level first; the last one is the child's key),
-then depths. In the forms v2 and in-memory, refcnt changes are merge operands, 4 bytes each, which
-the store shows behind the value.
+then depths. In the v2 and in-memory layouts, refcnt changes are merge operands of 4 bytes each,
+which the store appends to the value.
 
 Run as a child process, which may crash, the module reads a part of a store. Exit code 0: readable;
 1: not readable, the reason is the last line of stderr.
@@ -52,11 +52,11 @@ DESC_PREFIX = b"desc"
 DESC_HEAD = b"desczero"
 PERMANENT_KEY = b"opts.permanent_mode"
 PROBE_TIMEOUT_S = 600
-"""A celldb of the main network holds thousands of tables; opening them takes minutes at most."""
+"""A mainnet celldb has thousands of tables; opening them takes minutes at most."""
 
 
 class CellRef(msgspec.Struct, frozen=True):
-    """A reference as stored: hashes and depths at each level, the last one the child's own."""
+    """A stored reference: hashes and depths by level, the child's representation hash last."""
 
     level_mask: int
     hashes: tuple[bytes, ...]
@@ -64,7 +64,7 @@ class CellRef(msgspec.Struct, frozen=True):
 
 
 class CellRecord(msgspec.Struct, frozen=True):
-    """A cell: ``body`` is d1, d2 and data as in a bag of cells, ``refs`` its children."""
+    """A cell: ``body`` is d1, d2 and data as in a bag of cells, ``refs`` are its children."""
 
     body: bytes
     refs: tuple[CellRef, ...]
@@ -72,11 +72,11 @@ class CellRecord(msgspec.Struct, frozen=True):
 
     @property
     def children(self) -> list[bytes]:
-        """Keys of the children."""
+        """Keys (hashes) of the children."""
         return [ref.hashes[-1] for ref in self.refs]
 
     def hash(self) -> bytes | None:
-        """Return the representation hash; None for cells with a level, which has several."""
+        """Return the representation hash; None for cells with a level, which have several."""
         if self.body[0] >> 5:
             return None
         parts = [self.body]
@@ -85,7 +85,7 @@ class CellRecord(msgspec.Struct, frozen=True):
 
 
 class StateEntry(msgspec.Struct, frozen=True):
-    """A state in celldb: the block after which it stood, and the hash of its root cell."""
+    """A state in celldb: the block that it follows, and the hash of its root cell."""
 
     block_id: BlockId
     root_hash: bytes
@@ -94,12 +94,12 @@ class StateEntry(msgspec.Struct, frozen=True):
 
 
 class CellDb:
-    """The cells as they were when it was opened; ``open_celldb`` probes first and opens it."""
+    """A snapshot of the cells; use ``open_celldb``, which probes the store before opening."""
 
     name, width = NAME, HASH_BYTES
 
     def __init__(self, folder: Path) -> None:
-        """Open without a probe."""
+        """Open the store without a probe."""
         self.folder = folder
         self._scratch = Scratch()
         try:
@@ -114,33 +114,33 @@ class CellDb:
         return self._store.get(PERMANENT_KEY) == b"1"
 
     def get(self, cell_hash: bytes) -> CellRecord | None:
-        """Return a cell, or None: then the state it belonged to was deleted, or is unknown."""
+        """Return a cell; None if it is unknown or the node deleted the states with it."""
         value = self._store.get(cell_hash)
         return None if value is None else read_cell_record(cell_hash, value)
 
     def fetch(self, handles: list[bytes]) -> list[bytes]:
-        """Return cells by hash, packed (tonlake.ingest.decode.cell.packed); handles are hashes.
+        """Return packed cells (tonlake.ingest.decode.cell.packed) by hash.
 
         Raises:
-            SourceError: one is missing or damaged.
+            SourceError: a cell is missing or damaged.
         """
         values = self._store.get_many(handles)
         packed: list[bytes] | None = _core and _core.pack_records(handles, values)
         return packed or list(map(_pack, handles, values))
 
     def find_state(self, block_id: BlockId) -> StateEntry | None:
-        """Return the state after a block; None if the node has deleted it or never had it."""
+        """Return the state after a block; None if the node deleted it or never had it."""
         value = self._store.get(pack_state_key(block_id))
         return None if value is None else read_state_entry(value)
 
     def states(self) -> Iterator[StateEntry]:
-        """Yield every state there is, also those of blocks that never became canonical."""
+        """Yield all states, including those of blocks that never became canonical."""
         for key, value in self._store.scan(DESC_PREFIX):
             if key != DESC_HEAD and len(key) != HASH_BYTES:
                 yield read_state_entry(value)
 
     def cells(self) -> Iterator[tuple[bytes, CellRecord]]:
-        """Yield every cell there is with its hash, in order of hashes."""
+        """Yield all cells with their hashes, in order of hashes."""
         for key, value in self._store.scan():
             if len(key) == HASH_BYTES:
                 yield key, read_cell_record(key, value)
@@ -152,15 +152,15 @@ class CellDb:
 
 
 def open_celldb(db_dir: Path) -> CellDb:
-    """Open the celldb of a node's folder, after a child process has read some of it.
+    """Open the celldb of a node's folder after a child process could read part of it.
 
     Raises:
-        SourceError: there is none, it is damaged, of a form that cannot be read, or reading it
-            crashes RocksDB.
+        SourceError: it is missing, damaged, or in an unsupported format, or reading it crashes
+            RocksDB.
     """
     folder = db_dir / NAME
     if not folder.is_dir():
-        raise SourceError(f"{NAME}: the node's folder has none")
+        raise SourceError(f"{NAME}: the node's folder has no celldb")
     command = [sys.executable, "-m", "tonlake.ingest.source.node.celldb", str(folder)]
     try:
         probe = subprocess.run(  # noqa: S603 - our own interpreter and module
@@ -192,7 +192,7 @@ def read_state_entry(value: bytes) -> StateEntry:
 
 
 def read_cell_record(cell_hash: bytes, value: bytes) -> CellRecord:
-    """Read the record of a cell, with any pending refcnt changes behind it."""
+    """Parse the record of a cell, including pending refcnt changes appended to it."""
     reader = TlReader(value, f"{NAME}: cell {cell_hash.hex()}")
     refcount = reader.read_int()
     if refcount == COMPRESSED:
@@ -209,7 +209,7 @@ def read_cell_record(cell_hash: bytes, value: bytes) -> CellRecord:
         refcount += reader.read_int()
     record = CellRecord(body, refs, refcount)
     if record.hash() not in (None, cell_hash):
-        raise reader.fail("the cell has another hash than its key")
+        raise reader.fail("the hash of the cell is not its key")
     return record
 
 
@@ -233,7 +233,7 @@ STATES_PROBED = 100
 
 
 def probe_celldb(folder: Path) -> None:
-    """Read cells and states; cells lie by hash, so the first ones are a fair sample."""
+    """Read cells and states; cells are sorted by hash, so the first ones are a fair sample."""
     celldb = CellDb(folder)
     try:
         for cell_hash, _record in itertools.islice(celldb.cells(), CELLS_PROBED):

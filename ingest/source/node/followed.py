@@ -1,4 +1,4 @@
-"""A small store of a node, followed while the node writes it."""
+"""Follows a small RocksDB store while the node writes it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from tonlake.ingest.source.node.scratch import Scratch
 
 TRIES = 200
-"""A store that changes all the time is tried for two seconds."""
+"""Attempts to open a store that keeps changing: two seconds in all."""
 
 
 class FollowedStore(Store):
-    """A small store that its owner may be writing; ``catch_up`` shows what is new.
+    """A small store that the node may be writing; ``catch_up`` makes new values visible.
 
-    Opened as a RocksDB secondary, which reads only what was added since the last time.
+    It is opened as a RocksDB secondary, which reads only what was added since the last time.
     """
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
@@ -32,11 +32,12 @@ class FollowedStore(Store):
         self.catch_up()
 
     def catch_up(self) -> bool:
-        """Show what the owner wrote since; return False when its files did not change.
+        """Make the node's new writes visible; return False if its files did not change.
 
-        Only what was added to a log is read on. When files came or went, the store is
-        reopened: a secondary would prefer old values of a log to newer ones of tables. A log
-        deleted during opening would leave a gap, so the shape must stay the same meanwhile.
+        Only additions to a log are read incrementally. When files were created or deleted, the
+        store is reopened, since a secondary would prefer old values of a log to newer ones of
+        tables. The set of files must not change meanwhile: a log deleted during opening would
+        leave a gap.
         """
         failure, unchanged = None, 0
         for _ in range(TRIES):
@@ -47,7 +48,7 @@ class FollowedStore(Store):
                 self.close()
             try:
                 self._read_on(before.manifest)
-            except SourceError as error:  # the owner moved files meanwhile
+            except SourceError as error:  # the node replaced files meanwhile
                 self.close()
                 failure = error
             stable = self.look().shape == before.shape
@@ -60,7 +61,7 @@ class FollowedStore(Store):
                 break
             time.sleep(PAUSE_S)
         self.close()
-        raise failure or SourceError(f"{self.name}: its files change faster than they are read")
+        raise failure or SourceError(f"{self.name}: its files change faster than they can be read")
 
     def close(self) -> None:
         """Close the store and remove its private folder."""
@@ -75,16 +76,16 @@ class FollowedStore(Store):
             self._opened().try_catch_up_with_primary()
 
     def _open_followed(self) -> None:
-        """Open as a secondary, and make sure that it is not behind a strict opening.
+        """Open as a secondary, and verify that it is not behind a strict read-only opening.
 
-        A secondary that meets a damaged table falls back to an older state without a word.
+        A secondary that finds a damaged table silently falls back to an older state.
         """
         self._open(Options(raw_mode=True), AccessType.read_only(error_if_log_file_exist=False))
         newest = self._opened().latest_sequence_number()
         self._opened().close()
         secondary = str(self._private_folder() / "secondary")
         options = Options(raw_mode=True)
-        options.set_max_file_opening_threads(1)  # each catch-up starts all of them, for nothing
+        options.set_max_file_opening_threads(1)  # each catch-up starts them all, needlessly
         self._open(options, AccessType.secondary(secondary))
         found = self._opened().latest_sequence_number()
         if found < newest:

@@ -1,4 +1,4 @@
-"""``files/globalindex``: which slices of the archive there are, and which were deleted."""
+"""Reads ``files/globalindex``, the list of archive slices and whether each was deleted."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class SliceRecord(msgspec.Struct, frozen=True):
 
     id: int
     first_mc_seqno: int
-    """The first masterchain block of the slice; seqno 0 is the zero state, not a block."""
+    """The first masterchain block of the slice, at least 1: seqno 0 is the zero state."""
     deleted: bool
 
 
 class GlobalIndex:
-    """The archive's slices by id; an id is the seqno of a masterchain block."""
+    """The slices of the archive by id; an id is the seqno of a masterchain block."""
 
     def __init__(self, store: FollowedStore) -> None:
         """Read the list of slices."""
@@ -53,12 +53,12 @@ class GlobalIndex:
             self._read()
 
     def find_slice(self, mc_seqno: int) -> SliceRecord | None:
-        """Return the slice that holds a masterchain block and the shard blocks it commits."""
+        """Return the slice that covers a masterchain block and its shard blocks; None if none."""
         place = bisect.bisect_right(self.slice_ids, mc_seqno)
         return self.record(self.slice_ids[place - 1]) if place else None
 
     def record(self, slice_id: int) -> SliceRecord:
-        """Return what is known about a listed slice."""
+        """Return the record of a listed slice."""
         if slice_id not in self._records:
             self._records[slice_id] = self._read_record(slice_id)
         return self._records[slice_id]
@@ -72,7 +72,7 @@ class GlobalIndex:
         reader.read_constructor(INDEX_VALUE)
         self.slice_ids = sorted(reader.read_vector(reader.read_int))
         reader.read_vector(reader.read_int)  # packages of key blocks
-        reader.read_vector(reader.read_int)  # packages of what is not archived yet
+        reader.read_vector(reader.read_int)  # temporary packages
         reader.expect_end()
 
     def _read_record(self, slice_id: int) -> SliceRecord:

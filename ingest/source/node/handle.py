@@ -1,6 +1,6 @@
-"""Block handles: what a node remembers about a block (``db.block.info``).
+"""Reads block handles: what a node records about each block (``db.block.info``).
 
-The value is the block id, 32 flag bits, and then only the fields whose flag is set.
+The value is the block id, 32 flag bits, and those fields whose flag is set.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MASTERCHAIN_SHARD = -(1 << 63)
 
 
 class HandleFlag(IntFlag):
-    """Bits of ``db.block.info.flags`` (``validator/block-handle.hpp``) that are read here."""
+    """The bits of ``db.block.info.flags`` (``validator/block-handle.hpp``) used here."""
 
     PREV_LEFT = 1 << 1
     PREV_RIGHT = 1 << 2
@@ -38,10 +38,10 @@ class HandleFlag(IntFlag):
 
 
 class BlockHandle(msgspec.Struct, frozen=True):
-    """A block's place in the chain and what the node has done with it.
+    """A block's position in the chain and its processing status in the node.
 
-    ``lt`` is the block's end_lt, ``unixtime`` its gen_utime, ``state_root_hash`` the root of the
-    state after it; each is None while the node does not know it.
+    ``lt`` is the block's end_lt, ``unixtime`` its gen_utime, ``state_root_hash`` the root hash of
+    the state after it; each is None while the node does not know it.
     """
 
     id: BlockId
@@ -55,14 +55,14 @@ class BlockHandle(msgspec.Struct, frozen=True):
 
     @property
     def masterchain_ref(self) -> int | None:
-        """Seqno of the masterchain block that commits this block; its own seqno there."""
+        """Seqno of the masterchain block that commits this block; its own if it is one."""
         if self.id.workchain == MASTERCHAIN:
             return self.id.seqno
         return self.stored_masterchain_ref
 
 
 def name_mc_block(mc_seqno: int) -> BlockId:
-    """Return the id of a masterchain block whose hashes are not known."""
+    """Return the id of a masterchain block with unknown hashes."""
     return BlockId(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno, b"", b"")
 
 
@@ -72,7 +72,7 @@ def pack_handle_key(block_id: BlockId) -> bytes:
 
 
 def unpack_handle_key(key: bytes, what: str) -> BlockId:
-    """Return the block whose handle has a key; ``what`` names the store in errors."""
+    """Return the block id in the key of a handle; ``what`` names the store in errors."""
     reader = TlReader(key, f"{what}: key of a handle")
     reader.read_constructor(BLOCK_HANDLE_KEY)
     block_id = reader.read_block_id()
@@ -81,7 +81,7 @@ def unpack_handle_key(key: bytes, what: str) -> BlockId:
 
 
 def pack_handle_prefix(workchain: int, shard: int, seqno: int) -> bytes:
-    """Return what the keys of all handles with this workchain, shard and seqno begin with."""
+    """Return the common prefix of the handle keys of this workchain, shard and seqno."""
     return pack_handle_key(BlockId(workchain, shard, seqno, b"", b""))[:20]
 
 

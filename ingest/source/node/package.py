@@ -1,11 +1,11 @@
-"""Archive packages (``.pack``): entries one after another, nothing but lengths between them.
+"""Reads archive packages (``.pack``): a plain sequence of entries.
 
     file  := u32 0xAE8FDD01, entry*
     entry := u16 0x1E8B, u16 name_len, u32 data_len, name, data        (little-endian)
 
-There is no checksum and no end mark. An entry is valid by the index, whose ``status`` is the
-number of valid bytes, and for a block by the SHA-256 in its name. Offsets in indexes count
-from behind the four bytes at the start of the file.
+There is no checksum and no end mark. An entry is valid if it lies within the ``status`` of the
+index, the number of valid bytes, and for a block if its SHA-256 is the one in its name. Offsets
+in indexes do not count the four bytes at the start of the file.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _LATER_ENTRY = re.compile(rb"\x8b\x1e..[\x00-\xff]{4}(?:block|proof|prooflink)_\
 
 
 class EntryPlace(msgspec.Struct, frozen=True):
-    """Where an index puts an entry: file, offset and end of the valid part, as stored there.
+    """The position of an entry according to an index: file, offset, and end of the valid part.
 
-    ``name`` is the file as it stands in errors, relative to the source's folder; ``bound`` is
-    None where no index bounds the valid part.
+    ``name`` is the file name for errors, relative to the source's folder. ``bound`` is None if no
+    index limits the valid part.
     """
 
     path: Path
@@ -51,13 +51,13 @@ class EntryPlace(msgspec.Struct, frozen=True):
 
 
 def format_entry_name(block_id: BlockId, kind: str = BLOCK_KIND) -> str:
-    """Return the name of a block's entry, or of its proof."""
+    """Return the name of a block's entry, or of another ``kind`` of entry of the block."""
     root_hash, file_hash = block_id.root_hash.hex().upper(), block_id.file_hash.hex().upper()
     return f"{kind}_{block_id}:{root_hash}:{file_hash}"
 
 
 def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:
-    """Return kind and block id of an entry's name; None for names of another form."""
+    """Return kind and block id of an entry's name; None if the name has another form."""
     match = _NAME.fullmatch(name.decode("ascii", "replace"))
     if match is None:
         return None
@@ -69,7 +69,7 @@ def parse_entry_name(name: bytes) -> tuple[str, BlockId] | None:
 
 
 def read_block_entry(place: EntryPlace, block_id: BlockId, *, check_file: bool = True) -> bytes:
-    """Return the bytes of the block whose entry is at ``place``.
+    """Return the bytes of the block at ``place``.
 
     Raises:
         EntryFlaw: the file is missing or too short, or the entry there is not this block.
@@ -81,19 +81,19 @@ def read_block_entry(place: EntryPlace, block_id: BlockId, *, check_file: bool =
 
 
 def name_proof_kind(block_id: BlockId) -> str:
-    """Return the kind of entry that a block's proof is."""
+    """Return the kind of the entry with a block's proof: ``proof`` or ``prooflink``."""
     return PROOF_KIND if block_id.workchain == MASTERCHAIN else PROOF_LINK_KIND
 
 
 def read_proof_entry(place: EntryPlace, block_id: BlockId) -> bytes:
-    """Return the bytes of the proof of a block, whose entry is at ``place``."""
+    """Return the bytes of the block proof at ``place``."""
     return _read_named_entry(place, format_entry_name(block_id, name_proof_kind(block_id)))
 
 
 def _read_named_entry(place: EntryPlace, expected: str) -> bytes:
     position = FILE_HEADER_BYTES + place.offset
     if place.bound is not None and place.offset + ENTRY_HEADER.size > place.bound:
-        reason = f"the index puts it there, but vouches for {place.bound} bytes alone"
+        reason = f"the index puts it there, but only the first {place.bound} bytes are valid"
         raise _flaw(place, position, reason)
     try:
         with open_regular(place.path) as file:
@@ -101,20 +101,20 @@ def _read_named_entry(place: EntryPlace, expected: str) -> bytes:
     except OSError as error:
         raise _flaw(place, position, explain_unreadable(error)) from error
     if name != expected.encode():
-        reason = f"the entry is {name!r} where {expected.encode()!r} should be"
+        reason = f"found entry {name!r} instead of {expected.encode()!r}"
         raise _flaw(place, position, reason)
     return data
 
 
 def explain_unreadable(error: OSError) -> str:
-    """Return why a file of the node's folder cannot be read, without its path."""
+    """Return why a file of the source cannot be read, without its full path."""
     if isinstance(error, FileNotFoundError):
         return "the file does not exist"
     return f"the file cannot be read: {error.strerror}"
 
 
 def check_file_hash(data: bytes, block_id: BlockId, *, file: str, offset: int) -> None:
-    """Raise EntryFlaw if SHA-256 of the bytes is not the file hash of the block."""
+    """Raise EntryFlaw unless the SHA-256 of ``data`` is the file hash of the block."""
     if hashlib.sha256(data).digest() != block_id.file_hash:
         reason = f"the SHA-256 of the {len(data)} bytes is not the block's file hash"
         raise EntryFlaw(reason, file=file, offset=offset)
@@ -125,11 +125,9 @@ def _read_entry(descriptor: int, position: int, place: EntryPlace) -> tuple[byte
     start = position + ENTRY_HEADER.size
     end = start + name_bytes + data_bytes
     if place.bound is not None and end > FILE_HEADER_BYTES + place.bound:
-        reason = (
-            f"the entry ends at {end}, behind the {place.bound} bytes that the index vouches for"
-        )
+        reason = f"the entry ends at {end}, but the index declares only {place.bound} bytes valid"
         raise _flaw(place, position, reason)
-    # One by one: to cut the name off would be to copy the data.
+    # Two reads: slicing the name off one buffer would copy the data.
     name = os.pread(descriptor, name_bytes, start)
     data = os.pread(descriptor, data_bytes, start + name_bytes)
     if len(name) + len(data) < name_bytes + data_bytes:
@@ -154,15 +152,15 @@ def _flaw(place: EntryPlace, position: int, reason: str, *, cut: bool = False) -
 
 
 class PackageScan:
-    """Finds the blocks of a package by reading it from front to end; goes on where it stopped.
+    """Finds the blocks of a package by reading it from front to end; ``advance`` resumes.
 
-    ``blocks`` maps the id of each block to its place; of several copies, to one whose bytes are
-    right. ``flaws`` holds what was wrong on the way; ``tail`` what keeps the scan from going on:
-    an entry that is cut, as the last one is while a node writes, or bytes that are no entry.
+    ``blocks`` maps the id of each block to its place, preferring copies with valid bytes.
+    ``flaws`` are the errors found so far, ``tail`` is what stops the scan: an entry that is
+    incomplete, as the last one is while a node writes, or bytes that are no entry.
     """
 
     def __init__(self, path: Path, name: str) -> None:
-        """Begin at the start of the file."""
+        """Start at the beginning of the file."""
         self.path = path
         self.name = name
         self._restart(0)
@@ -175,9 +173,9 @@ class PackageScan:
         self.tail: EntryFlaw | None = None
 
     def advance(self) -> bool:
-        """Read the entries that are new; return whether anything changed.
+        """Read new entries; return whether anything changed.
 
-        A file that shrank or was replaced is read again from its start.
+        A file that shrank or was replaced is read from its start.
         """
         try:
             with open_regular(self.path) as file:

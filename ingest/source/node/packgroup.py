@@ -1,4 +1,4 @@
-"""Packages of the same masterchain blocks: one file for all shards, or one per shard prefix."""
+"""Groups packages of the same masterchain blocks: one for all shards, or one per shard prefix."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NAME = re.compile(r"(?<!key\.)(?<!temp\.)archive\.(\d{5,})(?:\.-?\d+[:_][0-9a-f
 
 
 def list_packages(folder: Path) -> dict[int, list[Path]]:
-    """Return the archive packages under a folder by number, their first masterchain block.
+    """Return the archive packages under ``folder`` by number, their first masterchain block.
 
-    Temporary packages, with blocks that never became canonical, and copies of key blocks are
-    left out. Words in front of the node's own name of a file are allowed.
+    Temporary packages, which have blocks that never became canonical, and copies of key blocks
+    are left out. File names may have a prefix before the name that the node uses.
     """
     found: dict[int, list[Path]] = {}
     for path in sorted(folder.rglob("*.pack")):
@@ -32,7 +32,7 @@ def list_packages(folder: Path) -> dict[int, list[Path]]:
 
 
 def find_newest_mc_block(folder: Path) -> int:
-    """Return the newest masterchain block of the packages under a folder; 0 if they have none."""
+    """Return the newest masterchain seqno in the packages under ``folder``; 0 if there is none."""
     for number, paths in reversed(list_packages(folder).items()):
         group = PackGroup(folder, number)
         group.refresh(path for path in paths if path.stem.count(".") == 1)
@@ -42,17 +42,17 @@ def find_newest_mc_block(folder: Path) -> int:
 
 
 class PackGroup:
-    """The packages with one number, scanned; knows their blocks by id and by seqno."""
+    """The packages with one number, scanned, and their blocks by id and by seqno."""
 
     def __init__(self, folder: Path, number: int) -> None:
-        """Begin without files; ``refresh`` adds them."""
+        """Start without files; ``refresh`` adds them."""
         self.folder = folder
         self.number = number
         self._scans: dict[Path, PackageScan] = {}
         self.mc_blocks: dict[int, list[BlockId]] = {}
 
     def refresh(self, paths: Iterable[Path]) -> bool:
-        """Read what is new in the files; return whether anything changed."""
+        """Read new entries of the files; return whether anything changed."""
         for path in paths:
             if path not in self._scans:
                 self._scans[path] = PackageScan(path, str(path.relative_to(self.folder)))
@@ -62,13 +62,13 @@ class PackGroup:
         return any(changed)
 
     def find_flaw(self) -> EntryFlaw | None:
-        """Return what is wrong with the files, if anything; damage before a file that is cut."""
+        """Return the most serious flaw of the files, or None; damage precedes truncation."""
         found = [flaw for scan in self._scans.values() for flaw in scan.flaws]
         tails = [scan.tail for scan in self._scans.values() if scan.tail is not None]
         return min([*found, *tails], key=lambda flaw: flaw.cut, default=None)
 
     def read_block(self, block_id: BlockId) -> RawBlock | None:
-        """Return a block, None if no file has it; raise BlockCorrupt if no copy is right."""
+        """Return a block; None if no file has it. Raise BlockCorrupt if all copies are damaged."""
         flaw: EntryFlaw | None = None
         for scan in self._scans.values():
             place = scan.blocks.get(block_id)

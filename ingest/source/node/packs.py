@@ -1,7 +1,7 @@
-"""Archive packages alone, without any index, as a source of blocks.
+"""Reads blocks from archive packages without any index.
 
-Shard blocks are found as ``ShardHashes`` and ``prev`` references name them: back from the tops
-that a masterchain block is first to name, to the tops of the masterchain block before it.
+Shard blocks are found by the ids in ``ShardHashes`` and ``prev``: from the tops that a masterchain
+block is first to name, back to the tops of the previous masterchain block.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OPEN_INDEXES = 4
-"""Package indexes of a node kept open at once."""
+"""Maximum number of slices or package groups of a node kept open."""
 
 
 class PackSource:
-    """Blocks of the archive packages under a folder; follows files that grow."""
+    """The blocks of the archive packages under a folder; follows growing files."""
 
     def __init__(self, folder: Path, *, open_groups: int = OPEN_INDEXES) -> None:
-        """List the packages, read when they are asked for; ``open_groups`` block lists are kept.
+        """List the packages; each is read on first use. Keep at most ``open_groups`` in memory.
 
         Raises:
-            SourceError: there are none.
+            SourceError: the folder has no packages.
         """
         self.folder = folder
         self._limit = open_groups
@@ -52,7 +52,7 @@ class PackSource:
             raise SourceError("the folder holds no archive packages (archive.<number>.pack)")
 
     def refresh(self) -> None:
-        """Look for new packages and for what was added to those already read."""
+        """Look for new packages, and for new entries in those already read."""
         self._files = list_packages(self.folder)
         for number, group in list(self._groups.items()):
             group.refresh(self._files.get(number, ()))
@@ -60,7 +60,7 @@ class PackSource:
         self._last = None
 
     def first_mc_seqno(self) -> int:
-        """Return the oldest masterchain block whose shard blocks are known and there."""
+        """Return the oldest masterchain block that is present with its shard blocks."""
         reason: BlockUnavailable | None = None
         for number in list(self._files):
             for mc_seqno in sorted(self._open_group(number).mc_blocks):
@@ -72,13 +72,13 @@ class PackSource:
                     return mc_seqno
                 else:
                     return mc_seqno
-        raise SourceError(f"no masterchain block is there with its shard blocks: {reason}")
+        raise SourceError(f"no masterchain block is present with its shard blocks: {reason}")
 
     def last_mc_seqno(self) -> int:
         """Return the newest masterchain block that is not cut off at the end of the packages.
 
-        A block with wrong bytes or without its shard blocks counts as there, and so does one
-        behind damage at the end: passing them over would hide what is wrong.
+        A block with wrong bytes or without its shard blocks counts as present, and so does one
+        after damage at the end: skipping them would hide the damage.
         """
         if self._last is None:
             groups = map(self._open_group, list(reversed(self._files)))
@@ -91,10 +91,10 @@ class PackSource:
         """Return one masterchain block and the shard blocks it commits.
 
         Raises:
-            BlockNotYet: behind the end of the newest packages, or cut off there.
-            BlockNeverHad: not in the packages, or its shard blocks are unknown without the
-                masterchain block before it.
-            BlockCorrupt: wrong bytes, or lost behind wrong bytes.
+            BlockNotYet: after the end of the newest packages, or cut off there.
+            BlockNeverHad: not in the packages, or the previous masterchain block, which
+                determines its shard blocks, is not.
+            BlockCorrupt: the bytes are wrong, or lost after wrong bytes.
         """
         group = self._find_group(mc_seqno)
         mc_block = self._read_mc_block(group, mc_seqno)
@@ -120,7 +120,7 @@ class PackSource:
     read_unchecked = read_bundle
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block the packages have at a seqno; None if none."""
+        """Return the packages' masterchain block at a seqno; None if there is none."""
         try:
             block = self._read_mc_block(self._find_group(mc_seqno), mc_seqno)
         except BlockUnavailable:
@@ -129,11 +129,11 @@ class PackSource:
         return McHead(mc_seqno, block.id.root_hash, gen_utime)
 
     def zero_states(self) -> tuple[ZeroState, ...]:
-        """Return nothing: packages hold no states."""
+        """Return an empty tuple: packages contain no states."""
         return ()
 
     def describe(self) -> dict[str, str]:
-        """Return the fingerprint that the commit log keeps: which packages there are."""
+        """Return the fingerprint for the commit log: the numbers of the packages."""
         numbers = list(self._files)
         return {
             "kind": "packs",
@@ -143,7 +143,7 @@ class PackSource:
         }
 
     def close(self) -> None:
-        """Forget what was read; files are open only while they are read."""
+        """Drop what was read; files are open only while they are read."""
         self._groups.clear()
         self._tops.clear()
 
@@ -178,8 +178,8 @@ class PackSource:
     def _read_earlier_tops(self, group: PackGroup, mc_seqno: int) -> AbstractSet[BlockId] | None:
         """Return all shard tops before a masterchain block.
 
-        None if that is not there, but packages begin with this block: then every block in them
-        was committed by this one or a later one.
+        None if the previous block is missing and the packages begin with this one: then this block
+        or a later one commits every block in them.
         """
         before = mc_seqno - 1
         if before == 0:
@@ -192,11 +192,11 @@ class PackSource:
         except BlockUnavailable as error:
             if group.number == mc_seqno:
                 return None
-            reason = f"its shard blocks are unknown without the one before it. {error}"
+            reason = f"its shard blocks are unknown without the block before it. {error}"
             raise type(error)(reason, block=name_mc_block(mc_seqno)) from error
 
     def _missing(self, group: PackGroup, block_id: BlockId, mc_seqno: int) -> BlockUnavailable:
-        """Return the error for a block that should be in a group, committed by ``mc_seqno``."""
+        """Return the error for a block committed by ``mc_seqno`` that should be in ``group``."""
         flaw = group.find_flaw()
         is_newest = group.number == next(reversed(self._files))
         is_inside = block_id.workchain == MASTERCHAIN and mc_seqno < max(group.mc_blocks, default=0)

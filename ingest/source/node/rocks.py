@@ -1,8 +1,8 @@
-"""RocksDB beside its owner: read only, and nothing written into the owner's folder.
+"""Opens RocksDB stores while the node runs: read-only, and without writing to the node's folder.
 
-rocksdict writes a file into every folder it opens, in read-only mode as well. So each store is
-opened through a private folder that holds links to CURRENT and the manifest, while table files
-and write-ahead logs are read where they are (``db_paths``, ``wal_dir``).
+rocksdict writes a file into every folder that it opens, even in read-only mode. So each store is
+opened through a private folder with links to CURRENT and the manifest, while table files and
+write-ahead logs are read in place (``db_paths``, ``wal_dir``).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _DATA_SUFFIXES = (".sst", LOG_SUFFIX)
 _MANIFEST = re.compile(r"MANIFEST-\d+")
 TRIES_UNCHANGED = 3
 PAUSE_S = 0.01
-"""A store is tried again, since its owner may move files just then, for milliseconds."""
+"""Pause before a retry: the node replaces files within milliseconds."""
 ALL_BYTES = 1 << 60
 LOG_BYTES = 1 << 20
 
 
 class StoreFiles(msgspec.Struct, frozen=True):
-    """State of a store's files; it changes when the owner writes or moves anything."""
+    """State of a store's files; it changes whenever the node writes to the store."""
 
     manifest: str
     manifest_state: tuple[int, int, int]
@@ -48,12 +48,12 @@ class StoreFiles(msgspec.Struct, frozen=True):
 
     @property
     def shape(self) -> tuple[str, tuple[int, int, int], tuple[str, ...]]:
-        """What changes when the owner moves data between files, not when it only adds some."""
+        """The part that changes when files are created or deleted, but not on appends to logs."""
         return self.manifest, self.manifest_state, tuple(sorted(self.log_bytes))
 
 
 class Store:
-    """One RocksDB; ``name`` is its folder relative to the node's, as it stands in errors.
+    """One RocksDB; ``name`` is its folder relative to the node's, used in errors.
 
     Methods raise SourceError if the store is missing, damaged or closed.
     """
@@ -67,13 +67,13 @@ class Store:
         self._db: Rdict | None = None
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key, or None."""
+        """Return the value of a key; None if it is absent."""
         with self._named_errors():
             value: bytes | None = self._opened().get(key)
         return value
 
     def get_many(self, keys: Iterable[bytes]) -> list[bytes | None]:
-        """Return the values of keys, None for each that is not there."""
+        """Return the values of keys, with None for absent keys."""
         with self._named_errors():
             values: Any = self._opened().get(list(keys))
         return list(values)
@@ -86,7 +86,7 @@ class Store:
         while True:
             with self._named_errors():
                 if not cursor.valid():
-                    cursor.status()  # raises after damage, where the iteration just ends
+                    cursor.status()  # raises if damage ended the iteration
                     return
                 key, value = cursor.key(), cursor.value()
                 cursor.next()
@@ -104,9 +104,9 @@ class Store:
             self._private = None
 
     def look(self) -> StoreFiles:
-        """Return what the store's files look like now."""
+        """Return the current state of the store's files."""
         failure: OSError | None = None
-        for _ in range(TRIES_UNCHANGED):  # files may move between two looks at the folder
+        for _ in range(TRIES_UNCHANGED):  # files may be replaced between two system calls
             try:
                 manifest = self._read_current()
                 status = (self.folder / manifest).stat()
@@ -121,7 +121,7 @@ class Store:
         raise SourceError(f"{self.name}: no readable RocksDB: {text}") from failure
 
     def _list_logs(self) -> dict[str, int]:
-        """Return the sizes of write-ahead logs; RocksDB would hang on what is no regular file."""
+        """Return the sizes of write-ahead logs; RocksDB would hang on irregular files."""
         log_bytes = {}
         for item in list(os.scandir(self.folder)):
             if not item.name.endswith(_DATA_SUFFIXES):
@@ -135,7 +135,7 @@ class Store:
     def _read_current(self) -> str:
         text = read_regular(self.folder / CURRENT).decode("ascii", "replace").strip()
         if not _MANIFEST.fullmatch(text):
-            raise SourceError(f"{self.name}/{CURRENT}: {text!r} is no manifest's name")
+            raise SourceError(f"{self.name}/{CURRENT}: {text!r} is not the name of a manifest")
         return text
 
     def _opened(self) -> Rdict:
@@ -149,9 +149,9 @@ class Store:
         folder = str(self.folder)
         options.set_db_paths([DBPath(folder, ALL_BYTES)])
         options.set_wal_dir(folder)
-        # The last write of a log may be incomplete; damage before it must not be passed over.
+        # The last write of a log may be incomplete; damage before it must not be ignored.
         options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
-        options.set_max_open_files(-1)  # tables the owner deletes stay readable
+        options.set_max_open_files(-1)  # tables stay readable after the node deletes them
         options.set_keep_log_file_num(1)
         options.set_max_log_file_size(LOG_BYTES)
         with self._named_errors():
@@ -168,7 +168,7 @@ class Store:
         return self._private
 
     def _link_manifest(self, manifest: str) -> None:
-        """Link CURRENT and the manifest it names; links to manifests long gone are removed."""
+        """Link CURRENT and the manifest it names; remove links to deleted manifests."""
         private = self._private_folder()
         for old in private.glob("MANIFEST-*"):
             if not old.exists():
@@ -179,7 +179,7 @@ class Store:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Turn what rocksdict raises, which has no class of its own, into SourceError."""
+        """Turn errors of rocksdict, plain ``Exception``, into SourceError."""
         try:
             yield
         except Exception as error:
@@ -189,11 +189,11 @@ class Store:
 
 
 class FrozenStore(Store):
-    """A store as it was when it was opened, with pending merges of any kind readable.
+    """A snapshot of a store in which pending merges are readable.
 
-    rocksdict has no merge operator of the node's: a key with a pending merge would crash the
-    process or end an iteration early. RocksDB's own StringAppendOperator without delimiter is
-    named instead, so pending operands stand behind the value, oldest first.
+    rocksdict does not have the node's merge operator: a key with a pending merge would crash the
+    process or end an iteration early. RocksDB's StringAppendOperator without delimiter is used
+    instead, so pending operands follow the value, oldest first.
     """
 
     def __init__(self, folder: Path, name: str, scratch: Scratch) -> None:
@@ -203,7 +203,7 @@ class FrozenStore(Store):
         for _ in range(TRIES_UNCHANGED):
             try:
                 self._open_frozen()
-            except SourceError as error:  # the owner may have moved files meanwhile
+            except SourceError as error:  # the node may have replaced files meanwhile
                 self.close()
                 failure = error
                 time.sleep(PAUSE_S)
@@ -217,15 +217,15 @@ class FrozenStore(Store):
         with self._named_errors():
             options, families = Options.load_latest(str(private), ignore_unknown_options=True)
         self._link_manifest(self.look().manifest)
-        # Without the column families' options the merge operator is not installed.
+        # The merge operator takes effect only through the options of the column families.
         self._open(options, AccessType.read_only(error_if_log_file_exist=False), families)
 
 
 def write_merge_options(folder: Path) -> None:
-    """Write an OPTIONS file that names a harmless merge operator.
+    """Write an OPTIONS file with a merge operator that rocksdict has.
 
-    An empty store made on the spot gives the file to start from, so that it suits the RocksDB
-    that will read it whatever the node's is.
+    It is derived from the options of a new, empty store, so that it fits the RocksDB that reads
+    it, whatever the node's version.
     """
     with tempfile.TemporaryDirectory(dir=folder) as template:
         Rdict(template, options=Options(raw_mode=True)).close()

@@ -1,7 +1,7 @@
-"""Private folders through which stores are opened, so that nothing is written beside a node.
+"""Creates private folders through which stores are opened, so that the node's stay untouched.
 
-All live in one folder of the system's temporary space. It is locked while its process lives;
-what a killed process left behind is removed by the next one.
+All of them are in one folder of the system's temporary directory, which is locked as long as its
+process lives. The folders of killed processes are removed by the next process.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ PREFIX = "tonlake-node-"
 
 
 class Scratch:
-    """Gives private folders and removes them all at the end."""
+    """Creates private folders, and removes all of them in the end."""
 
     def __init__(self) -> None:
-        """Remove what dead processes left, and make this process's own folder."""
+        """Remove the folders of dead processes, and create the one of this process."""
         root = Path(tempfile.gettempdir())
         for left_over in root.glob(f"{PREFIX}*"):
             _remove_if_dead(left_over)
@@ -29,7 +29,7 @@ class Scratch:
             self.folder, self._lock = _make_locked_folder(root)
 
     def new_folder(self) -> Path:
-        """Make an empty folder."""
+        """Create an empty folder."""
         return Path(tempfile.mkdtemp(dir=self.folder))
 
     def close(self) -> None:
@@ -41,9 +41,9 @@ class Scratch:
 
 
 def _make_locked_folder(root: Path) -> tuple[Path, int]:
-    """Return a folder and the descriptor that locks it.
+    """Return a new folder and the file descriptor that locks it.
 
-    The descriptor is -1 if another process took the folder, not locked yet, for a left-over.
+    The descriptor is -1 if another process removed the folder before it was locked.
     """
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
     try:
@@ -58,7 +58,7 @@ def _make_locked_folder(root: Path) -> tuple[Path, int]:
 
 
 def _remove_if_dead(folder: Path) -> None:
-    """Remove the folder unless a living process has locked it, or it is another user's."""
+    """Remove ``folder`` unless a running process has locked it or it belongs to another user."""
     try:
         lock = os.open(folder, os.O_RDONLY)
     except OSError:

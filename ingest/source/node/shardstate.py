@@ -1,7 +1,7 @@
-"""Which shard states a node has, and the hashes that blocks name for them.
+"""Finds the shard states of a node, and the hashes that blocks name for them.
 
-A masterchain block names the newest block of each shard (ShardHashes), and a block the root hash
-of the state after it (Merkle update), so what is said of a state elsewhere need not be believed.
+A masterchain block names the newest block of each shard (ShardHashes), and each block the root hash
+of the state after it (Merkle update); other sources about a state need not be trusted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.wholestate import Branch
 
 SHARDS_BEHIND = 1_000
-"""Masterchain blocks before a state in which the newest blocks of its shards are searched."""
+"""Masterchain blocks before a state that are searched for the newest blocks of its shards."""
 
 _BLOCK = ("workchain", "shard", "seqno", "root_hash", "file_hash")
 
 
 class NamedState(NamedTuple):
-    """One shard's state: the shard (signed), and the hash of the root cell."""
+    """The state of one shard (signed), and the hash of its root cell."""
 
     workchain: int
     shard: int
@@ -42,7 +42,7 @@ class NamedState(NamedTuple):
 class NamedStates(NamedTuple):
     """The states of all shards after a masterchain block, by workchain and shard prefix.
 
-    ``key_seqno`` is the block that brought the configuration then.
+    ``key_seqno`` is the key block whose configuration is in force after the block.
     """
 
     mc_seqno: int
@@ -53,27 +53,27 @@ class NamedStates(NamedTuple):
 
 
 class StateStore(Protocol):
-    """Where whole states are; methods raise SourceError."""
+    """A store of whole states; methods raise SourceError."""
 
     def list_kept(self, first: int, last: int) -> list[int]:
-        """Return the masterchain blocks of a range with some state, the newest first."""
+        """Return the masterchain seqnos of a range with stored states, newest first."""
 
     def has(self, named: NamedStates) -> bool:
-        """Whether the states of all shards after a masterchain block are there."""
+        """Return whether the states of all shards after a masterchain block are stored."""
 
     def open(self, named: NamedStates, state: NamedState) -> AbstractContextManager[OpenState]:
-        """Open one of them."""
+        """Open the state of one shard."""
 
 
 class ClosableStore(CellStore, Protocol):
-    """A store of cells that is open."""
+    """An open store of cells."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the store."""
 
 
 class StatePart(NamedTuple):
-    """Accounts of a state, where their cells are, and how another process opens that."""
+    """A branch of accounts, the store of its cells, and how another process opens the store."""
 
     store: CellStore
     reopen: Callable[[], ClosableStore]
@@ -81,23 +81,23 @@ class StatePart(NamedTuple):
 
 
 class OpenState(NamedTuple):
-    """One shard's state: its top, and the accounts in parts, by account."""
+    """The state of one shard: its top, and its accounts in parts, in order."""
 
     top: WholeState
     parts: list[StatePart]
 
 
 class CellDbStates:
-    """The states that celldb has."""
+    """The states in celldb."""
 
     def __init__(self, celldb: CellDb) -> None:
-        """Read nothing yet."""
+        """Use ``celldb``; nothing is read yet."""
         self._celldb = celldb
 
     def list_kept(self, first: int, last: int) -> list[int]:
-        """Return the masterchain blocks of a range with some state, the newest first.
+        """Return the masterchain seqnos of a range with stored states, newest first.
 
-        States of blocks that never became part of the chain count, too.
+        They include states of blocks that never became part of the chain.
         """
         found = {
             entry.block_id.seqno
@@ -107,12 +107,12 @@ class CellDbStates:
         return sorted((seqno for seqno in found if first <= seqno <= last), reverse=True)
 
     def has(self, named: NamedStates) -> bool:
-        """Whether the root cells of all shards are there."""
+        """Return whether the root cells of all shards are stored."""
         return all(self._celldb.get(state.root_hash) is not None for state in named.states)
 
     @contextmanager
     def open(self, _named: NamedStates, state: NamedState) -> Iterator[OpenState]:
-        """Open one of them: all are in the one store."""
+        """Open the state of one shard, as a single part."""
         celldb = self._celldb
         top = WholeState(celldb, state.root_hash)
         accounts = top.find_accounts()
@@ -125,7 +125,7 @@ def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
     """Return the root hashes of all shard states after a masterchain block.
 
     Raises:
-        BlockUnavailable: the source lacks the block, or a block that it names.
+        BlockUnavailable: the source does not have the block, or a block that it names.
     """
     found: dict[tuple[object, ...], bytes] = {}
     tables = decode_bundle(source.read_bundle(mc_seqno))
@@ -159,10 +159,10 @@ def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
     if not lacking <= found.keys():
         raise SourceError(
             f"masterchain block {mc_seqno}: a shard block that it names is in none of the"
-            f" {SHARDS_BEHIND} masterchain blocks up to it, so the hash of its state is unknown"
+            f" {SHARDS_BEHIND} masterchain blocks before it, so its state hash is unknown"
         )
     ordered = sorted(tops, key=lambda top: (top[0], top[1] & (1 << 64) - 1))
-    # A zero state, of seqno 0, is named by its own hash.
+    # A zero state has seqno 0; its id contains the hash of the state.
     states = tuple(
         NamedState(top[0], top[1], found[tuple(top)] if top[2] else top[3]) for top in ordered
     )
@@ -173,7 +173,7 @@ def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
 def find_states(
     source: BlockSource, store: StateStore, seqnos: Sequence[int]
 ) -> NamedStates | None:
-    """Return the first of some masterchain blocks whose states a store has, of all shards."""
+    """Return the first of ``seqnos`` for which the store has the states of all shards."""
     for mc_seqno in seqnos:
         try:
             named = name_states(source, mc_seqno)

@@ -1,9 +1,9 @@
-"""Slices of the archive: an index (RocksDB) each, and the packages it has offsets for.
+"""Reads slices of the archive: each has an index (RocksDB) and the packages it points into.
 
-A slice holds masterchain blocks from its id on, up to the next slice, and the shard blocks they
-commit. Its packages hold ``slice_size`` masterchain blocks each; there are three forms:
+A slice covers the masterchain blocks from its id up to the next slice, and the shard blocks they
+commit. Its packages cover ``slice_size`` masterchain blocks each; there are three layouts:
 
-    new      ``shard_split_depth`` is set: a file for the masterchain and one per shard prefix
+    new      ``shard_split_depth`` is set: one file for the masterchain and one per shard prefix
     old      one file per package for all shards
     oldest   ``status`` is a number: one file for the whole slice
 """
@@ -58,7 +58,7 @@ PackageKey = tuple[int, int, int]
 
 
 class Package(NamedTuple):
-    """A package's file, its name in the node's folder, and the bytes that the index vouches for."""
+    """A package's file, its name in the node's folder, and its valid bytes by the index."""
 
     path: Path
     name: str
@@ -71,7 +71,7 @@ def name_package_folder(package: int) -> str:
 
 
 def shard_prefix(shard: int, depth: int) -> int:
-    """Return the ancestor of a shard at ``depth``; of a shorter shard, its left-most child."""
+    """Return the ancestor of a shard at ``depth``; for a shorter prefix, its left-most child."""
     bits = shard & _UNSIGNED
     corner = bits & (bits - 1)
     mark = 1 << (63 - depth)
@@ -80,7 +80,7 @@ def shard_prefix(shard: int, depth: int) -> int:
 
 
 class Slice:
-    """One slice, open; catches up with the node on demand.
+    """An open slice, which can catch up with the node.
 
     Methods raise SourceError if the index is missing, damaged or inconsistent.
     """
@@ -96,7 +96,7 @@ class Slice:
         self._read_layout()
 
     def catch_up(self) -> bool:
-        """Show what the node wrote since; return False when its files did not change."""
+        """Make the node's new writes visible; return False if its files did not change."""
         self._found.clear()
         changed = self.store.catch_up()
         if changed:
@@ -108,14 +108,14 @@ class Slice:
         self.store.close()
 
     def find_handle(self, block_id: BlockId) -> BlockHandle | None:
-        """Return the handle of a block, or None if this slice has none."""
+        """Return the handle of a block; None if this slice has none."""
         value = self.store.get(pack_handle_key(block_id))
         return None if value is None else self._read_handle(block_id, value)
 
     def find_root_handle(self, workchain: int, seqno: int) -> BlockHandle | None:
-        """Return the handle of a block of an unsplit workchain, or None.
+        """Return the handle of a masterchain block or zero state; None if there is none.
 
-        A masterchain block or a zero state; of several, the one that was archived.
+        If there are several for the seqno, return one whose block was archived.
         """
         prefix = pack_handle_prefix(workchain, MASTERCHAIN_SHARD, seqno)
         handles = [
@@ -126,12 +126,12 @@ class Slice:
         return archived[0] if archived else None
 
     def list_mc_seqnos(self) -> Iterator[int]:
-        """Yield the seqnos of all masterchain blocks that have a handle here, in no order."""
+        """Yield the seqnos of all masterchain blocks with a handle here, in no particular order."""
         prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, 0)[:-4]
         return (unpack_handle_key(key, self.store.name).seqno for key, _ in self.store.scan(prefix))
 
     def last_mc_seqno(self) -> int | None:
-        """Return the newest masterchain block that the slice's time index names."""
+        """Return the newest masterchain block in the slice's lt index; None if there is none."""
         value = self.store.get(_LT_DESC_KEY.pack(LT_DESC_KEY, MASTERCHAIN, MASTERCHAIN_SHARD))
         if value is None:
             return None
@@ -141,16 +141,16 @@ class Slice:
         return reader.read_int()
 
     def locate_proof(self, block_id: BlockId, mc_seqno: int) -> EntryPlace | None:
-        """Return where the proof of a block is that ``mc_seqno`` commits; None if nowhere."""
+        """Return where the proof of a block committed by ``mc_seqno`` is; None if not indexed."""
         is_master = block_id.workchain == MASTERCHAIN
         return self.locate(block_id, mc_seqno, PROOF_KEY if is_master else PROOF_LINK_KEY)
 
     def locate(
         self, block_id: BlockId, mc_seqno: int, key: int = BLOCK_FILE_KEY
     ) -> EntryPlace | None:
-        """Return where a block that ``mc_seqno`` commits is; None if the index names no place.
+        """Return where a block committed by ``mc_seqno`` is; None if it is not indexed.
 
-        With another ``key`` of the node's files it is not the block, but what it has under that.
+        ``key`` is the constructor of the file key; other values locate proofs of the block.
         """
         file_key = pack_constructor(key) + pack_block_id(block_id)
         offset = self._number(hashlib.sha256(file_key).hexdigest().upper())
@@ -170,7 +170,7 @@ class Slice:
         return EntryPlace(found.path, found.name, offset, found.bound)
 
     def _find_package(self, key: PackageKey) -> Package | None:
-        """Return the file of a package; None if the index lists none."""
+        """Return the file of a package; None if the index does not list it."""
         found = self._found.get(key)
         index = self._packages.get(key)
         if found is None and index is not None:
@@ -180,11 +180,11 @@ class Slice:
         return found
 
     def _read_handle(self, block_id: BlockId, value: bytes) -> BlockHandle:
-        """Read a handle, and make sure that it is the one of the block that its key names."""
+        """Read a handle, and verify that it belongs to the block in its key."""
         what = f"{self.store.name}: {block_id}"
         handle = read_handle(value, what)
         if handle.id != block_id:
-            raise SourceError(f"{what}: its handle is that of another block, {handle.id}")
+            raise SourceError(f"{what}: its handle belongs to another block, {handle.id}")
         return handle
 
     def _package_of(self, mc_seqno: int) -> int:
@@ -199,7 +199,7 @@ class Slice:
         stem = f"{name_package_folder(package)}/archive.{package:05d}"
         if workchain == MASTERCHAIN:
             return f"{stem}.pack"
-        # The node prefers the older separator where both files exist.
+        # If both files exist, the node prefers the older separator.
         names = [f"{stem}.{workchain}{mark}{shard & _UNSIGNED:016x}.pack" for mark in ":_"]
         return next((name for name in names if (self.db_dir / name).exists()), names[-1])
 
@@ -247,17 +247,17 @@ def name_index(slice_id: int) -> str:
 
 
 class SliceCache:
-    """Open slices, at most ``limit``; the one longest unused is closed first."""
+    """At most ``limit`` open slices; the least recently used is closed first."""
 
     def __init__(self, db_dir: Path, scratch: Scratch, limit: int) -> None:
-        """Begin with none open."""
+        """Start with no open slice."""
         self.db_dir = db_dir
         self.scratch = scratch
         self.limit = limit
         self._open: OrderedDict[int, Slice] = OrderedDict()
 
     def open(self, slice_id: int) -> Slice:
-        """Return a slice, opened now or before."""
+        """Return an open slice, opening it if necessary."""
         found = self._open.pop(slice_id, None) or Slice(self.db_dir, slice_id, self.scratch)
         self._open[slice_id] = found
         while len(self._open) > self.limit:
@@ -265,11 +265,11 @@ class SliceCache:
         return found
 
     def exists(self, slice_id: int) -> bool:
-        """Whether the node's folder has the index of a slice."""
+        """Return whether the node's folder has the index of a slice."""
         return (self.db_dir / name_index(slice_id)).is_dir()
 
     def refresh(self) -> None:
-        """Catch up with every open slice; those that cannot, as after a deletion, are closed."""
+        """Catch up with every open slice; close those that fail, for example after a deletion."""
         for slice_id, opened in list(self._open.items()):
             try:
                 opened.catch_up()
@@ -277,6 +277,6 @@ class SliceCache:
                 self._open.pop(slice_id).close()
 
     def close(self) -> None:
-        """Close all."""
+        """Close all slices."""
         while self._open:
             self._open.popitem()[1].close()

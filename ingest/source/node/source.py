@@ -1,8 +1,9 @@
-"""A node's database folder as a source of blocks: stopped, running, copied, or killed.
+"""Reads blocks from a node's database folder: stopped, running, copied, or killed.
 
-Complete is what the node's shard client calls so. Where the archive ends before it, as in a
-folder that was copied file by file or is damaged, temporary packages go on; what they lack is
-missing, and no end of the chain. What they have behind the shard client is read as well.
+Blocks up to the node's shard client are complete. Where the archive ends earlier, as in a folder
+that was copied file by file or is damaged, temporary packages continue it; blocks missing there are
+reported as missing, not as the end of the chain. Blocks in temporary packages after the shard
+client are read as well.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ INDEX_FOLDER = "files/globalindex"
 NODE_FOLDERS = (INDEX_FOLDER, STATE_FOLDER)
 BASECHAIN = 0
 SEARCH_LIMIT = 256
-"""Masterchain blocks tried at the beginning of the archive before the folder is refused."""
+"""Masterchain blocks tried at the start of the archive before the folder is rejected."""
 SHARDS_BEHIND_LIMIT = 32
-"""The archive's masterchain runs ahead of its shards by a few blocks, seen in killed nodes."""
+"""By how many blocks the masterchain may be ahead of the shards, as seen in killed nodes."""
 
 
 class NodeSource:
-    """Blocks of a node's database folder, which is only read; follows a node that is writing."""
+    """The blocks of a node's database folder, opened read-only; follows a running node."""
 
     def __init__(self, db_dir: Path, *, open_indexes: int, proofs: bool = False) -> None:
         """Open the node's small stores."""
@@ -76,9 +77,9 @@ class NodeSource:
         self._holds_more: bool | None = None
 
     def refresh(self) -> None:
-        """Catch up with a node that is writing.
+        """Catch up with a running node.
 
-        The shard client is read first: what it calls complete is in the stores read after it.
+        The shard client is read first: the stores read after it have all it calls complete.
         """
         before = self._client.seqno
         if self._state.catch_up() or self._archived is None or self._archived < before:
@@ -92,10 +93,10 @@ class NodeSource:
             self._last = None
 
     def first_mc_seqno(self) -> int:
-        """Return the oldest masterchain block that is there with its shard blocks.
+        """Return the oldest masterchain block that is present with its shard blocks.
 
-        A node that began in the middle of the chain has blocks at its beginning whose data it
-        never stored; they are passed over.
+        A node that started in the middle of the chain has handles of earlier blocks whose data it
+        never stored; these are skipped.
         """
         first = self._archive.find_first()
         reason: BlockUnavailable | None = None
@@ -109,14 +110,14 @@ class NodeSource:
             else:
                 return mc_seqno
         if reason is not None:
-            raise SourceError(f"no masterchain block from {first} on is whole: {reason}")
+            raise SourceError(f"no masterchain block from {first} on is complete: {reason}")
         return first
 
     def last_mc_seqno(self) -> int:
         """Return the newest masterchain block of the node; 0 if it has none.
 
-        That is the shard client's, or a later one that is there with all its shard blocks. What
-        is missing before it is no end of the chain: ``read_bundle`` says why.
+        It is the shard client's, or a later one that is present with all its shard blocks. A gap
+        before it does not end the chain: ``read_bundle`` reports it.
         """
         if self._last is None:
             if self._archived is None:
@@ -129,15 +130,15 @@ class NodeSource:
         """Return one masterchain block and the shard blocks it commits.
 
         Raises:
-            BlockNotYet: newer than what the node has completed, or than the archive's end.
+            BlockNotYet: newer than the last complete block, or than the archive's end.
             BlockPruned: deleted by the node.
             BlockNeverHad: never stored, for example blocks of a shard it does not monitor.
-            BlockCorrupt: stored with wrong bytes, or the index names bytes that are not there.
+            BlockCorrupt: stored with wrong bytes, or the index points to missing bytes.
         """
         return self._read(mc_seqno, check_files=True)
 
     def read_unchecked(self, mc_seqno: int) -> McBundle:
-        """Do what ``read_bundle`` does, but leave file hashes of shard blocks to the decoder."""
+        """Like ``read_bundle``, but leave verifying file hashes of shard blocks to the decoder."""
         return self._read(mc_seqno, check_files=False)
 
     def _read(self, mc_seqno: int, *, check_files: bool) -> McBundle:
@@ -156,7 +157,7 @@ class NodeSource:
             return self._read_recent(mc_seqno, error)
 
     def _read_recent(self, mc_seqno: int, error: BlockUnavailable) -> McBundle:
-        """Read a block that the archive lacks out of temporary packages, or explain the lack."""
+        """Read a block that is not in the archive from temporary packages, or raise why not."""
         try:
             last = self.last_mc_seqno()
             found = self._recent.read_bundle(mc_seqno)
@@ -170,9 +171,9 @@ class NodeSource:
         raise BlockNotYet(reason, block=name_mc_block(mc_seqno), file=error.file) from error
 
     def _is_damaged(self, last: int) -> bool:
-        """Whether more is missing at the end than in a copy made while the node was writing.
+        """Return whether more is missing at the end than in a copy of a running node.
 
-        A shortened manifest makes an index forget what it knew; the packages still have it.
+        A truncated manifest makes an index lose entries whose packages still exist.
         """
         if last - self._there > SHARDS_BEHIND_LIMIT:
             return True
@@ -182,7 +183,7 @@ class NodeSource:
         return self._holds_more
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block the node has at a seqno; None if it has none."""
+        """Return the node's masterchain block at a seqno; None if it has none."""
         found = self._archive.find_head(mc_seqno) if mc_seqno <= self._client.seqno else None
         return found or self._recent.find_head(mc_seqno)
 
@@ -192,7 +193,7 @@ class NodeSource:
         return read_zero_states(self.db_dir, known)
 
     def describe(self) -> dict[str, str]:
-        """Return the fingerprint that the commit log keeps: how far the node was, and where."""
+        """Return the fingerprint for the commit log: the node's init block and shard client."""
         init = read_init_block(self._state)
         client = read_shard_client(self._state)
         found = {"kind": "node"}
@@ -210,7 +211,7 @@ class NodeSource:
         self._scratch.close()
 
     def _find_last(self) -> int:
-        """Return the archive's newest masterchain block with all its shard blocks."""
+        """Return the archive's newest masterchain block that has all its shard blocks."""
         newest = self._client.find_newest(self._archive)
         missing = 0
         for mc_seqno in range(newest, 0, -1):
@@ -221,7 +222,7 @@ class NodeSource:
                 missing += 1
                 if missing > SHARDS_BEHIND_LIMIT or mc_seqno == 1:
                     raise SourceError(
-                        f"of masterchain blocks {mc_seqno} to {newest} none is there with all its"
+                        f"none of the masterchain blocks {mc_seqno} to {newest} has all its"
                         f" shard blocks, so the folder cannot be ingested. {error}"
                     ) from error
             except BlockCorrupt as error:
@@ -232,7 +233,7 @@ class NodeSource:
                 if last > newest:
                     raise SourceError(
                         f"{STATE_FOLDER}: the shard client is at {newest}, although the archive"
-                        f" goes on to {last}: the node's folder is damaged. {error}"
+                        f" continues to {last}: the node's folder is damaged. {error}"
                     ) from error
                 break
             else:
@@ -241,7 +242,7 @@ class NodeSource:
 
 
 def _is_cut(error: BlockCorrupt) -> bool:
-    """Whether a file just ends too early, as in a copy made while the node was writing."""
+    """Return whether a file merely ends too early, as in a copy of a running node."""
     return isinstance(error.__cause__, EntryFlaw) and error.__cause__.cut
 
 
@@ -251,18 +252,18 @@ def open_node(
     """Open a node's database folder.
 
     Args:
-        db_dir: The folder that holds ``archive``, ``files`` and ``state``.
-        open_indexes: Most slices of the archive kept open.
-        proofs: Whether blocks come with their proofs.
+        db_dir: The folder with ``archive``, ``files`` and ``state``.
+        open_indexes: Maximum number of archive slices kept open.
+        proofs: Whether to read the proofs of blocks.
 
     Raises:
-        SourceError: the folder is no node's, or damaged.
+        SourceError: the folder is not that of a node, or is damaged.
     """
     missing = [name for name in NODE_FOLDERS if not (db_dir / name).is_dir()]
     if missing:
         inner = all((db_dir / "db" / name).is_dir() for name in NODE_FOLDERS)
         raise SourceError(
-            f"{db_dir} is no database folder of a TON node, it lacks {', '.join(missing)}"
+            f"{db_dir} is no database folder of a TON node: {', '.join(missing)} not found"
             + (": name the folder db inside it" if inner else "")
         )
     return NodeSource(db_dir, open_indexes=open_indexes, proofs=proofs)

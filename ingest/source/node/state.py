@@ -1,8 +1,8 @@
-"""The node's ``state`` store: how far the node is.
+"""Reads the node's ``state`` store: how far the node has come.
 
-Keys are the SHA-256 of a boxed key object without fields, values boxed objects. A damaged
-seqno that is too small would leave out blocks that are there, and make a follower undo blocks. So
-its block must be the archive's.
+A key is the SHA-256 of a boxed key object without fields, a value a boxed object. A damaged seqno
+that is too small would hide blocks and make a follower undo them, so its block is compared with
+the archive's.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ INIT_BLOCK_KEY = bytes.fromhex("f2881431756ddf33e3c4f242039f7d30d16c00d2d7cd0b9b
 
 
 def check_version(store: Store) -> None:
-    """Make sure that the node's folder has the layout this reader knows."""
+    """Raise SourceError unless the node's folder has the supported layout."""
     value = store.get(pack_constructor(DB_VERSION_KEY))
     if value is None:
-        return  # written once the node has upgraded an old folder; without it the layout is old
+        return  # written when a node upgrades an old folder; without it the layout is old
     reader = TlReader(value, f"{store.name}: db.state.dbVersion")
     reader.read_constructor(DB_VERSION)
     version = reader.read_int()
@@ -45,12 +45,12 @@ def check_version(store: Store) -> None:
 
 
 def read_shard_client(store: Store) -> BlockId | None:
-    """Return the newest masterchain block all of whose shard blocks the node has applied."""
+    """Return the newest masterchain block whose shard blocks the node has all applied."""
     return _read_block(store, SHARD_CLIENT_KEY, SHARD_CLIENT, "db.state.shardClient")
 
 
 def read_init_block(store: Store) -> BlockId | None:
-    """Return the key block, or zero state, from which the node would start again."""
+    """Return the key block or zero state from which the node would start."""
     return _read_block(store, INIT_BLOCK_KEY, INIT_BLOCK_ID, "db.state.initBlockId")
 
 
@@ -64,42 +64,42 @@ def _read_block(store: Store, key: bytes, constructor: int, what: str) -> BlockI
 
 
 class ShardClient:
-    """The newest masterchain block all of whose shard blocks the node has applied.
+    """The newest masterchain block whose shard blocks the node has all applied.
 
-    Methods raise SourceError if it is no masterchain block, or not the archive's.
+    Methods raise SourceError if it is not in the masterchain, or differs from the archive's.
     """
 
     def __init__(self, state: FollowedStore) -> None:
-        """Read it."""
+        """Read it from ``state``."""
         self._state = state
         self.read()
 
     def read(self) -> None:
-        """Read it again from the store as that was caught up with last."""
+        """Read it again, after the store has caught up."""
         block = read_shard_client(self._state)
         if block is not None and (block.workchain, block.shard) != (MASTERCHAIN, MASTERCHAIN_SHARD):
             raise SourceError(
-                f"{self._state.name}: the shard client is at {block}, in no masterchain"
+                f"{self._state.name}: the shard client is at {block}, not in the masterchain"
             )
         self._block = block
 
     @property
     def seqno(self) -> int:
-        """Its seqno; 0 while there is none."""
+        """The seqno of the block; 0 while there is none."""
         return 0 if self._block is None else self._block.seqno
 
     @property
     def block(self) -> BlockId | None:
-        """Its block; None while there is none."""
+        """The id of the block; None while there is none."""
         return self._block
 
     def find_newest(self, archive: Archive) -> int:
-        """Return the newest masterchain block that both this and the archive know."""
+        """Return the newest masterchain block known both here and to ``archive``."""
         self._check(archive)
         if archive.find_head(self.seqno) is not None:
             return self.seqno
         newest = max(0, min(self.seqno, archive.find_last()))
-        # Where the archive's own number is less than its handles, those are believed.
+        # The archive's own number may be less than its handles show; the handles are right.
         while newest < self.seqno and archive.find_head(newest + 1) is not None:
             newest += 1
         return newest
@@ -107,14 +107,14 @@ class ShardClient:
     def _check(self, archive: Archive) -> None:
         if not self._is_strange(archive):
             return
-        if self._state.catch_up():  # a node that goes back writes one store after the other
+        if self._state.catch_up():  # a node that is rolled back writes one store after another
             self.read()
             archive.refresh(rolled_back=True)
             if not self._is_strange(archive):
                 return
         raise SourceError(
-            f"{self._state.name}: the shard client is at {self._block}, but not at the block of"
-            " that number which the archive has: the node's folder is damaged"
+            f"{self._state.name}: the shard client is at {self._block}, but the archive has another"
+            " block with that seqno: the node's folder is damaged"
         )
 
     def _is_strange(self, archive: Archive) -> bool:

@@ -1,12 +1,12 @@
-"""Persistent states: whole shard states that a node has written to files, bags of cells.
+"""Reads persistent states: whole shard states that a node has written to files as bags of cells.
 
-archive/states/state_<mc seqno>_<workchain>_<shard>_<KEY>                        a whole one
+archive/states/state_<mc seqno>_<workchain>_<shard>_<KEY>                        a whole state
 archive/states/statesplit_<mc seqno>_<workchain>_<shard>_<KEY>                   head of a split one
 archive/states/stateaccount_<mc seqno>_<workchain>_<shard>_<part's shard>_<KEY>  a part
 
-Shards are in hexadecimal. The head is the state, or a Merkle proof of it, in which branches of the
-accounts are pruned; a part has the accounts of one shard prefix. Its root is the branch, or the
-same node with all of the prefix in its label, or refers to one of these: the hash decides.
+Shards are in hexadecimal. The head is the state, or a Merkle proof of it, with branches of the
+accounts pruned; a part contains the accounts of one shard prefix. Its root is the branch, or the
+same node with the whole prefix in its label, or refers to one of these; the hash decides which.
 """
 
 from __future__ import annotations
@@ -48,35 +48,35 @@ Key = tuple[int, int, int]
 
 
 class StateFiles:
-    """The persistent states of a node's folder; they are looked up by name."""
+    """The persistent states of a node's folder, by masterchain seqno, workchain and shard."""
 
     def __init__(self, db_dir: Path) -> None:
-        """List the files."""
+        """List the files of the folder."""
         self._found: dict[Key, Path] = {}
         self._parts: dict[Key, list[tuple[int, Path]]] = {}
         folder = db_dir / STATES_FOLDER
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             if match := _NAME.fullmatch(path.name):
-                # A whole one comes first by its name.
+                # Sorted by name, a whole state comes before a split one.
                 self._found.setdefault(_read_key(match), path)
             elif match := _PART_NAME.fullmatch(path.name):
                 part = int(match[4], 16), path
                 self._parts.setdefault(_read_key(match), []).append(part)
 
     def list_kept(self, first: int, last: int) -> list[int]:
-        """Return the masterchain blocks of a range of which there are files, the newest first."""
+        """Return the masterchain seqnos from ``first`` to ``last`` with files, newest first."""
         return sorted({key[0] for key in self._found if first <= key[0] <= last}, reverse=True)
 
     def has(self, named: NamedStates) -> bool:
-        """Whether the states of all shards after a masterchain block are there."""
+        """Return whether there are files for the states of all shards after a masterchain block."""
         return all(_name(named.mc_seqno, state) in self._found for state in named.states)
 
     @contextmanager
     def open(self, named: NamedStates, state: NamedState) -> Iterator[OpenState]:
-        """Open one state, and make sure that its root cell has the hash the block names.
+        """Open one state, and verify its root hash against the one that the block names.
 
         Raises:
-            SourceError: a file is damaged, or another state's, or a part is missing.
+            SourceError: a file is damaged or belongs to another state, or a part is missing.
         """
         key = _name(named.mc_seqno, state)
         path = self._found[key]
@@ -94,7 +94,7 @@ class StateFiles:
             yield OpenState(top, parts)
 
     def _open_part(self, files: ExitStack, key: Key, head: StateBag, branch: Branch) -> StatePart:
-        """Open the file that has a branch of which the head has no more than the hash."""
+        """Open the part that contains a branch which is pruned in the head."""
         expected, _ = head.get_digest(branch.cell)
         prefix = branch.key << branch.bits_left
         for shard, path in self._parts.get(key, ()):
@@ -107,14 +107,14 @@ class StateFiles:
             found = _match(bag, branch, expected)
             if found is None:
                 raise SourceError(
-                    f"{bag.name}: it has not the accounts whose hash {expected.hex()} is named by"
-                    f" {head.name}: the file is damaged, or of another state"
+                    f"{bag.name}: it does not contain the accounts with hash {expected.hex()} named"
+                    f" by {head.name}: the file is damaged, or belongs to another state"
                 )
             return _describe(bag, found)
         raise SourceError(
             f"{head.name}: it names accounts with the hash {expected.hex()} and the prefix"
-            f" {branch.key:0{_ACCOUNT_BITS - branch.bits_left}b}, and the file of this part, "
-            "stateaccount_…, is not there"
+            f" {branch.key:0{_ACCOUNT_BITS - branch.bits_left}b}, but the file of this part, "
+            "stateaccount_…, is missing"
         )
 
 
@@ -135,7 +135,7 @@ def _describe(bag: StateBag, branch: Branch) -> StatePart:
 
 
 def _find_root(bag: StateBag, root_hash: bytes) -> bytes:
-    """Return the cell of a state, which may stand under a Merkle proof."""
+    """Return the root cell of a state, which may be wrapped in a Merkle proof."""
     root = bag.root
     (packed,) = bag.cells.fetch([root])
     if packed[0] & _EXOTIC_BIT and packed[2] == MERKLE_PROOF:
@@ -143,14 +143,14 @@ def _find_root(bag: StateBag, root_hash: bytes) -> bytes:
     found, _ = bag.get_digest(root)
     if found != root_hash:
         raise SourceError(
-            f"its root cell has the hash {found.hex()}, and the block names {root_hash.hex()}: the"
-            " file is damaged, or another state"
+            f"its root cell has the hash {found.hex()}, but the block names {root_hash.hex()}: the"
+            " file is damaged, or belongs to another state"
         )
     return root
 
 
 def _match(bag: StateBag, branch: Branch, expected: bytes) -> Branch | None:
-    """Return the branch with an expected hash in the file of a part; None if it is not there."""
+    """Return the branch with the expected hash in a part's bag; None if it is not there."""
     (packed,) = bag.cells.fetch([bag.root])
     for cell in (bag.root, *split_packed(packed, bag.cells.width)[1][:1]):
         if bag.get_digest(cell)[0] == expected:
@@ -161,7 +161,10 @@ def _match(bag: StateBag, branch: Branch, expected: bytes) -> Branch | None:
 
 
 def _hash_below(bag: StateBag, cell: bytes, branch: Branch) -> bytes | None:
-    """Return the hash of a node whose label has the prefix of a branch, as it is without that."""
+    """Return the hash that a node would have without the branch's prefix in its label.
+
+    None if its label does not begin with the prefix, or it is no node of a dictionary.
+    """
     (packed,) = bag.cells.fetch([cell])
     body, children = split_packed(packed, bag.cells.width)
     if body[0] & _EXOTIC_BIT:
@@ -170,7 +173,7 @@ def _hash_below(bag: StateBag, cell: bytes, branch: Branch) -> bytes | None:
     try:
         key, left, rest = read_label(value, size, _ACCOUNT_BITS, 0)
     except IngestError:
-        return None  # no node of a dictionary
+        return None
     length = branch.bits_left - left
     if length < 0 or key >> length != branch.key:
         return None

@@ -1,7 +1,7 @@
-"""TL values as a node's stores hold them: constructors, a reader, block ids.
+"""Reads TL values of a node's stores: constructors, numbers, vectors, block ids.
 
 Everything is little-endian; constructor ids are from ``ton_api.tl`` (the CRC32 of each line of
-the scheme). A boxed object starts with its constructor, a bare one does not.
+the schema). A boxed object starts with its constructor, a bare one does not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BOOL_FALSE = bytes.fromhex("379779bc")
 
 BLOCK_ID_BYTES = 80
 VECTOR_LIMIT = 1 << 22
-"""Longest vector believed; the longest genuine one names a few thousand packages."""
+"""Maximum vector length; the longest genuine one lists a few thousand packages."""
 
 _BLOCK_ID = struct.Struct("<iqi32s32s")
 
@@ -54,12 +54,12 @@ def pack_block_id(block_id: BlockId) -> bytes:
 
 
 def pack_constructor(constructor: int) -> bytes:
-    """Return a constructor as its four bytes on disk."""
+    """Return the four bytes of a constructor on disk."""
     return constructor.to_bytes(4, "little")
 
 
 class TlReader:
-    """Reads TL values one after another; ``what`` names the bytes in SourceError."""
+    """Reads consecutive TL values; ``what`` names the bytes in errors (SourceError)."""
 
     def __init__(self, data: bytes, what: str) -> None:
         """Start at the first byte of ``data``."""
@@ -68,35 +68,35 @@ class TlReader:
         self.position = 0
 
     def fail(self, reason: str) -> SourceError:
-        """Return an error with the reason and the position in these bytes."""
+        """Return an error with ``reason`` and the position in these bytes."""
         return SourceError(f"{self.what}: {reason} at byte {self.position} of {len(self.data)}")
 
     def read_bytes(self, size: int) -> bytes:
         """Return the next ``size`` bytes."""
         end = self.position + size
         if end > len(self.data):
-            raise self.fail(f"{size} bytes expected, the value ends too early")
+            raise self.fail(f"{size} bytes expected, but the value ends too early")
         found = self.data[self.position : end]
         self.position = end
         return found
 
     def read_constructor(self, constructor: int) -> None:
-        """Step over the constructor of a boxed object, which must be ``constructor``."""
+        """Skip the constructor of a boxed object, which must be ``constructor``."""
         found = int.from_bytes(self.read_bytes(4), "little")
         if found != constructor:
             self.position -= 4
             raise self.fail(f"constructor {constructor:08x} expected, found {found:08x}")
 
     def read_int(self) -> int:
-        """Return a signed 32-bit number."""
+        """Return a signed 32-bit integer."""
         return int.from_bytes(self.read_bytes(4), "little", signed=True)
 
     def read_uint(self) -> int:
-        """Return an unsigned 32-bit number."""
+        """Return an unsigned 32-bit integer."""
         return int.from_bytes(self.read_bytes(4), "little")
 
     def read_long(self) -> int:
-        """Return a signed 64-bit number."""
+        """Return a signed 64-bit integer."""
         return int.from_bytes(self.read_bytes(8), "little", signed=True)
 
     def read_bool(self) -> bool:
@@ -120,6 +120,6 @@ class TlReader:
         return [read_item() for _ in range(count)]
 
     def expect_end(self) -> None:
-        """Make sure that no byte is left."""
+        """Raise SourceError unless all bytes were read."""
         if self.position != len(self.data):
             raise self.fail("bytes are left over")

@@ -1,7 +1,7 @@
-"""Zero states: the files a network began with, as a node's folder keeps them.
+"""Reads zero states from a node's folder.
 
 archive/states/zerostate_<workchain>_<KEY>    KEY = SHA-256 of db.filedb.key.zeroStateFile
-static/<FILE HASH>                            the same bytes, as the operator gave them
+static/<FILE HASH>                            the same bytes, as provided by the operator
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _NAME = re.compile(r"zerostate_(-?\d+)_([0-9A-F]{64})")
 
 
 def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState, ...]:
-    """Return the zero states of a node's folder, by workchain: the masterchain's first.
+    """Return the zero states of a node's folder by workchain, the masterchain's first.
 
     Args:
         db_dir: The node's folder.
-        known: Ids of zero states (seqno 0) that the node has handles of, for folders that hold
-            them under ``static`` alone.
+        known: Ids of zero states (seqno 0) for which the node has handles; they locate files
+            that are only under ``static``.
 
     Raises:
-        SourceError: a file's bytes do not agree with its name.
+        SourceError: a file's bytes do not match its name.
     """
     found: dict[int, ZeroState] = {}
     folder = db_dir / STATES_FOLDER
@@ -60,10 +60,10 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
 
 
 def read_zero_block(db_dir: Path, known: Iterable[BlockId]) -> RawBlock | None:
-    """Return the masterchain's zero state in the form of a block; None if it is not there.
+    """Return the masterchain's zero state in the form of a block; None if the folder has none.
 
     Raises:
-        SourceError: as ``read_zero_states``.
+        SourceError: see ``read_zero_states``.
     """
     for one in read_zero_states(db_dir, known):
         if one.workchain == MASTERCHAIN:

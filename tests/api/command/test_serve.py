@@ -87,7 +87,7 @@ def test_a_demo_of_no_node_says_so(tmp_path: Path) -> None:
     text.write_text("no archive")
     for archive, complaint in (
         (text, "cannot be unpacked"),
-        (_pack(tmp_path / "other.tar.zst", "text"), "holds no node database"),
+        (_pack(tmp_path / "other.tar.zst", "text"), "contains no node database"),
         (_pack(tmp_path / "out.tar.zst", "../out"), "cannot be unpacked as .tar.zst: ../out is"),
         (
             _pack(tmp_path / "link.tar.zst", "link", tarfile.SYMTYPE),

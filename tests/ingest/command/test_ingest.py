@@ -100,7 +100,7 @@ def test_a_range_beyond_the_node_is_not_called_complete(demo_node: Path, tmp_pat
     assert (report["committed"], report["stopped_at"]) == (["236:238"], 239)
     again = _run("--node", demo_node, "--lake", lake, "--from", 236)
     assert again.exit_code == 0
-    assert again.stdout == "masterchain 236:238: nothing new, the lake has it all\n"
+    assert again.stdout == "masterchain 236:238: nothing new, the lake has all of it\n"
 
 
 def test_blocks_that_a_shortened_manifest_forgot_are_holes(demo_node: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_recording_becomes_a_lake(recording: Path, tmp_path: Path) -> None:
     again = run("--traces", recording, "--lake", tmp_path / "lake")
     assert again.exit_code == 0
     assert again.stdout == "one.jsonl: 0 commit(s)\n"
-    assert again.stderr == "skipped 1 spans that the lake has: 7:7\n"
+    assert again.stderr == "skipped 1 spans that are already in the lake: 7:7\n"
 
 
 def test_the_report_for_machines(recording: Path, tmp_path: Path) -> None:

@@ -57,9 +57,7 @@ def test_the_demo_lake_answers_the_same_elsewhere(demo_lake: Path, tmp_path: Pat
     done = run("import", folder, "--lake", copy)
     assert done.exit_code == 0, done.output
     assert "all checked" in done.stdout
-    assert run("import", folder, "--lake", copy).stdout == (
-        "the lake has everything of it already\n"
-    )
+    assert run("import", folder, "--lake", copy).stdout == ("the lake already has all of it\n")
     assert verify_lake(copy).damage == []
     with (
         TestClient(create_app(demo_lake, Settings())) as here,

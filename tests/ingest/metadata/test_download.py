@@ -77,14 +77,14 @@ def test_redirects_one_by_one(host: Host, trust: ssl.SSLContext) -> None:
         ("file:///etc/passwd", "only https"),
         ("gopher://localhost/", "only https"),
         ("//ann:secret@localhost/", "with a user"),
-        ("https://10.0.0.1/", "no public address"),
-        ("https://169.254.169.254/latest/meta-data/", "no public address"),
-        ("https://[::1]/", "no public address"),
-        ("https://[::ffff:169.254.169.254]/", "no public address"),
-        ("https://[fe80::1]/", "no public address"),
-        ("https://127.0.0.2/", "no public address"),
-        ("https://0x7f000002/", "no public address"),
-        ("https://[zz]/", "no address"),
+        ("https://10.0.0.1/", "not a public address"),
+        ("https://169.254.169.254/latest/meta-data/", "not a public address"),
+        ("https://[::1]/", "not a public address"),
+        ("https://[::ffff:169.254.169.254]/", "not a public address"),
+        ("https://[fe80::1]/", "not a public address"),
+        ("https://127.0.0.2/", "not a public address"),
+        ("https://0x7f000002/", "not a public address"),
+        ("https://[zz]/", "an invalid URL"),
     ],
 )
 def test_redirects_to_forbidden_addresses(
@@ -106,7 +106,7 @@ def test_nothing_reaches_an_internal_server(
     for name in ("127.0.0.2", "2130706434", "[::ffff:127.0.0.2]"):
         with pytest.raises(FetchError):
             make_downloader(trust).fetch(f"https://{name}:{inner.port}/secret")
-    with pytest.raises(FetchRefused, match="no public address"):
+    with pytest.raises(FetchRefused, match="not a public address"):
         Downloader(MetadataSettings(), trust=trust).fetch(host.url("/1"))
     assert (inner.connections, host.connections) == (0, 1)
 
@@ -129,7 +129,7 @@ def test_a_name_that_changes_its_mind(
     assert downloader.fetch(host.url("/1", "meta.example")).content == "{}"
     assert asked == ["meta.example"]
     for _ in range(2):
-        with pytest.raises(FetchRefused, match=r"127\.0\.0\.2 is no public"):
+        with pytest.raises(FetchRefused, match=r"127\.0\.0\.2 is not a public"):
             downloader.fetch(host.url("/1", "meta.example"))
     assert (host.connections, inner.connections) == (1, 0)
 
@@ -188,9 +188,9 @@ def test_answers_that_are_no_content(
         (send(b"{}", status=500), "answered 500"),
         (send(b"{}", status=206), "answered 206"),
         (send(b"", status=302), "answered 302"),
-        (lambda handler: handler.wfile.write(b"SSH-2.0-OpenSSH\r\n\r\n"), "cannot be asked"),
-        (drip(b"HTTP/1.1 200 OK\r\nX: ", b"x" * 4096), "cannot be asked"),
-        (lambda handler: handler.connection.shutdown(socket.SHUT_RDWR), "cannot be asked"),
+        (lambda handler: handler.wfile.write(b"SSH-2.0-OpenSSH\r\n\r\n"), "request to .* failed"),
+        (drip(b"HTTP/1.1 200 OK\r\nX: ", b"x" * 4096), "request to .* failed"),
+        (lambda handler: handler.connection.shutdown(socket.SHUT_RDWR), "request to .* failed"),
     ],
 )
 @_patient
@@ -245,7 +245,7 @@ def test_ipfs_by_the_gateway(host: Host, trust: ssl.SSLContext) -> None:
     downloader = make_downloader(trust, ipfs_gateway=host.url("/ipfs/"))
     for uri in ("ipfs://bafy/1.json", "IPFS://bafy/1.json", "ipfs://ipfs/bafy/1.json"):
         assert downloader.fetch(uri) == ("{}", host.url("/ipfs/bafy/1.json"))
-    with pytest.raises(FetchRefused, match="no gateway"):
+    with pytest.raises(FetchRefused, match="no IPFS gateway"):
         make_downloader(trust, ipfs_gateway="").fetch("ipfs://bafy/1.json")
 
 

@@ -36,7 +36,7 @@ PUBLIC = [
 @pytest.mark.parametrize("text", INTERNAL)
 def test_internal_addresses_are_refused(text: str) -> None:
     assert not is_public(ip_address(text))
-    with pytest.raises(FetchRefused, match="no public address"):
+    with pytest.raises(FetchRefused, match="not a public address"):
         Guard(resolve=lambda _host, _port: [text]).find_addresses("host.example", 443, 60)
 
 

@@ -361,10 +361,12 @@ def test_a_part_of_a_split_state_that_is_missing_or_another(
     node = Path(shutil.copytree(split_node, tmp_path / "db"))
     one, other, *_ = sorted((node / "archive" / "states").glob("stateaccount_99_0_*"))
     one.write_bytes(other.read_bytes())
-    with pytest.raises(SourceError, match=f"{one.name}: it has not the accounts whose hash"):
+    with pytest.raises(
+        SourceError, match=f"{one.name}: it does not contain the accounts with hash"
+    ):
         bring_state(node, late_lake)
     one.unlink()
-    with pytest.raises(SourceError, match=r"statesplit_99_0_\w+: it names accounts .* not there"):
+    with pytest.raises(SourceError, match=r"statesplit_99_0_\w+: it names accounts .* is missing"):
         bring_state(node, late_lake)
 
 

@@ -262,7 +262,7 @@ class Shifted(Damaged):
 def test_a_source_that_gives_other_blocks_is_refused(demo_node: Path, tmp_path: Path) -> None:
     with closing(open_node(demo_node)) as source:
         _bring(source, tmp_path / "lake", Span(1, 10))
-        with pytest.raises(SourceError, match="missing from what was decoded"):
+        with pytest.raises(SourceError, match="missing from the decoded blocks"):
             _bring(Shifted(source, 0), tmp_path / "lake", Span(11, 20))
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 10),)
 

@@ -39,7 +39,7 @@ def test_for_people_and_machines(read_lake: Path, tmp_path: Path) -> None:
     assert report["bytes"] == sum(file.bytes for file in state.files)
     assert report["ranges"] == [[1, 10], [16, 30]]
     again = run("pull", read_lake, "--lake", copy)
-    assert again.stdout == f"{copy} has all 3 commits of its source already\n"
+    assert again.stdout == f"{copy} already has all 3 commits of its source\n"
     status = json.loads(run("status", "--lake", copy, "--json").stdout)
     assert status["selection"] is None
 

@@ -1,8 +1,8 @@
-"""Masterchain blocks behind the archive's end: which are canonical, and what they commit.
+"""Finds masterchain blocks after the archive's end: which are canonical, and what they commit.
 
-Up to the shard client they are those that lead to its block; behind it those that follow, one
-after the other, and whose validators have signed them. A block is there if all shard blocks that
-it commits are.
+Up to the shard client these are the ancestors of its block; after it, each block must follow the
+previous one and be signed by the validators. A block counts as present if all shard blocks that it
+commits are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BUNDLES_KEPT = 4
 
 
 class RecentBlocks:
-    """Continues the archive with what is in temporary packages alone."""
+    """Continues the archive with blocks that are only in temporary packages."""
 
     def __init__(self, db_dir: Path, scratch: Scratch, archive: Archive, *, proofs: bool) -> None:
         """Open nothing yet."""
@@ -57,10 +57,10 @@ class RecentBlocks:
         self._packages.close()
 
     def extend(self, last: int, client: BlockId | None) -> int:
-        """Return the newest masterchain block that is there, ``last`` or one behind it.
+        """Return the newest masterchain block that is present: ``last`` or a later one.
 
-        ``last`` is the archive's newest with all it commits, ``client`` the block of the shard
-        client. A block with wrong bytes counts as there: reading it says what is wrong.
+        ``last`` is the archive's newest block with all its shard blocks, ``client`` the shard
+        client's block. A block with wrong bytes counts as present: reading it reports the flaw.
         """
         self._ids.clear()
         self._bundles.clear()
@@ -83,8 +83,8 @@ class RecentBlocks:
         """Return a masterchain block with the shard blocks it commits; None if it is not known.
 
         Raises:
-            BlockNeverHad: a block it commits is nowhere.
-            BlockCorrupt: wrong bytes.
+            BlockNeverHad: a block that it commits is in no package.
+            BlockCorrupt: the bytes of a block are wrong.
         """
         block_id = self._ids.get(mc_seqno)
         if block_id is None:
@@ -96,7 +96,7 @@ class RecentBlocks:
         return self._bundles[mc_seqno]
 
     def find_head(self, mc_seqno: int) -> McHead | None:
-        """Return which masterchain block has a seqno; None if none is known."""
+        """Return the masterchain block at a seqno; None if none is known."""
         block_id = self._ids.get(mc_seqno)
         if block_id is None:
             return None
@@ -108,7 +108,7 @@ class RecentBlocks:
         return McHead(mc_seqno, block_id.root_hash, gen_utime)
 
     def _walk_back(self, client: BlockId, last: int) -> None:
-        """Note the ids of the blocks that lead to the shard client's, as far as they are there."""
+        """Record the ids of the shard client's block and its ancestors, as far as present."""
         block_id = client
         while block_id.seqno > last:
             try:
@@ -125,7 +125,7 @@ class RecentBlocks:
             self._ids.clear()  # two chains: neither continues the other
 
     def _find_next(self, last: int) -> BlockId | None:
-        """Return the id of the signed block that follows the newest one, if it is there."""
+        """Return the id of the signed block after ``last``; None if there is none."""
         before = self._archive.find_head(last) or self.find_head(last)
         if before is None:
             return None
@@ -142,7 +142,7 @@ class RecentBlocks:
         return damaged
 
     def _follows(self, package: TemporaryPackage, block_id: BlockId, root_hash: bytes) -> bool:
-        """Whether a block follows the one with a root hash, and validators have signed it."""
+        """Return whether a block follows the one with ``root_hash`` and validators signed it."""
         block = read_proven_block(package, block_id, block_id.seqno)
         if [one.root_hash for one in read_previous(block)] != [root_hash]:
             return False
@@ -198,10 +198,10 @@ class RecentBlocks:
         return block
 
     def _find(self, block_id: BlockId) -> RawBlock | None:
-        """Return a block out of whichever package has it; None if none has.
+        """Return a block from whichever package has it; None if none has.
 
         Raises:
-            BlockCorrupt: no copy of it is right.
+            BlockCorrupt: every copy of it is damaged.
         """
         flaw: BlockCorrupt | None = None
         for package in self._packages:

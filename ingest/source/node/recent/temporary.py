@@ -1,9 +1,9 @@
-"""``files/packages``: temporary packages, an hour each, of blocks before they are archived.
+"""Reads ``files/packages``: hourly temporary packages of blocks that are not archived yet.
 
     temp.archive.<Unix time>.pack       blocks, proofs, signatures and candidates
-    temp.archive.<Unix time>.index      RocksDB in the form of the oldest slices
+    temp.archive.<Unix time>.index      RocksDB in the oldest layout of slices
 
-They hold blocks that never became canonical, too.
+They also have blocks that never became canonical.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 TEMPORARY_FOLDER = "files/packages"
 FOLLOWED = 2
-"""The newest ones are written to: at the turn of an hour the one before as well."""
+"""How many of the newest packages are written to; two at the turn of an hour."""
 
 _INDEX = re.compile(r"temp\.archive\.(\d{1,10})\.index")
 
 
 class TemporaryPackage(Slice):
-    """One temporary package with its index; ``id`` is its Unix time."""
+    """A temporary package with its index; ``id`` is its Unix time."""
 
     def list_mc_ids(self, mc_seqno: int) -> list[BlockId]:
-        """Return the ids of all masterchain blocks of a seqno, canonical or not."""
+        """Return the ids of all masterchain blocks with a seqno, canonical or not."""
         prefix = pack_handle_prefix(MASTERCHAIN, MASTERCHAIN_SHARD, mc_seqno)
         return [unpack_handle_key(key, self.store.name) for key, _ in self.store.scan(prefix)]
 
@@ -52,7 +52,7 @@ class TemporaryPackage(Slice):
 
 
 class TemporaryPackages:
-    """All temporary packages of a node, the newest first; one that cannot be opened is no help."""
+    """All temporary packages of a node, the newest first; unreadable ones are skipped."""
 
     def __init__(self, db_dir: Path, scratch: Scratch) -> None:
         """Open nothing yet."""
@@ -64,9 +64,9 @@ class TemporaryPackages:
         self._listed_ns: int | None = None
 
     def refresh(self) -> bool:
-        """Catch up with the packages that were read, and forget those that the node deleted.
+        """Catch up with open packages, and close those that the node deleted.
 
-        Returns whether anything changed.
+        Return whether anything changed.
         """
         times = self._list_times()
         changed = False
@@ -86,11 +86,11 @@ class TemporaryPackages:
             return True
 
     def retry(self) -> None:
-        """Try again to open packages that could not be opened."""
+        """Let the next iteration try again to open packages that failed to open."""
         self._failed.clear()
 
     def __iter__(self) -> Iterator[TemporaryPackage]:
-        """Yield the packages, opened now or before."""
+        """Yield the packages, opening them if necessary."""
         for time in self._list_times():
             if time in self._failed:
                 continue
@@ -103,12 +103,12 @@ class TemporaryPackages:
             yield self._open[time]
 
     def close(self) -> None:
-        """Close all."""
+        """Close all packages."""
         while self._open:
             self._open.popitem()[1].close()
 
     def _list_times(self) -> list[int]:
-        """Return the Unix times of the packages, the newest first; listed when one came or went."""
+        """Return the Unix times of the packages, newest first; list again if the folder changed."""
         folder = self._db_dir / TEMPORARY_FOLDER
         try:
             changed_ns = folder.stat().st_mtime_ns
@@ -117,8 +117,8 @@ class TemporaryPackages:
         if changed_ns != self._listed_ns:
             found = (_INDEX.fullmatch(path.name) for path in folder.iterdir())
             times = sorted((int(match[1]) for match in found if match), reverse=True)
-            # A node that was rolled back leaves folders without a file; one that has just been
-            # made gets its files in a moment.
+            # A rolled-back node leaves folders without files; a new folder gets its files in a
+            # moment.
             self._times = [
                 time for time in times if (folder / f"temp.archive.{time}.index" / CURRENT).exists()
             ]

@@ -179,7 +179,7 @@ def test_damaged_blocks_are_refused_by_name(demo: Network) -> None:
         with pytest.raises(BlockCorrupt) as refused:
             decode_bundle(damaged)
         assert str(raw.id) in str(refused.value)
-    with pytest.raises(DecodeError, match="header says"):
+    with pytest.raises(DecodeError, match="its header is of block"):
         decode_bundle(_replace(bundle, seqno=raw.id.seqno + 1))
 
 

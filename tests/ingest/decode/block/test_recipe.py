@@ -139,7 +139,7 @@ def test_many_messages_stand_in_their_order(count: int) -> None:
 
 @pytest.mark.parametrize("announced", [0, 1, 3, 32_767])
 def test_messages_are_as_many_as_announced(announced: int) -> None:
-    with pytest.raises(DecodeError, match=f"{announced} out messages announced"):
+    with pytest.raises(DecodeError, match=f"{announced} out messages declared"):
         decode_transaction(_wrap_outs(2, announced))
 
 
@@ -151,12 +151,12 @@ def _make_rows() -> tuple[Columns, list[Columns]]:
 @pytest.mark.parametrize(
     ("of_message", "change", "says"),
     [
-        (False, {"now": 5}, "its rows give"),
+        (False, {"now": 5}, "its rows yield"),
         (False, {"lt": -1}, "its rows are damaged"),
-        (False, {"recipe": b""}, "its recipe is not one for 1 messages"),
+        (False, {"recipe": b""}, "its recipe is not for 1 messages"),
         (True, {"body": b"\x00"}, "its rows are damaged"),
         (True, {"source_kind": "var"}, "a message does not follow from its row"),
-        (True, {"value": 7}, "its rows give"),
+        (True, {"value": 7}, "its rows yield"),
     ],
 )
 def test_rows_that_are_damaged_give_no_bag(*, of_message: bool, change: Columns, says: str) -> None:
@@ -171,7 +171,7 @@ def test_rows_that_are_damaged_give_no_bag(*, of_message: bool, change: Columns,
 
 def test_a_message_row_that_is_missing_gives_no_bag() -> None:
     row, _ = _make_rows()
-    with pytest.raises(DecodeError, match="its recipe is not one for 0 messages"):
+    with pytest.raises(DecodeError, match="its recipe is not for 0 messages"):
         rebuild_transaction(row, [])
 
 

@@ -61,7 +61,7 @@ def _mc_facts(network: Network) -> list[dict[str, Any]]:
 
 def test_a_shard_block_names_no_tops(demo: Network) -> None:
     block = next(bundle for bundle in demo.bundles if len(bundle.blocks) > 1).blocks[1]
-    with pytest.raises(DecodeError, match="no masterchain block"):
+    with pytest.raises(DecodeError, match="not a masterchain block"):
         read_shard_tops(parse_boc(block.data))
 
 
@@ -96,5 +96,5 @@ def test_a_tree_that_shares_its_cells_over_and_over_is_refused() -> None:
     cell = CellBuilder(builder.tree).store_bit(0).end()
     for _ in range(50):
         cell = CellBuilder(builder.tree).store_bit(1).store_ref(cell).store_ref(cell).end()
-    with pytest.raises(DecodeError, match="shared over and over"):
+    with pytest.raises(DecodeError, match="shared too often"):
         list(_iter_shards(builder.tree, cell))

@@ -70,7 +70,7 @@ def test_a_merkle_cell_must_name_its_children() -> None:
     bag = bytearray(serialize_boc(tree, [update]))
     bag[bytes(bag).index(tree.hash(old))] ^= 1
     spoiled = parse_boc(bytes(bag))
-    with pytest.raises(BocError, match="does not name"):
+    with pytest.raises(BocError, match="does not store"):
         spoiled.hash(0)
 
 

@@ -100,7 +100,9 @@ def test_wrong_bytes(chain: Chain, bundles: list[McBundle]) -> None:
     target = bundles[19].blocks[-1]
     wrong.swapped = {target.id: bundles[20].blocks[-1].data}
     with opened(wrong) as source:
-        with pytest.raises(BlockCorrupt, match=r"SHA-256 of what was sent .* is not its file hash"):
+        with pytest.raises(
+            BlockCorrupt, match=r"SHA-256 of the bytes sent .* is not its file hash"
+        ):
             source.read_bundle(20)
         assert show(source.read_bundle(19)) == show(bundles[18])
         assert show(source.read_bundle(21)) == show(bundles[20])
@@ -126,7 +128,7 @@ def test_a_server_that_keeps_few_blocks(chain: Chain, bundles: list[McBundle]) -
         # Which shard blocks are new is told by the block before.
         assert source.first_mc_seqno() == 21
         assert source.find_head(19) is None
-        with pytest.raises(BlockNeverHad, match="are unknown without the one before it"):
+        with pytest.raises(BlockNeverHad, match="are unknown without the block before it"):
             source.read_bundle(20)
         assert show(source.read_bundle(21)) == show(bundles[20])
 
@@ -173,7 +175,7 @@ def test_servers_that_refuse(chain: Chain) -> None:
         with pytest.raises(ServerRefusal, match="refuses with code 228: rate limit"):
             source.read_bundle(3)
         busy.refusal, busy.raw_answer = None, b"\0" * 12
-        with pytest.raises(ServerFault, match="it answers nothing and not liteServer"):
+        with pytest.raises(ServerFault, match="it answers nothing, not liteServer"):
             source.refresh()
 
 

@@ -143,7 +143,7 @@ def test_records_come_back(refcount: int, operands: list[int], data: bytes) -> N
     assert record.children == [EMPTY_HASH, EMPTY_HASH]
     assert (record.body, record.refcount) == (body, refcount + sum(operands))
     assert record.hash() == cell_hash
-    with pytest.raises(SourceError, match="another hash than its key"):
+    with pytest.raises(SourceError, match="the hash of the cell is not its key"):
         read_cell_record(EMPTY_HASH, value)
     with pytest.raises(SourceError, match="too early"):
         read_cell_record(cell_hash, value[:-1])
@@ -214,7 +214,7 @@ def test_a_crash_while_probing_harms_nobody(
 
 
 def test_a_missing_and_a_damaged_celldb_are_refused(demo_node: Path, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="celldb: the node's folder has none"):
+    with pytest.raises(SourceError, match="celldb: the node's folder has no celldb"):
         open_celldb(tmp_path)
     shutil.copytree(demo_node / "celldb", tmp_path / "celldb")
     for table in (tmp_path / "celldb").glob("*.sst"):

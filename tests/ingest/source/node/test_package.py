@@ -189,7 +189,7 @@ def test_the_index_bounds_what_is_read(tmp_path: Path) -> None:
     path.write_bytes(MAGIC + entry(block_id, data))
     size = path.stat().st_size - 4
     assert read_block_entry(EntryPlace(path, "p.pack", 0, size), block_id) == data
-    with pytest.raises(EntryFlaw, match=r"behind the .* bytes that the index vouches for"):
+    with pytest.raises(EntryFlaw, match=r"the index declares only .* bytes valid"):
         read_block_entry(EntryPlace(path, "p.pack", 0, size - 1), block_id)
 
 

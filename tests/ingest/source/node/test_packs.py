@@ -128,7 +128,7 @@ def test_a_block_behind_a_lost_masterchain_block_is_not_guessed(
     assert source.read_bundle(52) == bundles[51]
     with pytest.raises(BlockNeverHad, match=r",50\) in packages 0"):
         source.read_bundle(50)
-    with pytest.raises(BlockNeverHad, match=r",51\): .* without the one before it"):
+    with pytest.raises(BlockNeverHad, match=r",51\): .* without the block before it"):
         source.read_bundle(51)
 
 

@@ -173,7 +173,9 @@ def test_a_node_that_does_not_monitor_all_shards_is_refused(
             writer.write_bundle(bundle, leave_out=tuple(block.id for block in bundle.blocks[1:]))
     with (
         closing(open_node(tmp_path)) as source,
-        pytest.raises(SourceError, match=r"to 40 none is there .* not monitor this shard"),
+        pytest.raises(
+            SourceError, match=r"to 40 has all its shard blocks.* not monitor this shard"
+        ),
     ):
         source.last_mc_seqno()
 
@@ -244,7 +246,7 @@ def test_a_handle_that_contradicts_the_masterchain_is_noticed(
         writer.open_slices[0][key] = changed
     with closing(open_node(tmp_path)) as source:
         expected = (
-            (BlockNeverHad, "not copied whole")
+            (BlockNeverHad, "not copied completely")
             if ref is None
             else (BlockCorrupt, f"its handle says {ref}")
         )
@@ -342,7 +344,7 @@ def test_garbage_behind_the_valid_part_is_not_looked_at(
 @pytest.mark.parametrize("name", ["state", "files/globalindex"])
 def test_a_folder_that_is_no_node_is_refused(copied: Path, name: str) -> None:
     shutil.rmtree(copied / name)
-    with pytest.raises(SourceError, match=f"no database folder of a TON node, it lacks {name}$"):
+    with pytest.raises(SourceError, match=f"no database folder of a TON node: {name} not found$"):
         open_node(copied)
     (copied / name).mkdir()
     with pytest.raises(SourceError, match=f"{name}: no readable RocksDB"):
