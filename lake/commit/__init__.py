@@ -1,1 +1,1 @@
-"""Commits: rows of a range of masterchain blocks into the lake, all or nothing."""
+"""Commits: add the rows of a range of masterchain blocks to the lake, all or nothing."""

@@ -1,8 +1,8 @@
-"""Entries of another lake's log into this one's: all of them at once for every reader.
+"""Adopts entries of another lake's log, all at once for every reader.
 
-Of the commits in between some files are gone, merged into others: no reader may take one of those
-commits for the newest. So the newest entry comes first, beside a checkpoint that makes it readable
-alone; then the others, the one that a reader waits for last.
+Files of intermediate commits may be gone, merged into others, so no reader may mistake one of those
+commits for the newest. The newest entry is linked first, together with a checkpoint that makes it
+readable on its own; then the others, the one that a reader waits for last.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 def adopt_entries(lake_dir: Path, staged: Path, before: LogState, after: LogState) -> None:
     """Make the staged entries after ``before``, up to ``after``, part of the log.
 
-    The caller holds the lock, and wrote the files of ``after``. ``staged`` is a folder of the same
-    file system, with a ``_log`` of its own.
+    The caller holds the lock and has written the files of ``after``. ``staged`` is a folder on the
+    same file system, with its own ``_log``.
 
     Raises:
-        CommitConflict: another writer has committed meanwhile; LakeFull: no room. Nothing changed.
+        CommitConflict: another writer committed meanwhile; LakeFull: no room. Nothing changed.
     """
     _sync_staged(staged, before.number, after.number)
     files = {file.path for file in (*after.files, *after.segments)}
@@ -54,11 +54,11 @@ def adopt_entries(lake_dir: Path, staged: Path, before: LogState, after: LogStat
 
 
 def fill_log(lake_dir: Path, staged: Path) -> None:
-    """Adopt the entries before the newest that a killed process left staged; then remove all.
+    """Adopt the earlier entries that a killed process left staged; then remove the folder.
 
     Raises:
-        LakeCorrupt: one is not there.
-        LakeFull: no room; the lake is readable all the same.
+        LakeCorrupt: a staged entry is missing.
+        LakeFull: no room; the lake is readable nevertheless.
     """
     entries = list_log(lake_dir)[0]
     newest = entries[-1] if entries else 0
@@ -80,9 +80,9 @@ def _remove(staged: Path, numbers: Iterable[int]) -> None:
 
 
 def _sync_staged(staged: Path, before: int, after: int) -> None:
-    """Make staged entries durable before the newest of them makes the others needed."""
+    """Make staged entries durable before the newest one makes the others necessary."""
     if after > before + 1:
-        os.sync()  # once, where a sync of each of a hundred thousand would take minutes
+        os.sync()  # syncing a hundred thousand files one by one takes minutes
     else:
         with (staged / LOG_FOLDER / entry_name(after)).open("rb") as stream:
             os.fsync(stream.fileno())
@@ -97,5 +97,5 @@ def _adopt(lake_dir: Path, staged: Path, number: int) -> None:
     except FileNotFoundError as error:
         raise LakeCorrupt(name, "it is missing") from error
     except FileExistsError as error:
-        raise CommitConflict(f"another writer made {name} at the same time") from error
+        raise CommitConflict(f"another writer created {name} at the same time") from error
     reach("log.linked")

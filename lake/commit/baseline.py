@@ -1,8 +1,8 @@
-"""The whole state that a lake begins with, into the lake: one commit without blocks.
+"""Commits the baseline of a lake: the full state that it begins with, without blocks.
 
-Its files are written one after the other into a folder of their own, ``_log/.state-<key>``, where
-they survive a kill; those that belong together are listed in ``<number>.json``. In the end all get
-a second name among the data files, and are committed.
+Its files are first written to a separate folder, ``_log/.state-<key>``, where they survive a kill;
+``<number>.json`` lists the files of each part. Finally all are hard-linked into the lake and
+committed.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ _KEY_LETTERS = 16
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Files of a part of the state, and how many accounts it has."""
+    """The files of one part of the state, and its number of accounts."""
 
     accounts: int
     files: tuple[DataFile, ...]
 
 
 class PartFolder(NamedTuple):
-    """Where the files of a baseline wait until all are there."""
+    """The folder of a baseline's files until all parts are written."""
 
     path: Path
     place: Place
     settings: LakeSettings
 
     def read(self, number: int) -> Part | None:
-        """Return a part that was written; None if it was not, or not completely."""
+        """Return a part; None if it was not written, or not completely."""
         try:
             part = msgspec.json.decode(self._list_path(number).read_bytes(), type=Part)
             is_whole = all(_digest(self._path(file)) == file.sha256 for file in part.files)
@@ -70,7 +70,7 @@ class PartFolder(NamedTuple):
         return part if is_whole else None
 
     def write(self, number: int, accounts: int, parts: Iterable[Mapping[str, pa.Table]]) -> Part:
-        """Write the rows of a part durably, each table a file.
+        """Write the rows of a part durably, one file per table.
 
         Raises:
             RowsRejected: rows that do not fit the schema.
@@ -89,11 +89,11 @@ class PartFolder(NamedTuple):
         return part
 
     def link(self, lake_dir: Path, files: Sequence[DataFile]) -> None:
-        """Give files their names in the lake, durably; they keep those that they have here."""
+        """Hard-link files to their names in the lake, durably; their names here stay."""
         for file in files:
             final = lake_dir / file.path
             make_folder(final.parent)
-            final.unlink(missing_ok=True)  # what a commit that was killed has left
+            final.unlink(missing_ok=True)  # left by a killed commit
             with naming_full_disk(final):
                 os.link(self._path(file), final)
         sync_folders((lake_dir / file.path).parent for file in files)
@@ -112,9 +112,9 @@ class PartFolder(NamedTuple):
 
 
 def baseline_place(state: LogState) -> Place:
-    """Return where the baseline of a lake stands: at the block before its first.
+    """Return the place of a lake's baseline: the block before its first.
 
-    In a pruned lake that is the last pruned block: all accounts are brought, kept or not.
+    In a pruned lake that is the last pruned block: the baseline has all accounts, kept or not.
     """
     first = next(place for place in list_places(state) if place.first > state.last_pruned)
     return Place(first.first - 1, first.first - 1, first.day, is_baseline=True)
@@ -124,12 +124,12 @@ def baseline_place(state: LogState) -> Place:
 def open_parts(
     lake_dir: Path, state: LogState, settings: LakeSettings, *identity: object
 ) -> Iterator[PartFolder]:
-    """Open the folder of the baseline that is described; parts of any other are removed.
+    """Open the folder of the baseline identified by ``identity``; remove those of any other.
 
-    It stays if the block fails, and is gone if it ends well.
+    The folder stays if the block fails, and is removed if it succeeds.
 
     Raises:
-        CommitConflict: another process is at work on it.
+        CommitConflict: another process is writing a baseline.
     """
     place = baseline_place(state)
     described = msgspec.json.encode([place, SCHEMA_VERSION, settings, *identity])
@@ -137,7 +137,7 @@ def open_parts(
     log = lake_dir / LOG_FOLDER
     with hold_lock(log / f"{_PREFIX}lock", wait=False) as held:
         if not held:
-            raise CommitConflict(f"{lake_dir}: another process brings the whole state just now")
+            raise CommitConflict(f"{lake_dir}: another process is ingesting the baseline")
         for other in log.glob(f"{_PREFIX}*/"):
             if other.name != name:
                 shutil.rmtree(other)
@@ -153,10 +153,10 @@ def commit_baseline(
     folder: PartFolder,
     parts: Iterable[Part],
 ) -> Commit:
-    """Commit the files of all parts of a baseline, in their order.
+    """Commit the files of all parts of a baseline, in order.
 
     Raises:
-        CommitConflict: blocks were undone meanwhile, or the lake's first block is another now.
+        CommitConflict: blocks were undone meanwhile, or the lake's first block changed.
         LakeFull: no room; nothing was committed.
     """
     files = list({file.path: file for part in parts for file in part.files}.values())
@@ -165,8 +165,8 @@ def commit_baseline(
         known = now.baseline is not msgspec.UNSET
         if known or now.undoings != state.undoings or baseline_place(now) != folder.place:
             raise CommitConflict(
-                f"{lake_dir}: the first blocks of the lake changed, or another baseline came, while"
-                " the state was read; run the same command again"
+                f"{lake_dir}: the first blocks of the lake changed, or another baseline was"
+                " committed, while the state was read; run the same command again"
             )
         folder.link(lake_dir, files)
         reach("commit.folders_synced")

@@ -1,13 +1,13 @@
-"""A range of masterchain blocks, with all its tables, into the lake: all or nothing.
+"""Commits all tables of a range of masterchain blocks to the lake, all or nothing.
 
-1. Data files are written under temporary names, synced, renamed; then their folders are synced.
-2. ``_log/<N>.json`` is made exclusively (a hard link to a synced temporary file) and its folder
-   is synced. With that link the commit is there; before it, nothing is.
-3. What a crash leaves behind is named by no commit; the sweep removes it (lake.maintenance.orphan).
+1. Data files are written under temporary names, synced and renamed; then their folders are synced.
+2. ``_log/<N>.json`` is created exclusively (a hard link to a synced temporary file) and its folder
+   is synced. The commit exists from that link on.
+3. No commit lists the files that a crash leaves; the sweep removes them (lake.maintenance.orphan).
 
-Derived rows, such as traces, are made from the newest state before the lock is taken. They are part
-of the same commit, and may replace files of earlier ones, so they are derived again if the files of
-the lake changed meanwhile.
+Derived rows, such as traces, are computed from the newest state before the lock is taken. They are
+part of the same commit and may replace files of earlier ones, so they are derived again if the
+files of the lake changed meanwhile.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
 
 CHECKPOINT_COMMITS = 100
-"""The list of live files is written out after this many commits."""
+"""A checkpoint is written after this many commits."""
 
 KEPT_CHECKPOINTS = 10
-"""This many checkpoints stay, and of those before them one in as many: each names every live file,
-so all together would soon be larger than the lake."""
+"""The newest checkpoints to keep, and of older ones one in as many: each lists every live file, so
+all together would soon be larger than the lake."""
 
 __all__ = ["Commit", "DataFile", "Network", "commit_range"]
 
 _DEFAULTS = LakeSettings()
 
 ATTEMPTS = 5
-"""How often rows are derived until no other commit comes between; maintenance alone can."""
+"""How often rows are derived while other commits interfere; only maintenance can."""
 
 
 def commit_range(  # noqa: PLR0913 - one for each part of a commit
@@ -86,18 +86,18 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
 ) -> Commit:
     """Add all rows of the masterchain blocks ``first_mc_seqno..last_mc_seqno``, both included.
 
-    Tables that are missing count as empty. Rows of mc_seqno 0, a zero state, belong to the
-    range that begins at 1. A lake that does not exist is created. ``day`` is the UTC day of the
-    blocks (``YYYY-MM-DD``), ``source`` a fingerprint of where the rows come from; ``derive``
-    returns the derived rows that follow from these, ``log`` is a reader of this lake's log, and
-    ``submit`` begins calls in other processes, which write large files.
+    Missing tables count as empty. Rows of mc_seqno 0, the zero state, belong to the range that
+    begins at 1. A lake that does not exist is created. ``day`` is the UTC day of the blocks
+    (``YYYY-MM-DD``), ``source`` a fingerprint of the source of the rows. ``derive`` returns the
+    rows derived from these, ``log`` is a reader of this lake's log, and ``submit`` starts calls
+    in other processes, which write large files.
 
     Raises:
-        RowsRejected: rows that do not fit the schema or the range.
-        RangeOverlap: the lake has some of these blocks already.
-        NetworkMismatch: the lake is another network's.
-        CommitConflict: other commits came between each time, or a writer that our lock does not
-            reach took the place in the log.
+        RowsRejected: rows do not fit the schema or the range.
+        RangeOverlap: the lake already has some of these blocks.
+        NetworkMismatch: the lake belongs to another network.
+        CommitConflict: other commits interfered at every attempt, or a writer that does not honour
+            our lock created the log entry.
         LakeFull: no room; nothing was committed.
     """
     reach("commit.start")
@@ -131,15 +131,15 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
 
 
 def still_holds(expected: LogState, state: LogState) -> bool:
-    """Whether rows derived from ``expected`` follow from ``state``, too."""
+    """Whether rows derived from ``expected`` are also valid for ``state``."""
     if state.digest == expected.digest:
         return True
-    # A commit of index segments alone changes no rows.
+    # A commit of index segments only changes no rows.
     return (state.files, state.undoings) == (expected.files, expected.undoings)
 
 
 def give_up(lake_dir: Path) -> CommitConflict:
-    """Return the error of a writer whose rows were out of date at every attempt."""
+    """Return the error of a writer whose rows were outdated at every attempt."""
     return CommitConflict(
         f"{lake_dir / LOG_FOLDER}: other commits changed the lake during each of {ATTEMPTS} "
         "attempts to derive rows from it; run the same command again"
@@ -173,23 +173,23 @@ def _check_fit(state: LogState, place: Place, network: Network | None) -> None:
     for first, last in overlaps(state.ranges, (place.first, place.last)):
         raise RangeOverlap(
             f"masterchain blocks {place.first}..{place.last} cannot be committed: "
-            f"the lake has {first}..{last} already; the same command again brings what it lacks"
+            f"the lake already has {first}..{last}; the same command again adds what is missing"
         )
     check_not_pruned(state, (place.first, place.last))
     join_networks(state.network, network)
 
 
 def check_not_pruned(state: LogState, mc_range: Range) -> None:
-    """Refuse blocks from before the border of a pruned lake.
+    """Reject blocks from before the border of a pruned lake.
 
     Raises:
-        RangeOverlap: some of them are.
+        RangeOverlap: the range has such blocks.
     """
     first, last = mc_range
     if first <= state.last_pruned:
         raise RangeOverlap(
             f"masterchain blocks {first}..{last} cannot be added: the lake is pruned up to "
-            f"{state.last_pruned}; bring older blocks into another lake"
+            f"{state.last_pruned}; ingest older blocks into another lake"
         )
 
 
@@ -211,14 +211,14 @@ def _has_zero_state(rows: Mapping[str, pa.Table]) -> bool:
 
 
 def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
-    """Make a commit, whose files are written, part of the log; the caller holds the lock.
+    """Append a commit, whose files are written, to the log; the caller holds the lock.
 
     Raises:
-        CommitConflict, LakeFull: it is not, and the files it adds are gone.
+        CommitConflict, LakeFull: nothing was committed, and the files it adds are removed.
     """
     digest = _write_entry(lake_dir, commit)
     if commit.number % CHECKPOINT_COMMITS == 0:
-        # The commit stands. Without a checkpoint readers replay more entries, and that is all.
+        # The commit is durable. Without a checkpoint, readers only have to replay more entries.
         with suppress(LakeFull):
             after = state.add((commit, digest))
             final = lake_dir / LOG_FOLDER / checkpoint_name(after.number)
@@ -228,7 +228,7 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
 
 
 def thin_checkpoints(lake_dir: Path, newest: int) -> None:
-    """Remove most checkpoints of long ago; a reader that misses one takes the one before."""
+    """Remove most old checkpoints; a reader that misses one takes the one before."""
     span = CHECKPOINT_COMMITS * KEPT_CHECKPOINTS
     for number in list_log(lake_dir)[1]:
         if number < newest - span and number % span:
@@ -236,10 +236,10 @@ def thin_checkpoints(lake_dir: Path, newest: int) -> None:
 
 
 def _write_entry(lake_dir: Path, commit: Commit) -> str:
-    """Make the log entry exclusively and durably, and return its digest.
+    """Create the log entry exclusively and durably, and return its digest.
 
     Raises:
-        CommitConflict, LakeFull: there is no entry, and the files it adds are gone.
+        CommitConflict, LakeFull: there is no entry, and the files it adds are removed.
     """
     data, digest = encode_entry(commit)
     entry = lake_dir / LOG_FOLDER / entry_name(commit.number)
@@ -261,10 +261,10 @@ def _link_entry(temporary: Path, entry: Path) -> None:
         reach("log.linked")
     except FileExistsError as error:
         raise CommitConflict(
-            f"another writer made {LOG_FOLDER}/{entry.name} at the same time: run the same "
-            "command again, it goes on after that commit"
+            f"another writer created {LOG_FOLDER}/{entry.name} at the same time: run the same "
+            "command again, it continues after that commit"
         ) from error
     finally:
-        # The entry is there by now, or never will be: what is left goes with the next sweep.
+        # The entry exists by now or never will; the next sweep removes the leftover.
         with suppress(OSError):
             temporary.unlink()

@@ -1,4 +1,4 @@
-"""Accounts that were fetched from elsewhere, into the lake: a bounded table, a commit at a time."""
+"""Commits accounts fetched from lite servers to a table of bounded size."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _NAME = FETCHED_ACCOUNTS.name
 def keep_fetched(
     lake_dir: Path, rows: pa.Table, most: int, settings: LakeSettings
 ) -> Commit | None:
-    """Commit rows of ``fetched_accounts``; of all, the ``most`` of the newest blocks stay.
+    """Commit rows of ``fetched_accounts``; keep the ``most`` rows of the newest blocks.
 
-    Rows stand at the place of their block. Those whose block was undone meanwhile are left out;
-    None where nothing is left.
+    Rows are at the place of their block. Rows whose block was undone meanwhile are left out;
+    return None if no row is left.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -54,7 +54,7 @@ def keep_fetched(
 
 
 def _choose(tables: list[pa.Table], most: int) -> pa.Table:
-    """Return the newest row of each account, and of these those of the newest blocks."""
+    """Return the newest row of each account, limited to those of the newest blocks."""
     rows = pa.concat_tables([table.select(FETCHED_ACCOUNTS.arrow.names) for table in tables])
     order = pc.sort_indices(rows, [("mc_seqno", "descending")])
     seen: set[tuple[int, bytes]] = set()

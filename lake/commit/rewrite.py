@@ -1,4 +1,4 @@
-"""Commits without blocks: files rewritten from rows that the lake already has."""
+"""Commits without blocks: rewrite files from rows that the lake already has."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def commit_maintenance(
 ) -> Commit:
     """Append a commit without blocks to the log; the caller holds the lock and wrote the files.
 
-    The grace time of segments that are not live any more begins now, for readers of earlier
+    The grace period of segments that are no longer live starts now, for readers of earlier
     snapshots.
 
     Raises:
-        CommitConflict, LakeFull: nothing was committed, and the files that were added are gone.
+        CommitConflict, LakeFull: nothing was committed, and the files it adds are removed.
     """
     commit = Commit(
         number=state.number + 1,
@@ -62,16 +62,16 @@ def commit_maintenance(
 def commit_derived(
     lake_dir: Path, settings: LakeSettings, derive: Callable[[LogState], Derivation | None]
 ) -> Commit | None:
-    """Commit what ``derive`` makes of the lake; None if that is nothing, or changes nothing.
+    """Commit what ``derive`` returns for the lake; return None if nothing changes.
 
-    Nothing is derived under the lock: the rows wait in a file without a name until all are there,
-    and are derived again if the files of the lake changed meanwhile.
+    Rows are derived without the lock. They are spooled to an unnamed file until all are derived,
+    and derived again if the files of the lake changed meanwhile.
 
     Raises:
         LakeNotFound: the folder holds no lake.
         CommitConflict, LakeFull: nothing was committed.
     """
-    read_state(lake_dir)  # A folder without a lake has no lock to hold.
+    read_state(lake_dir)  # a folder without a lake has no lock to hold
     with hold_lock(lake_dir / QUEUE_FILE):
         for _attempt in range(ATTEMPTS):
             expected = read_state(lake_dir)
@@ -95,10 +95,10 @@ def commit_derived(
 
 @contextmanager
 def spool_files(lake_dir: Path, files: Iterable[NewFile]) -> Iterator[Iterator[NewFile]]:
-    """Keep rows on disk until they are committed: those of a large lake need not fit into memory.
+    """Spool rows to disk until they are committed, as those of a large lake do not fit in memory.
 
     Yields:
-        The files in their order, read one at a time.
+        The files in order, read one at a time.
     """
     path = lake_dir / LOG_FOLDER
     with tempfile.TemporaryFile(dir=path) as stream:

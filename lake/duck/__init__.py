@@ -1,1 +1,1 @@
-"""DuckDB over a snapshot."""
+"""Queries a snapshot with DuckDB."""

@@ -1,7 +1,7 @@
-"""A person's own SQL over a snapshot: what may be asked, and the answer as text or Parquet.
+"""Runs a user's SQL over a snapshot, and writes the result as text or Parquet.
 
-The connection reaches the snapshot's files alone. DuckDB would also write to a file that it may
-read, so statements that can write files are refused before they run.
+The connection can read only the snapshot's files. DuckDB could also write to a file that it may
+read, so statements that can write files are rejected before they run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _ZERO = Decimal(0)
 TABLE_ROWS = 1000
-"""Most rows that are printed as a table."""
+"""Most rows printed as a table."""
 
 _BATCH_ROWS = 10_000
 _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
@@ -43,13 +43,13 @@ def ask(
     query: str,
     parameters: Mapping[str, object] | None = None,
 ) -> pa.RecordBatchReader:
-    """Return the answer of a connection on the snapshot to a read-only statement, batch by batch.
+    """Run a read-only statement on a connection to the snapshot, and return the rows in batches.
 
-    ``parameters`` are the values of its ``$name``.
+    ``parameters`` are the values of its ``$name`` placeholders.
 
     Raises:
-        QueryError: no statement, several, one that writes, or one that DuckDB refuses.
-        LakeCorrupt: the statement asks a table that is damaged.
+        QueryError: no statement, several, one that writes, or one that DuckDB rejects.
+        LakeCorrupt: the statement reads a damaged table.
     """
     with naming_the_fault(snapshot):
         _check_statement(connection, query)
@@ -59,7 +59,7 @@ def ask(
 
 @contextmanager
 def naming_the_fault(snapshot: Snapshot) -> Iterator[None]:
-    """Turn what DuckDB raises into QueryError, or into the damage that is behind it."""
+    """Turn DuckDB's errors into QueryError, or into the damage that caused them."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:
@@ -72,16 +72,16 @@ def naming_the_fault(snapshot: Snapshot) -> Iterator[None]:
 def _check_statement(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     statements = connection.extract_statements(query)
     if len(statements) != 1:
-        raise QueryError(f"exactly one statement is allowed, and there are {len(statements)}")
+        raise QueryError(f"exactly one statement is allowed, but there are {len(statements)}")
     kind = statements[0].type.name
-    # EXPLAIN ANALYZE runs its statement, and a PIVOT may stand inside a COPY.
+    # EXPLAIN ANALYZE runs its statement, and a COPY may contain a PIVOT.
     reading = kind == "SELECT" or (kind in {"EXPLAIN", "MULTI"} and not _WRITING.search(query))
     if not reading:
-        raise QueryError(f"the lake is only read here, and this statement is {kind}")
+        raise QueryError(f"only statements that read the lake are allowed, but this is {kind}")
 
 
 def write_table(batches: pa.RecordBatchReader, stream: IO[str], max_rows: int) -> int:
-    """Print the first ``max_rows`` rows as a table, and return how many rows there are."""
+    """Print the first ``max_rows`` rows as a table, and return the number of all rows."""
     table = Table(box=None, pad_edge=False)
     for field in batches.schema:
         numeric = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
@@ -103,12 +103,12 @@ def write_csv(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
     writer.writerow(batches.schema.names)
     for row in plain_rows(batches):
         texts = ["" if value is None else _text(value) for value in row]
-        # The writer leaves a carriage return bare, which readers take for the end of a row.
+        # csv does not quote a bare carriage return, but readers take it for the end of a row.
         (quoting if "\r" in "".join(texts) else writer).writerow(texts)
 
 
 def write_json(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
-    """Write one JSON array with an object per row, a line each.
+    """Write a JSON array with one object per row, one per line.
 
     Raises:
         QueryError: two columns have the same name.
@@ -116,7 +116,7 @@ def write_json(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
     names = batches.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise QueryError(f"JSON needs a name of its own for every column: {', '.join(twice)}")
+        raise QueryError(f"JSON needs distinct column names: {', '.join(twice)}")
     separator = "[\n"
     for row in plain_rows(batches):
         stream.write(separator + _json(dict(zip(names, row, strict=True))))
@@ -125,7 +125,7 @@ def write_json(batches: pa.RecordBatchReader, stream: IO[str]) -> None:
 
 
 def write_parquet(batches: pa.RecordBatchReader, stream: IO[bytes]) -> None:
-    """Write the rows as a Parquet file with the types of the answer."""
+    """Write the rows as a Parquet file with the types of the result."""
     with pq.ParquetWriter(stream, batches.schema, compression="zstd") as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -138,15 +138,15 @@ TEXT_WRITERS: dict[str, Callable[[pa.RecordBatchReader, IO[str]], None]] = {
 
 
 def plain_rows(batches: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows as tuples with hex text in place of bytes, at any depth."""
+    """Yield the rows as tuples, with bytes at any depth as hex text."""
     for batch in batches:
         yield from zip(*(_plain(column.to_pylist()) for column in batch.columns), strict=True)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any SQL value, nested or not
-    """Return the value with hex text in place of bytes and a plain 0, at any depth."""
+    """Return the value with bytes at any depth as hex text, and a decimal zero as plain 0."""
     if isinstance(value, Decimal) and not value:
-        return _ZERO  # with decimals, Python writes 0E-9
+        return _ZERO  # Python formats a decimal zero as 0E-9
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list | tuple):
@@ -160,12 +160,12 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
-        return f"{value:f}"  # never with an exponent, as str() writes small ones
+        return f"{value:f}"  # str() writes small values with an exponent
     return _json(value) if isinstance(value, list | dict) else str(value)
 
 
 ENCODER = msgspec.json.Encoder(enc_hook=str, decimal_format="number")
-"""Writes any SQL value as JSON; what JSON has no form for becomes text."""
+"""Encodes any SQL value as JSON; types unknown to JSON become text."""
 
 
 def _json(value: object) -> str:

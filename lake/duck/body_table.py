@@ -1,8 +1,8 @@
-"""Tables over message bodies of one layout: views that decode the fields a statement asks for.
+"""Tables over message bodies of one layout: views that decode the fields a statement selects.
 
-What decodes is given (``tonlake.ingest.derive.body.fields``): a function for each field, from a
-batch of bodies to the field's values. DuckDB calls those of the columns that a statement reads,
-for messages with the opcode alone: the opcode is a filter on the files of messages.
+The caller passes the decoders (``tonlake.ingest.derive.body.fields``): one function per field, from
+a batch of bodies to the field's values. DuckDB calls those of the columns that a statement reads,
+only for messages with the opcode, which is a filter on the files of messages.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ MESSAGE_COLUMNS = {
     "mc_seqno": "mc_seqno",
     "day": "day",
 }
-"""What every row has beside the fields of its body. A field of the same name takes its place; the
-column is then called ``message_`` and its name."""
+"""Columns of every row in addition to the fields of its body. A field of the same name takes
+precedence; the column is then named ``message_<name>``."""
 
 MISFITS = "_misfits"
-"""Behind the name of a table: the messages with its opcode whose bodies do not fit."""
+"""Suffix of the table with the messages that have the opcode but whose bodies do not fit."""
 
 _DELIVERED = "(direction = 'in' or kind = 'ext_out')"
 _NAMES_KNOWN = frozenset(ALL_VIEWS) | {table.title for table in REFERENCE_TABLES}
 
 
 class BodyField(NamedTuple):
-    """A field: what it is in SQL, and where in its JSON the value stands.
+    """A field: its SQL type, and the path of the value in its JSON.
 
-    ``decode`` returns, for bodies as bags of cells, the field as JSON texts, without quotes where
-    the kind needs no more; NULL where the body does not fit or has no such field.
+    ``decode`` returns the field of bodies (bags of cells) as JSON texts, unquoted if the kind
+    allows; NULL if the body does not fit or does not have the field.
     """
 
     name: str
@@ -66,7 +66,7 @@ class BodyField(NamedTuple):
 
 
 class BodyLayout(NamedTuple):
-    """Fields behind an opcode; ``fit`` returns which bodies they can be read from."""
+    """The fields that follow an opcode; ``fit`` returns which bodies have this layout."""
 
     opcode: int
     fields: tuple[BodyField, ...]
@@ -74,26 +74,26 @@ class BodyLayout(NamedTuple):
 
 
 class BodyTable(NamedTuple):
-    """A table of the messages that follow one of some layouts: of an opcode, the first."""
+    """A table of messages with one of several layouts, tried in order for each opcode."""
 
     name: str
     layouts: tuple[BodyLayout, ...]
 
 
 class Misfits:
-    """Counts, by table, the bodies that statements have read and that do not fit."""
+    """Counts the bodies that statements have read and that fit no layout, by table."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start with no counts."""
         self.counts: dict[str, int] = {}
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Count bodies by table."""
+        """Add counts of bodies by table."""
         for name, count in counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each table that has such bodies."""
+        """Return a sentence for each table with such bodies."""
         return [
             f"bodies with the opcode of {name} that do not fit it: {count:,} of those that were "
             f"read; the table {name}{MISFITS} has them"
@@ -107,13 +107,13 @@ def add_tables(
     tables: Iterable[BodyTable],
     find_messages: Callable[[BodyTable], pa.Table | None] = lambda _table: None,
 ) -> Misfits:
-    """Make tables on a connection that has the view ``messages``; return what will not fit.
+    """Create tables on a connection with the view ``messages``; return the counts of misfits.
 
-    ``find_messages`` returns the messages of a table as that view has them; None: they are looked
-    for in the view.
+    ``find_messages`` returns the messages of a table with the columns of that view, or None to
+    search the view.
 
     Raises:
-        QueryError: a table or a field has a name that is taken.
+        QueryError: a table or a field has a name that is already in use.
     """
     listed = list(tables)
     check_names(listed)
@@ -128,30 +128,30 @@ def add_tables(
 
 
 def check_names(tables: Iterable[BodyTable]) -> None:
-    """Compare the names of tables with those of views, and with each other.
+    """Check the names of tables against those of views and each other.
 
     Raises:
-        QueryError: one is taken.
+        QueryError: a name is already in use.
     """
     names = set(_NAMES_KNOWN)
     for table in tables:
         for name in (table.name, table.name + MISFITS):
             if name.lower() in names:
-                raise QueryError(f"there is a table {name} already: give the layout another name")
+                raise QueryError(f"a table {name} already exists: give the layout another name")
             names.add(name.lower())
 
 
 def add_table(
     connection: DuckDBPyConnection, table: BodyTable, messages: str, misfits: Misfits
 ) -> None:
-    """Make one table over the view ``messages``; ``misfits`` counts what will not fit."""
+    """Create one table over the view ``messages``; ``misfits`` counts bodies that do not fit."""
     _register(connection, table, misfits)
     scripts = [_render_table(table, messages), _render_misfits(table, messages)]
     connection.execute(join_scripts(scripts))
 
 
 def _register(connection: DuckDBPyConnection, table: BodyTable, misfits: Misfits) -> None:
-    """Make the functions of a table known to DuckDB."""
+    """Register the functions of a table with DuckDB."""
     for at, layout in enumerate(table.layouts):
         is_last = at == _find_last(table, layout.opcode)
         counted = _count_misfits(layout.fit, table.name, misfits) if is_last else layout.fit
@@ -202,7 +202,7 @@ def _find_last(table: BodyTable, opcode: int) -> int:
 
 
 def _render_table(table: BodyTable, messages: str) -> str:
-    """Return the SQL text of the view over the bodies that fit."""
+    """Return the SQL of the view over the bodies that fit."""
     taken = {field.name.lower() for layout in table.layouts for field in layout.fields}
     beside = [
         f"    {expression} as {quote_name(f'message_{name}' if name in taken else name)}"
@@ -225,7 +225,7 @@ def _render_table(table: BodyTable, messages: str) -> str:
 
 
 def _render_misfits(table: BodyTable, messages: str) -> str:
-    """Return the SQL text of the view over the bodies that do not fit."""
+    """Return the SQL of the view over the bodies that do not fit."""
     last = {layout.opcode: at for at, layout in enumerate(table.layouts)}
     columns = ",\n".join(
         f"    {expression} as {quote_name(name)}" for name, expression in MESSAGE_COLUMNS.items()
@@ -250,7 +250,7 @@ def _render_opcode(layout: BodyLayout) -> str:
 
 
 def _render_fits(table: BodyTable, at: int) -> str:
-    """Return the condition that a layout fits, and none of the same opcode before it."""
+    """Return the condition that a layout fits, and no earlier one of the same opcode."""
     earlier = [
         f"not {quote_name(_name_fit(table, each))}(body)"
         for each in range(at)

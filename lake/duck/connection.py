@@ -1,4 +1,4 @@
-"""A DuckDB connection on one snapshot: a view per table, and the macros, read-only.
+"""A read-only DuckDB connection on one snapshot: a view per table, and the macros.
 
 The views name their files explicitly, so that every query on the connection sees one commit.
 """
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 PARTITION = "day"
-"""Column that comes from the folder's name, last in every view: the UTC day of the commit."""
+"""Column from the folder's name, last in every view: the UTC day of the commit."""
 
 VIEW_NAMES = {"state_cells": "state_cell_copies"}
-"""Tables that another view shows under their own name, and the name of the view over their files.
-"""
+"""Tables whose name belongs to a derived view, and the name of the view over their files."""
 
 DERIVED_VIEWS = {
     "state_cells": ("state_cell_copies",),
@@ -49,17 +48,17 @@ DERIVED_VIEWS = {
     "decoded_messages": ("messages", "message_bodies"),
     **{f"latest_{table.name}": (table.name,) for table in HISTORY_TABLES},
 }
-"""Views over views, and the views each is made of; their text is in ``sql/<name>.sql``, with
-comments on the columns that the first of these does not have."""
+"""Views over views, and the views that each reads. Their SQL is in ``sql/<name>.sql``; comments
+there describe columns that the first of these views does not have."""
 
 VIEW_BASES = DERIVED_VIEWS | {view.name: view.bases for view in VIEWS.values()}
-"""The same with the views for people and the macros over them."""
+"""The same, with the views for people and the macros over them."""
 
 VIEWED_TABLES = {VIEW_NAMES.get(name, name): table for name, table in TABLES.items()}
 """Tables by the name of the view over their files."""
 
 ALL_VIEWS = (*VIEWED_TABLES, *VIEW_BASES)
-"""Every view and macro over views, those that others are made of first."""
+"""Every view and macro over views, each after those that it reads."""
 
 
 _SQL_TYPES: dict[ColumnType, str] = {
@@ -80,18 +79,18 @@ _SQL_TYPES: dict[ColumnType, str] = {
     "ints": "INTEGER[]",
     "texts": "VARCHAR[]",
 }
-"""DuckDB's types of columns. To ask DuckDB for them took longer than all else at the first
-connection of a process."""
+"""DuckDB's types of columns; querying DuckDB for them is the slowest part of a process's first
+connection."""
 
 _OPTIONS = f"hive_partitioning = true, hive_types = {{'{PARTITION}': date}}"
-"""How the files of a view are read; with its type unknown, DuckDB reads the day of every file to
-find one."""
+"""Options for reading the files of a view; without an explicit type, DuckDB reads the day of every
+file to infer one."""
 
 _SEPARATOR = "|"
-"""Between paths in the lake, none of which has it."""
+"""Separates paths; no path in the lake contains it."""
 
 _SEQNOS = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")
-"""Columns with the masterchain block of a row, the first that a table has."""
+"""Columns with the masterchain block of a row; the first that a table has is used."""
 
 _MISSING_VIEW = re.compile(r"Table (?:Function )?with name (\w+) does not exist")
 _CATALOGUE = re.compile(
@@ -109,14 +108,14 @@ def read_macros() -> str:
 
 @cache
 def list_bases(view: str) -> frozenset[str]:
-    """Return the views over files that a view reads at any depth; of such a view, itself."""
+    """Return the views over files that a view reads, at any depth; for such a view, itself."""
     bases = VIEW_BASES.get(view, ())
     return frozenset().union(*map(list_bases, bases)) if bases else frozenset({view})
 
 
 @cache
 def read_sql(name: str) -> str:
-    """Return the text of ``lake/duck/sql/<name>.sql``."""
+    """Return the content of ``lake/duck/sql/<name>.sql``."""
     return (files("tonlake.lake.duck") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -128,13 +127,13 @@ def connect(
     statement: str | None = None,
     spill: Path | None = None,
 ) -> DuckDBPyConnection:
-    """Return an in-memory database with a view per sound table; use a cursor per request.
+    """Return an in-memory database with a view per sound table; use one cursor per request.
 
-    Its configuration is locked: only files in the folders of these tables can be opened. A damaged
-    table has no view: ``find_damage_behind`` turns the error of a query into LakeCorrupt.
-    Creating a view takes time: ``tables`` limits the views to these tables, and a ``statement`` to
-    those that it needs. What exceeds the memory limit waits in the folder ``spill``; without it, a
-    query that needs more fails.
+    Its configuration is locked: it can open only files in the folders of these tables. A damaged
+    table has no view; ``find_damage_behind`` turns the resulting query error into LakeCorrupt.
+    Creating a view takes time: ``tables`` limits the views to these tables, and ``statement`` to
+    those that it needs. Data beyond the memory limit spills to the folder ``spill``; without it,
+    a query that needs more memory fails.
     """
     sound = snapshot.sound_files()
     chosen = {name: sound[name] for name in sound if tables is None or name in tables}
@@ -146,7 +145,7 @@ def connect(
         connection.execute(script)
     if tables is None:
         add_own_views(connection, snapshot.lake_dir, settings, needs_catalogue(statement))
-    # To list the files themselves takes DuckDB 14 microseconds each.
+    # DuckDB takes 14 microseconds per entry, so allow folders rather than files.
     folders = [*(f"{root}/{name}/" for name in chosen), own_folder(snapshot.lake_dir)]
     connection.execute("set allowed_directories = $folders", {"folders": folders})
     lock_database(connection)
@@ -154,10 +153,10 @@ def connect(
 
 
 def choose_views(statement: str | None) -> tuple[str, ...]:
-    """Return the views that a statement needs; every view if there is none.
+    """Return the views that a statement needs; all views if it is None.
 
-    One that asks for the catalogue, or names a view by a value, needs all. So does one that names
-    no view that there is: DuckDB then finds the nearest name.
+    A statement that reads the catalogue, or passes the name of a view as a value, needs all views.
+    So does one that names no existing view, as DuckDB then suggests the nearest name.
     """
     statement = needs_catalogue(statement)
     if statement is None:
@@ -167,13 +166,13 @@ def choose_views(statement: str | None) -> tuple[str, ...]:
 
 
 def needs_catalogue(statement: str | None) -> str | None:
-    """Return a statement; None, which stands for every view, if it asks for the catalogue."""
+    """Return the statement; None, which means every view, if it reads the catalogue."""
     return None if statement is None or _CATALOGUE.search(statement) else statement
 
 
 @lru_cache(_STATEMENTS_KEPT)
 def list_views(statement: str) -> tuple[str, ...]:
-    """Return the views whose names stand in a statement, those that others are made of first."""
+    """Return the views that a statement names, each after those that it reads."""
     needed = set(_WORD.findall(statement.lower())).intersection(ALL_VIEWS)
     for view in reversed(ALL_VIEWS):
         if view in needed:
@@ -182,7 +181,7 @@ def list_views(statement: str) -> tuple[str, ...]:
 
 
 def find_damage_behind(snapshot: Snapshot, error: duckdb.Error) -> LakeCorrupt | None:
-    """Return the damage that made a query fail with ``error``, if damage did."""
+    """Return the damage that made a query fail with ``error``; None if it was not damage."""
     missing = _MISSING_VIEW.search(str(error))
     if missing is None:
         return None
@@ -197,12 +196,12 @@ def render_views(
     views: Iterable[str],
     bound: int | None = None,
 ) -> Iterator[str]:
-    """Yield scripts that make those views of ``views`` whose tables are all in ``tables``.
+    """Yield scripts that create the ``views`` whose tables are all in ``tables``.
 
-    ``views`` has the views that a view is made of before it. The files of a view are what a macro
-    returns. DuckDB reads the names of all files when a view is made, and once more for each view
-    over that; so the macros return one file until all views are there. Those that return thousands
-    are scripts of their own, as DuckDB copies a script for every statement in it.
+    Each of ``views`` comes after those that it reads. A macro returns the files of each view.
+    DuckDB reads the names of all files when a view is created, and again for each view over it;
+    so the macros return one file until all views exist. Macros that return thousands of files
+    are separate scripts, because DuckDB copies a script for every statement in it.
 
     Rows after the masterchain block ``bound`` are left out.
     """
@@ -225,7 +224,7 @@ def render_views(
 
 
 def _render_files(root: str, name: str, paths: Iterable[str]) -> str:
-    """Return the SQL text of a macro that returns files: one text is read sooner than a list."""
+    """Return the SQL of a macro that returns files; one string parses faster than a list."""
     return (
         f"create or replace macro {quote_name(name)}() as list_transform(\n"
         f"    string_split({quote(_SEPARATOR.join(paths))}, {quote(_SEPARATOR)}),\n"
@@ -235,14 +234,14 @@ def _render_files(root: str, name: str, paths: Iterable[str]) -> str:
 
 
 ShowPaths = Callable[[str, list[str]], str]
-"""Returns the SQL expression of a list of files, by the name of the list and their paths in the
-lake."""
+"""Returns the SQL expression of a list of files, given the name of the list and the paths relative
+to the lake."""
 
 
 def render_view(
     table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None = None
 ) -> str:
-    """Return the SQL text of the view over a table's files, with NULLs where a file is older.
+    """Return the SQL of the view over a table's files; columns newer than a file are NULL.
 
     Rows after the masterchain block ``bound`` are left out.
     """
@@ -258,7 +257,7 @@ def render_view(
 def _render_sources(
     table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None
 ) -> Iterator[str]:
-    """Yield one query per schema version; an empty one names what old files lack."""
+    """Yield one query per schema version; without files, one without rows but with all columns."""
     versions = dict.fromkeys(file.schema_version for file in files)
     if SCHEMA_VERSION not in versions:
         types = {column.name: _SQL_TYPES[column.type] for column in table.columns}
@@ -275,5 +274,5 @@ def _render_sources(
 
 
 def _name_seqno(table: Table) -> str:
-    """Return the column by which rows of a table belong to the past or not yet."""
+    """Return the column with the masterchain block of a table's rows."""
     return next(name for name in _SEQNOS if name in table.names)

@@ -1,9 +1,9 @@
-"""One DuckDB for all snapshots of a lake that a process has open at once.
+"""One DuckDB database for all snapshots of a lake that a process has open.
 
-Every snapshot has a schema of its own in it, whose views name the snapshot's files; so readers of
-one never see those of another. A view is made when the first statement asks for it, as each takes
-milliseconds, and a lake that follows a node has a new snapshot several times a second. What
-DuckDB remembers of the insides of a file serves every snapshot that has the file.
+Every snapshot has its own schema, whose views name the snapshot's files, so its readers never see
+those of another. A view is created when a statement first names it, because each takes
+milliseconds and a lake that follows a node has several new snapshots per second. The metadata that
+DuckDB caches of a file serves every snapshot with that file.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 _STATEMENTS_KEPT = 1024
 
 FORGOTTEN_KEPT = 40
-"""Files that snapshots had and the newest has not, before another DuckDB takes over.
+"""Files of earlier snapshots that may stay cached before another database takes over.
 
-What it remembers of a file's insides, up to 100 kB, it never gives back; a lake that follows a
-node has dozens of new files a second, each for as long as it is not merged.
+DuckDB never frees the metadata that it caches of a file, up to 100 kB. A lake that follows a node
+has dozens of new files per second, each until it is merged.
 """
 
 
 class Views(Protocol):
-    """The views of one snapshot, for all of its readers."""
+    """The views of one snapshot, shared by all of its readers."""
 
     def lend(self, reader: object) -> duckdb.DuckDBPyConnection:
-        """Return a connection on the snapshot, for one reader alone as long as it is there."""
+        """Return a connection on the snapshot, for the use of one reader as long as it exists."""
 
     def provide(self, statement: str) -> None:
-        """Make the views that a statement names, unless they are there."""
+        """Create the views that a statement names, unless they exist."""
 
 
 class Database:
-    """Opens snapshots of a lake on a DuckDB that they share, a new one now and then."""
+    """Opens snapshots of a lake in a shared DuckDB database, which is replaced now and then."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
         """Take the lake; nothing is opened yet."""
@@ -61,19 +61,19 @@ class Database:
         self._engine = Engine(lake_dir, settings)
 
     def open(self, snapshot: Snapshot) -> SnapshotViews:
-        """Return the views of a snapshot, none of them made yet; unused, they are gone again."""
+        """Return the views of a snapshot, none created yet; they are dropped once unused."""
         if self._engine.count_forgotten(snapshot) > FORGOTTEN_KEPT:
             self._engine = Engine(self._lake_dir, self._settings)
         schema = f"snapshot_{snapshot.number}_{next(self._serial)}"
         return SnapshotViews(self._engine, snapshot, schema)
 
     def close(self) -> None:
-        """Release the database; readers that are still at work keep it."""
+        """Release the database; readers still using it keep it open."""
         self._engine = Engine(self._lake_dir, self._settings)
 
 
 class Engine:
-    """A DuckDB that opens with the first statement, and can read the lake's folder alone."""
+    """A DuckDB database that opens with the first statement and reads only the lake's folder."""
 
     def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
         """Take the lake; nothing is opened yet."""
@@ -85,19 +85,19 @@ class Engine:
         self._known: dict[str, set[str]] = {}
 
     def count_forgotten(self, snapshot: Snapshot) -> int:
-        """Return how many files it has read that a snapshot does not have any more."""
+        """Return the number of files read so far that a snapshot no longer has."""
         known = dict(self._known)
         return sum(len(paths) - len(snapshot.files[table]) for table, paths in known.items())
 
     def cursor(self, schema: str) -> duckdb.DuckDBPyConnection:
-        """Return a connection to which the views of a schema are the tables."""
+        """Return a connection on which a schema's views are found by their plain names."""
         with self._lock:
             cursor = self._open().cursor()
         cursor.execute(fill_statement("set search_path = {path}", path=f"{schema},main"))
         return cursor
 
     def make_schema(self, schema: str) -> None:
-        """Make a schema, and drop those without readers."""
+        """Create a schema, and drop those without readers."""
         with self._lock:
             connection = self._open()
             while self._released:
@@ -108,11 +108,11 @@ class Engine:
             connection.execute(fill_statement("create schema {schema}", schema=Name(schema)))
 
     def release(self, schema: str) -> None:
-        """Let the next schema drop this one; called by finalizers, so it waits for nothing."""
+        """Let the next ``make_schema`` drop this schema; never blocks, as finalizers call it."""
         self._released.append(schema)
 
     def render(self, snapshot: Snapshot, views: list[str]) -> Iterator[str]:
-        """Return scripts that make views of a snapshot, whose files are going to be read."""
+        """Return scripts that create views of a snapshot, and note which files they read."""
         sound = snapshot.sound_files()
         for table in (VIEWED_TABLES[view].name for view in views if view in VIEWED_TABLES):
             known = self._known.setdefault(table, set())
@@ -131,10 +131,10 @@ class Engine:
 
 
 class SnapshotViews:
-    """The views of one snapshot, for all of its readers."""
+    """The views of one snapshot, shared by all of its readers."""
 
     def __init__(self, engine: Engine, snapshot: Snapshot, schema: str) -> None:
-        """Make nothing yet; ``Database.open`` is the way to get one."""
+        """Create nothing yet; use ``Database.open`` to get one."""
         self._engine = engine
         self._snapshot = snapshot
         self._schema = schema
@@ -144,7 +144,7 @@ class SnapshotViews:
         self._made: set[str] = set()
 
     def lend(self, reader: object) -> duckdb.DuckDBPyConnection:
-        """Return a connection on the snapshot, for one reader alone as long as it is there."""
+        """Return a connection on the snapshot, for the use of one reader as long as it exists."""
         try:
             cursor = self._idle.pop()
         except IndexError:
@@ -155,9 +155,9 @@ class SnapshotViews:
         return cursor
 
     def provide(self, statement: str) -> None:
-        """Make the views that a statement names, and those that they are made of.
+        """Create the views that a statement names, and those that they read.
 
-        A damaged table has none, so that the statement fails (``find_damage_behind``).
+        A damaged table has no view, so that the statement fails (``find_damage_behind``).
         """
         views = list_views(statement)
         if self._made.issuperset(views):

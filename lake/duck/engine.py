@@ -1,4 +1,4 @@
-"""An empty DuckDB with the settings of the lake, and the end of what it may reach."""
+"""Opens an empty DuckDB database with the lake's settings, and restricts its file access."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 DEFAULTS = LakeSettings()
 
 _KEYS_FILTERED = 500
-"""Of more keys than this, bloom filters are not asked; 50 by default. An ingest looks up hundreds
-of state cells at a time. To compare each row with a thousand keys takes up to 40 % more than a join
-alone, where no filter leaves rows out."""
+"""Most keys that are checked against bloom filters; DuckDB's default is 50. An ingest looks up
+hundreds of state cells at a time. Comparing each row with a thousand keys takes up to 40 % longer
+than the join alone if no filter excludes rows."""
 
 
 def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBPyConnection:
-    """Return an empty in-memory database, which reaches every file until it is locked.
+    """Return an empty in-memory database, which can access every file until it is locked.
 
-    ``spill`` is a folder for what exceeds the memory limit.
+    ``spill`` is a folder for data beyond the memory limit.
     """
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": settings.duckdb_threads,
@@ -36,16 +36,16 @@ def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBP
         "dynamic_or_filter_threshold": _KEYS_FILTERED,
     }
     connection = duckdb.connect(":memory:", config=config)
-    # An option of the Parquet extension, so not known before the database is there.
+    # An option of the Parquet extension, unknown before the database is open.
     connection.execute("set parquet_metadata_cache = true")
-    # By default what a query took stays until 128 MiB of it are free at once. Most buffers of
-    # columns are below 2 MiB: giving back each would double the CPU time of a query.
+    # By default the memory of a query stays until 128 MiB of it are free at once. Most column
+    # buffers are below 2 MiB: returning each would double the CPU time of a query.
     connection.execute("set allocator_flush_threshold = '64KiB'")
     connection.execute("set allocator_bulk_deallocation_flush_threshold = '2MiB'")
     return connection
 
 
 def lock_database(connection: DuckDBPyConnection) -> None:
-    """Keep a database to the files that it is allowed, for good."""
+    """Restrict a database permanently to the files that it is allowed to read."""
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")

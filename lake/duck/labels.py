@@ -1,7 +1,7 @@
-"""Labels of well-known accounts, and the stablecoins that give TON a price, as tables for views.
+"""Tables for the views: labels of well-known accounts, and the stablecoins that price TON.
 
-The labels that ship are in ``labels.csv``; ``[lake] labels`` names a CSV or Parquet file with more,
-whose labels replace those of the same address. ``code_labels.csv`` has labels of contract codes.
+The built-in labels are in ``labels.csv``; ``[lake] labels`` names a CSV or Parquet file with more,
+which override those of the same address. ``code_labels.csv`` has labels of contract codes.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ select
     ton_raw_account(address) as account
 from (select unnest(from_json({rows}, '["VARCHAR"]')) as address);
 """
-"""A list of texts is read sooner by DuckDB than a row of values for each."""
+"""DuckDB parses one JSON text faster than a VALUES list."""
 
 
 class Label(NamedTuple):
-    """What is known of an account: a row of ``labels``, its address in raw form."""
+    """A row of ``labels``: its address is raw."""
 
     address: str
     label: str
@@ -69,7 +69,7 @@ class Label(NamedTuple):
 
 
 def read_labels(settings: LakeSettings) -> Mapping[str, Label]:
-    """Return the labels by raw address: those that the settings name, and those that ship.
+    """Return the labels by raw address: those of the settings, and the built-in ones.
 
     Raises:
         LabelsInvalid: the file of labels or an address in it cannot be read.
@@ -79,7 +79,7 @@ def read_labels(settings: LakeSettings) -> Mapping[str, Label]:
 
 
 def render_labels(settings: LakeSettings) -> str:
-    """Return the script that makes ``labels``, ``code_labels`` and ``stablecoins``.
+    """Return the script that creates ``labels``, ``code_labels`` and ``stablecoins``.
 
     It needs the macros.
 
@@ -114,10 +114,10 @@ def _read_file(name: str) -> str:
 
 
 def _read_given(path: Path) -> dict[str, Label]:
-    """Return the labels of a person's file by address.
+    """Return the labels of a user's file by address.
 
     Raises:
-        LabelsInvalid: it is missing, is neither CSV nor Parquet, or a row of it is wrong.
+        LabelsInvalid: it is missing, is neither CSV nor Parquet, or has an invalid row.
     """
     try:
         if path.suffix == ".parquet":
@@ -155,7 +155,7 @@ def _read_address(text: str, place: str) -> str:
     """Return an address in raw form.
 
     Raises:
-        LabelsInvalid: it is none, or its checksum is wrong.
+        LabelsInvalid: it is not an address, or its checksum is wrong.
     """
     try:
         return normalize_address(text)

@@ -1,4 +1,4 @@
-"""Views over the tables that a person added to a lake, and questions to one of them."""
+"""Views over user-defined tables, and queries of one of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
     ReadFiles = Callable[[str, list[str]], str]
-    """Returns the SQL of what reads the files of a table, by its name and their paths."""
+    """Returns the SQL that reads the files of a table, given its name and their paths."""
 
 _WORD = re.compile(r"\w+")
 
@@ -42,11 +42,11 @@ COMPARISONS: dict[str, Comparison] = {
     "gt": ">",
     "gte": ">=",
 }
-"""Comparisons by what stands behind the name of a column in a request."""
+"""Comparison operators by the suffix of a request parameter."""
 
 
 class Filter(NamedTuple):
-    """A column compared with a value, which becomes the column's type."""
+    """Compares a column with a value, which is cast to the column's type."""
 
     column: str
     comparison: Comparison
@@ -56,10 +56,10 @@ class Filter(NamedTuple):
 def list_own_tables(
     lake_dir: Path, statement: str | None = None
 ) -> list[tuple[OwnTable, OwnState]]:
-    """Return the own tables of a lake that have been filled, all or those a statement may name.
+    """Return the user-defined tables that have rows, all or those that a statement may name.
 
     Raises:
-        LakeCorrupt: what says so is damaged.
+        LakeCorrupt: their definitions or states are damaged.
     """
     words = None if statement is None else set(_WORD.findall(statement.lower()))
     tables = [
@@ -74,7 +74,7 @@ def list_own_tables(
 def render_own_views(
     tables: Iterable[tuple[OwnTable, OwnState]], read_files: ReadFiles
 ) -> Iterator[str]:
-    """Yield the SQL text of a view for each table."""
+    """Yield the SQL of a view for each table."""
     for table, state in tables:
         paths = [part.path for part in state.parts.values()]
         columns = ",\n".join(
@@ -88,17 +88,17 @@ def render_own_views(
 
 
 def render_reading(paths: str) -> str:
-    """Return the SQL of what reads a list of files, itself SQL."""
+    """Return the SQL that reads a list of files, given as an SQL expression."""
     return f"read_parquet({paths}, hive_partitioning = false)"
 
 
 def add_own_views(
     connection: DuckDBPyConnection, lake_dir: Path, settings: LakeSettings, statement: str | None
 ) -> None:
-    """Make the views of own tables on a connection that may read the lake's folder.
+    """Create the views of user-defined tables on a connection that may read the lake's folder.
 
     Raises:
-        LakeCorrupt: a file is damaged, or what says which files they have.
+        LakeCorrupt: a file, a definition or a state is damaged.
     """
     root = name_root(lake_dir)
 
@@ -113,7 +113,7 @@ def add_own_views(
 
 
 def list_own_files(tables: Iterable[tuple[OwnTable, OwnState]]) -> list[DataFile]:
-    """Return the files of own tables as those of the lake's tables are described."""
+    """Return the files of user-defined tables as the DataFile structs of the lake's tables."""
     return [
         DataFile(part.path, table.name, part.rows, part.bytes, part.sha256, SCHEMA_VERSION)
         for table, state in tables
@@ -122,7 +122,7 @@ def list_own_files(tables: Iterable[tuple[OwnTable, OwnState]]) -> list[DataFile
 
 
 def own_folder(lake_dir: Path) -> str:
-    """Return the folder of all own tables, as DuckDB is allowed to read it."""
+    """Return the folder of all user-defined tables, as DuckDB is allowed to read it."""
     return f"{name_root(lake_dir)}/{OWN_FOLDER}/"
 
 
@@ -135,13 +135,13 @@ def ask_table(
     order: Iterable[tuple[str, bool]],
     page: tuple[int, int],
 ) -> pa.Table:
-    """Return a page of rows of an own table: how many at most, and how many before it.
+    """Return a page of rows of a user-defined table; ``page`` is limit and offset.
 
-    Filters and ``order``, columns and whether they descend, name columns of the table. Rows that
-    are equal in these stand in the order of all columns.
+    Filters and ``order`` (pairs of column and whether it descends) name columns of the table.
+    Ties are broken by all columns.
 
     Raises:
-        QueryError: a value is none of its column's type.
+        QueryError: a value does not fit its column's type.
     """
     if not state.parts:
         return pa.table({column.name: pa.array([], pa.string()) for column in state.columns})
@@ -170,5 +170,5 @@ def ask_table(
 
 
 def _render_value(kind: str, parameter: str) -> str:
-    """Return the SQL expression of a text as a value of a type; bytes are written as hex."""
+    """Return the SQL expression that casts a parameter to a type; bytes are given as hex."""
     return f"unhex({parameter})" if kind == "BLOB" else f"{parameter}::{kind}"

@@ -1,4 +1,4 @@
-"""The path of a lake's folder as DuckDB takes it."""
+"""The path of a lake's folder in DuckDB statements."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ def name_root(lake_dir: Path) -> str:
     """Return the path of a lake's folder for statements that name its files.
 
     Raises:
-        LakeMisplaced: it cannot be named so.
+        LakeMisplaced: DuckDB cannot take the path.
     """
     return check_root(str(lake_dir.absolute()))
 
 
 def check_root(root: str) -> str:
-    """Return the path of a lake's folder if DuckDB can take it: UTF-8, and nothing like a pattern.
+    """Return the path if DuckDB can take it: valid UTF-8, and no glob characters.
 
     Raises:
-        LakeMisplaced: it cannot; a pattern might match the files of another lake.
+        LakeMisplaced: it cannot; a glob pattern might match files of another lake.
     """
     shown = root.encode(errors="surrogateescape").decode(errors="backslashreplace")
     odd = sorted(set(root) & _PATTERN_CHARACTERS)
     if odd:
-        fault = f"has {' and '.join(odd)} in it, which DuckDB takes for a pattern"
+        fault = f"contains {' and '.join(odd)}, which DuckDB takes for a pattern"
     elif shown != root:
-        fault = "is not UTF-8, and DuckDB takes no other"
+        fault = "is not UTF-8, the only encoding that DuckDB accepts"
     else:
         return root
     raise LakeMisplaced(f"the path of the lake, {shown}, {fault}: give it another name")

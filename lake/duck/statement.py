@@ -1,7 +1,7 @@
-"""The only place that composes SQL text; all other statements are constants or SQL files.
+"""The only module that composes SQL; all other statements are constants or SQL files.
 
-DuckDB takes parameters neither for names of schemas and views nor in the definition of a view.
-``tests/test_structure.py`` refuses any other text that is composed and then executed.
+DuckDB takes parameters neither as names of schemas and views nor in the definition of a view.
+``tests/test_structure.py`` rejects any other composed text that is executed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def fill_statement(template: str, **values: Name | str) -> str:
 
 
 def join_scripts(scripts: Iterable[str]) -> str:
-    """Return scripts as one, executed in half the time of one statement after another.
+    """Join scripts into one, which runs in half the time of separate statements.
 
-    A script is an SQL file, or a definition of a view whose paths and names are quoted.
+    A script is an SQL file, or the definition of a view whose paths and names are quoted.
     """
     return "\n".join(scripts)
 

@@ -1,4 +1,4 @@
-"""Hand-off to other tools: one snapshot as ``views.sql`` and as ``catalog.duckdb``.
+"""Exports one snapshot to other tools, as ``views.sql`` and as ``catalog.duckdb``.
 
 Both hold a view per table over the snapshot's files, the macros, and a comment on every view and
 column. They work in DuckDB 1.5 and 2.x. The variable ``lake`` names the folder of the lake, if it
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 _STORAGE_VERSION = "v1.0.0"
-"""The oldest one, so that the 1.5 command line opens the catalogue as well."""
+"""The oldest version, so that the DuckDB 1.5 command line can open the catalogue."""
 
 _DAY = Column(PARTITION, "date", "UTC day of the masterchain block, from the folder's name")
 
@@ -51,7 +51,7 @@ def write_views(
 ) -> list[Path]:
     """Write ``views.sql`` and ``catalog.duckdb`` of the newest snapshot into the lake's folder.
 
-    ``root`` is the path by which readers reach the lake, by default its absolute path here.
+    ``root`` is the path at which readers reach the lake, by default its absolute path here.
 
     Raises:
         LakeError: there is no lake, a file of it is damaged, or DuckDB cannot take its path.
@@ -59,7 +59,7 @@ def write_views(
         OSError: the folder cannot be written, or is full.
     """
     here = name_root(lake_dir)
-    check_root(str(lake_dir.resolve()))  # where DuckDB writes
+    check_root(str(lake_dir.resolve()))  # DuckDB writes here
     root = here if root is None else check_root(root)
     snapshot = open_snapshot(lake_dir)
     for damage in snapshot.damaged.values():
@@ -68,14 +68,14 @@ def write_views(
     views, catalog = lake_dir / VIEWS_FILE, lake_dir / CATALOG_FILE
     with (
         _failing_as_system(catalog),
-        unfinished(catalog.absolute()) as path,  # DuckDB takes "~" and "s3:" for other places
+        unfinished(catalog.absolute()) as path,  # to DuckDB "~" and "s3:" are not local paths
         duckdb.connect(
             str(path), config={"storage_compatibility_version": _STORAGE_VERSION}
         ) as connection,
     ):
-        # Views are bound as they are made, and the root may be a path that is not of here.
+        # Views are bound when they are created, and the root may be a path on another machine.
         connection.execute("set variable lake = $path", {"path": here})
-        connection.begin()  # each of a thousand statements would wait for the disk
+        connection.begin()  # otherwise each of a thousand statements would wait for the disk
         connection.execute(text)
         connection.commit()
     with unfinished(views) as path:
@@ -85,7 +85,7 @@ def write_views(
 
 @contextmanager
 def _failing_as_system(file: Path) -> Iterator[None]:
-    """Raise DuckDB's errors of writing a file as those of the system."""
+    """Raise DuckDB's errors about writing a file as OSError."""
     try:
         yield
     except duckdb.IOException as error:
@@ -93,9 +93,9 @@ def _failing_as_system(file: Path) -> Iterator[None]:
 
 
 def render_script(snapshot: Snapshot, root: str, settings: LakeSettings = DEFAULTS) -> str:
-    """Return the SQL text that makes every view and macro of the snapshot."""
+    """Return the SQL script that creates every view and macro of the snapshot."""
     head = (
-        f"-- Commit {snapshot.number} of a tonlake: its tables as views, for DuckDB 1.5 and 2.x.\n"
+        f"-- Commit {snapshot.number} of a tonlake lake as views, for DuckDB 1.5 and 2.x.\n"
         "-- If the lake has moved, first: set variable lake = '<its folder>';\n"
     )
     place = (

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 AGAIN_S = 0.05
-"""A query past its limit is interrupted so often until it ends: DuckDB forgets an interrupt that
-comes before the query has begun."""
+"""A query past its limit is interrupted at this interval until it ends, because DuckDB forgets an
+interrupt that arrives before the query has begun."""
 
 
 class Interruptible(Protocol):
-    """What can be interrupted: a connection to DuckDB."""
+    """An object that can be interrupted: a DuckDB connection."""
 
     def interrupt(self) -> None:
-        """Make what it is doing fail, if it does anything."""
+        """Make the running query fail, if there is one."""
 
 
 class Watch:
-    """Holds the queries at work, each with the moment at which it is interrupted next."""
+    """Tracks the running queries, each with the time of its next interrupt."""
 
     def __init__(self) -> None:
-        """Watch nothing; the thread is started with the first query."""
+        """Watch nothing; the first query starts the thread."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wakes_s = inf
@@ -39,7 +39,7 @@ class Watch:
         query, due_s = object(), time.monotonic() + limit_s
         with self._changed:
             self._queries[query] = due_s, busy
-            # A fork takes the watch along, but not its thread.
+            # A forked process inherits the watch, but not its thread.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="query-watch", daemon=True)
                 self._thread.start()
@@ -59,7 +59,7 @@ class Watch:
                 self._changed.wait(None if wait_s == inf else max(0.0, wait_s))
 
     def _interrupt_due(self, now_s: float) -> float:
-        """Interrupt what is past its limit; return when to look again."""
+        """Interrupt queries past their limit; return the time of the next check."""
         for query, (due_s, busy) in self._queries.items():
             if due_s <= now_s:
                 busy.interrupt()
@@ -68,4 +68,4 @@ class Watch:
 
 
 WATCH = Watch()
-"""The one of this process."""
+"""The watch of this process."""

@@ -1,4 +1,4 @@
-"""Where a lake is to begin, and what that takes out of it."""
+"""Plans a prune: the border, and the files and segments that go."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """What is to be pruned of a state: the first block that stays, and the ranges that go."""
+    """A plan to prune a state: the first block that stays, and the ranges that go."""
 
     state: LogState
     border: int
@@ -22,7 +22,7 @@ class Plan(NamedTuple):
 
     @property
     def old(self) -> list[DataFile]:
-        """The files with rows of pruned blocks; a baseline and what was kept before among them."""
+        """The files with rows of pruned blocks, including a baseline and rows kept before."""
         return [
             file
             for file in self.state.files
@@ -36,22 +36,22 @@ class Plan(NamedTuple):
 
     @property
     def pruned(self) -> tuple[Range, ...]:
-        """All ranges that are pruned after this."""
+        """All pruned ranges after this prune."""
         return merge_ranges((*self.state.pruned_ranges, *self.gone))
 
     @property
     def place(self) -> Place:
-        """Where the kept rows stand."""
+        """The place of the kept rows."""
         last = self.pruned[-1][1]
         day = max(place.day for place in list_places(self.state) if place.first <= last)
         return Place(self.pruned[0][0], last, day)
 
 
 def plan_prune(state: LogState, before: int | str) -> Plan:
-    """Return what is to be pruned.
+    """Plan to prune the blocks before a masterchain seqno or a UTC day.
 
     Raises:
-        PruneRefused: no block would stay.
+        PruneRefused: no block would be left.
     """
     if isinstance(before, str):
         starts = [
@@ -65,7 +65,7 @@ def plan_prune(state: LogState, before: int | str) -> Plan:
         newest = f"masterchain block {state.ranges[-1][1]}"
     if not starts:
         raise PruneRefused(
-            f"no block would stay: the lake ends with {newest}; choose a border up to there"
+            f"no block would be left: the lake ends with {newest}; choose a border up to there"
         )
     border = min(starts)
     gone = tuple((first, min(last, border - 1)) for first, last in state.ranges if first < border)

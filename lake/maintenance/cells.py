@@ -1,7 +1,7 @@
-"""State cells from before a border that states after it still use.
+"""Finds the state cells from before a border that states after it still use.
 
-A cell is stored once, with the block that added it, and later states refer to it. Those of pruned
-blocks stay as far as a state that stays, a newer cell or a library reaches them.
+A cell is stored once, with the block that added it, and later states refer to it. A cell of a
+pruned block stays if a remaining state, a newer cell or a library reaches it.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ where mc_seqno < $border and hash in (from reached)
 def find_used_cells(
     lake_dir: Path, files: Sequence[DataFile], border: int, settings: LakeSettings
 ) -> Iterator[pa.Table]:
-    """Yield the rows of ``state_cells`` from before a border that are still used, in no order.
+    """Yield the rows of ``state_cells`` from before a border that are still used, unordered.
 
-    ``files`` are all files of cells, and those of the account states and libraries that stay.
-    DuckDB keeps what exceeds its memory limit in a folder beside the log.
+    ``files`` are all files of cells, and those of the remaining account states and libraries.
+    DuckDB spills data beyond its memory limit to a folder beside the log.
 
     Raises:
         LakeCorrupt: one of the files is damaged.
@@ -98,7 +98,7 @@ def find_used_cells(
 
 @contextmanager
 def _naming_shortage(lake_dir: Path) -> Iterator[None]:
-    """Turn DuckDB's errors for want of memory or disk into LakeFull."""
+    """Turn DuckDB's out-of-memory and disk-full errors into LakeFull."""
     try:
         yield
     except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
@@ -109,7 +109,7 @@ def _naming_shortage(lake_dir: Path) -> Iterator[None]:
 
 
 def _reach_cells(connection: DuckDBPyConnection, border: int) -> None:
-    """Make the table ``reached`` of the hashes of old cells that are used, level by level."""
+    """Fill the table ``reached`` with the hashes of used old cells, level by level."""
     connection.execute(_OLD, {"border": border})
     connection.execute(_ROOTS, {"border": border})
     connection.execute(_REACHED)

@@ -1,12 +1,12 @@
-"""Small files to large ones: the files of consecutive commits become as if of one commit.
+"""Merges small files: the files of consecutive commits become those of a single commit.
 
-A merge covers a range of masterchain blocks, of all tables at once: so every place of the lake
-still has one file a table. Rows stay as they are, but for what a commit has once and
-several commits have several times, such as state cells, which the merged file has once.
+A merge covers a range of masterchain blocks in all tables at once, so every place of the lake still
+has one file per table. Rows do not change, except that rows which are unique within a commit but
+repeat across commits, such as state cells, are unique in the merged file.
 
-Files are merged without the lock, and then committed if the lake still has all that was merged:
-a commit that replaced one of them meanwhile wins, and the work is planned again. Each merge
-is a commit of its own. The files it replaces stay for the grace time, for readers at work.
+Files are merged without the lock, and then committed if the lake still has all of the merged files:
+a commit that replaced one of them meanwhile wins, and the work is planned again. Each merge is a
+separate commit. The files it replaces stay for the grace period, for active readers.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ MEMORY_ROWS = 200_000
 """Rows of one table held in memory while files are merged."""
 
 _ONCE = {"state_cells": "hash"}
-"""Tables whose view shows a row once that several commits have, and by what those are known: the
-first stays when files are merged."""
+"""Tables whose view shows a row once although several commits have it, and the key that identifies
+it: a merge keeps the first."""
 
 
 class CompactReport(msgspec.Struct):
@@ -80,17 +80,17 @@ def compact_lake(
     log: LogReader | None = None,
     kept: KeptRows | None = None,
 ) -> CompactReport:
-    """Merge small files until nothing is left to merge; readers and writers go on meanwhile.
+    """Merge small files until nothing is left to merge; readers and writers continue meanwhile.
 
-    With ``depth`` ``tail`` what a follower's commits leave behind is merged, a few rows of many
-    commits at a time, so that each row is written a few times in all. ``on_files`` is called with
-    the number of files merged so far and of all. ``log`` is that of the lake, where it is known;
-    ``kept`` has rows that were read before.
+    With ``depth`` ``tail``, merge what a follower's commits leave behind, few rows of many commits
+    at a time, so that each row is written only a few times in total. ``on_files`` is called with
+    the number of files merged so far and of all. ``log`` is a reader of the lake's log, and
+    ``kept`` caches rows that were read before.
 
     Raises:
         LakeNotFound: the folder holds no lake.
-        LakeCorrupt: a file is damaged; what was merged before it stays merged.
-        LakeFull: no room; the same is true.
+        LakeCorrupt: a file is damaged; earlier merges stay.
+        LakeFull: no room; earlier merges stay.
     """
     report, log = CompactReport(), log or LogReader(lake_dir)
     while merges := plan_merges(log.find(), settings, depth):
@@ -112,7 +112,7 @@ def compact_lake(
 def _write_merge(
     lake_dir: Path, merge: Merge, settings: LakeSettings, kept: KeptRows | None
 ) -> list[DataFile]:
-    """Write the files of a merge, one a table."""
+    """Write the files of a merge, one per table."""
     added: list[DataFile] = []
     try:
         for name in sorted({file.table for file in merge.files}):
@@ -157,7 +157,7 @@ def _read_pieces(
 
 
 def make_table_folder(lake_dir: Path, table: Table, place: Place) -> Path:
-    """Return the folder where a table's file at a place stands; it is made."""
+    """Create and return the folder of a table's file at a place."""
     folder = lake_dir / table.name / f"day={place.day}"
     make_folder(folder)
     return folder
@@ -171,7 +171,7 @@ def write_stream(
     most_rows: int,
     settings: LakeSettings,
 ) -> DataFile:
-    """Write rows that are in order already, a few at a time, durably as the file at a place.
+    """Write sorted rows in batches, durably, as the file at a place.
 
     Raises:
         LakeFull: no room.
@@ -188,7 +188,7 @@ def write_stream(
 
 
 def keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
-    """Yield rows sorted by a column without those whose value the row before has."""
+    """Yield sorted rows without those that repeat the previous row's value in column ``name``."""
     last: bytes | None = None
     for piece in pieces:
         values = piece[name].combine_chunks()
@@ -201,7 +201,7 @@ def keep_first(pieces: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
 def _commit_merge(
     lake_dir: Path, log: LogReader, merge: Merge, added: list[DataFile]
 ) -> Commit | None:
-    """Commit merged files; None if the lake has changed where they come from."""
+    """Commit merged files; None if the lake has changed at their places."""
     with hold_lock(lake_dir / LOCK_FILE):
         state = log.find()
         removed = {file.path for file in merge.files}
@@ -225,7 +225,7 @@ def _commit_merge(
 def _carry_segments(
     state: LogState, merge: Merge, added: list[DataFile]
 ) -> tuple[DataFile, ...] | None:
-    """Return the index segments, those right about derived rows by the names of the new files."""
+    """Return the index segments, with the digests of derived files updated for the new files."""
     merged = merge.place.first, merge.place.last
     carried = tuple(
         _carry_segment(state, segment, merge, added)
@@ -248,7 +248,7 @@ def _carry_segment(
 
 
 def remove_unless_live(lake_dir: Path, files: Iterable[DataFile]) -> None:
-    """Remove files that were written for a commit which did not come about."""
+    """Remove files that were written for a commit that failed."""
     with hold_lock(lake_dir / LOCK_FILE):
         _remove_dead(lake_dir, read_state(lake_dir), list(files))
 

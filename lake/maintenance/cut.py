@@ -1,7 +1,7 @@
-"""Files of one place written again with the rows of some of its masterchain blocks alone.
+"""Rewrites the files of one place with the rows of only some of its masterchain blocks.
 
-Every row of a lake belongs to one masterchain block, so these are the files that a commit of just
-these blocks would have written.
+Every row of a lake belongs to one masterchain block, so the result is what a commit of just these
+blocks would have written.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 _MC_SEQNO = {TRACES.name: "mc_seqno_end"}
-"""Column of a row's masterchain block, where it is not ``mc_seqno``."""
+"""Column with a row's masterchain block, if it is not ``mc_seqno``."""
 
 
 def cut_files(
     lake_dir: Path, files: Sequence[DataFile], kept: Range, settings: LakeSettings
 ) -> list[DataFile]:
-    """Write the files of one place again with the rows of the blocks ``kept``, and return them.
+    """Rewrite the files of one place with the rows of the blocks ``kept``, and return them.
 
-    They stand at the place of what is kept. A file of which no row stays has no successor. With
+    The new files are at the place of ``kept``. A file without rows in it has no successor. With
     block 0, the zero state, ``kept`` begins before the place.
 
     Raises:
@@ -87,7 +87,7 @@ def _keep_within(
 
 
 def _cut_ranges(lake_dir: Path, file: DataFile, files: Sequence[DataFile], kept: Range) -> pa.Table:
-    """Return what is classified: of a range that spans the border, as much as stays."""
+    """Return the rows of ``action_ranges``; a range that spans the border is shortened."""
     found: list[dict[str, Any]] = []
     for row in read_rows(lake_dir, file).to_pylist():
         old = row["first_mc_seqno"], row["last_mc_seqno"]
@@ -106,7 +106,7 @@ def _cut_ranges(lake_dir: Path, file: DataFile, files: Sequence[DataFile], kept:
 
 
 def _count(lake_dir: Path, files: Sequence[DataFile], table: str, span: Range) -> int:
-    """Return how many rows of a table lie in a span of masterchain blocks."""
+    """Return the number of rows of a table in a range of masterchain blocks."""
     column = _MC_SEQNO.get(table, "mc_seqno")
     inside = (pc.field(column) >= span[0]) & (pc.field(column) <= span[1])
     return sum(
@@ -119,7 +119,7 @@ def _count(lake_dir: Path, files: Sequence[DataFile], table: str, span: Range) -
 def _cut_interfaces(
     lake_dir: Path, file: DataFile, files: Sequence[DataFile], kept: Range
 ) -> pa.Table:
-    """Return the codes of the account states that stay, each with the first block of these."""
+    """Return the codes of the remaining account states, each with its first block among them."""
     columns = ("code_hash", "mc_seqno")
     inside = (pc.field("mc_seqno") >= kept[0]) & (pc.field("mc_seqno") <= kept[1])
     states = [

@@ -4,12 +4,12 @@
 tables                      rows from before the border that stay
 ==========================  ===================================================================
 account_states              the newest of each account; the zero state
-state_cells                 those that a state which stays, a newer cell or a library reaches
-contracts, such as wallets  the newest of each account; the first, by which lists are in order
+state_cells                 those that a remaining state, a newer cell or a library reaches
+contracts, such as wallets  the newest of each account; the first, which lists are sorted by
 interfaces                  the newest of each code
 config_params               those of the newest key block, and of the zero state
 libraries                   the newest change of each library
-shard_blocks                ids of the masterchain blocks that get-methods may ask for
+shard_blocks                ids of the masterchain blocks that get-methods may read
 transactions, messages,     those of traces that are unfinished or end after the border, with the
 transaction_traces,         account states before and after these transactions
 message_bodies
@@ -17,8 +17,8 @@ offchain_metadata           all
 others                      none
 ==========================  ===================================================================
 
-They keep their columns and stand in one file a table, at a place from the first pruned block to the
-last, in the folder of the last one's day: found by queries as if all other rows were still there.
+Their columns do not change. There is one file per table, at a place from the first pruned block to
+the last, in the folder of the last one's day: queries find them as if all other rows still existed.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 _PREVIOUS, _STEP = 16, 100
-"""A get-method may ask for the last 16 masterchain blocks, for the last 16 whose seqno is a
-multiple of 100, and for the last key block (c7: prev_blocks_info, since global version 9)."""
+"""A get-method may read the last 16 masterchain blocks, the last 16 whose seqno is a multiple of
+100, and the last key block (c7: prev_blocks_info, since global version 9)."""
 
 _HASH = pa.binary(32)
 _ACCOUNT = ("workchain", "account")
@@ -82,7 +82,7 @@ Thin = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
 
 
 class KeptRows:
-    """Writes what is kept in a lake that is to begin at a border, table by table."""
+    """Writes the kept rows of a lake that will begin at a border, table by table."""
 
     def __init__(
         self, lake_dir: Path, state: LogState, border: int, place: Place, settings: LakeSettings
@@ -98,9 +98,10 @@ class KeptRows:
     def write(
         self, cut: Sequence[DataFile], on_table: Callable[[int, int], None]
     ) -> list[DataFile]:
-        """Write all files and return them; ``cut`` are those of the blocks that stay of a place.
+        """Write all files and return them.
 
-        ``on_table`` is called with the number of tables done and of all.
+        ``cut`` are the files, cut at the border, of the place that spans it. ``on_table`` is called
+        with the number of tables done and of all.
 
         Raises:
             LakeCorrupt: a file is damaged.
@@ -130,14 +131,14 @@ class KeptRows:
         self._write(table, thin=lambda rows: keep_ends(rows, _ACCOUNT))
 
     def _write_traces(self, cut: Sequence[DataFile]) -> pa.Table:
-        """Write what belongs to unfinished traces; return account and states of transactions."""
+        """Write the rows of unfinished traces; return account and states of their transactions."""
         ids = find_unfinished(self._lake_dir, self._state, self._border)
         traced = self._write(TRANSACTION_TRACES, _among("trace_id", ids))
         hashes = self._read(traced, TRANSACTION_TRACES, "hash")["hash"]
         written = self._write(TRANSACTIONS, _among("hash", hashes))
         messages = self._write(MESSAGES, _among("tx_hash", hashes))
         mine = self._read(messages, MESSAGES, "body_hash", "mc_seqno")
-        # Files of older versions have a body once, with the first block that has it.
+        # Files of older versions have a body once, with the first block that contains it.
         others = self._read(_of(MESSAGES, cut), MESSAGES, "body_hash")["body_hash"]
         known = self._read(_of(MESSAGE_BODIES, cut), MESSAGE_BODIES, "body_hash")["body_hash"]
         lacking = others.filter(pc.invert(_is_in(others, known)))
@@ -154,7 +155,7 @@ class KeptRows:
         return self._read(written, TRANSACTIONS, *_STATES_OF)
 
     def _write_states(self, transactions: pa.Table) -> None:
-        """Write the newest states, and those of some transactions."""
+        """Write the newest states, and those of ``transactions``."""
         account, *columns = _STATES_OF
         chunks = [chunk for name in columns for chunk in transactions[name].chunks]
         hashes = pa.chunked_array(chunks, _HASH)
@@ -168,7 +169,7 @@ class KeptRows:
         self._write(ACCOUNT_STATES, thin=lambda rows: keep_newest(rows, _ACCOUNT, is_other))
 
     def _write_config(self) -> int:
-        """Write the newest configuration, and return its key block; 0 without one."""
+        """Write the newest configuration, and return its key block; 0 if there is none."""
         seqnos = [
             pc.max(rows["mc_seqno"]).as_py()
             for rows in self._stream(CONFIG_PARAMS)
@@ -186,7 +187,7 @@ class KeptRows:
         self._put(LIBRARIES, [kept], kept.num_rows)
 
     def _write_masters(self, key_block: int) -> None:
-        """Write ids of masterchain blocks that may be asked for from a block after the border."""
+        """Write the ids of masterchain blocks that a block after the border may read."""
         hundredth = self._border // _STEP * _STEP
         seqnos = {
             key_block,
@@ -214,14 +215,14 @@ class KeptRows:
     def _write(
         self, table: Table, keep: Keep = lambda rows: rows, thin: Thin = iter
     ) -> list[DataFile]:
-        """Write the rows of a table that ``keep`` leaves of some, and ``thin`` of all in order."""
+        """Write a table's rows, filtered by ``keep`` per piece and by ``thin`` over all."""
         most = sum(file.rows for file in _of(table, self._old))
         return self._put(table, map(keep, self._stream(table)), most, thin)
 
     def _put(
         self, table: Table, pieces: Iterable[pa.Table], most_rows: int, thin: Thin = iter
     ) -> list[DataFile]:
-        """Write rows, sorted, as the file of a table; no file without rows."""
+        """Write rows, sorted, as the file of a table; no file if there are none."""
         if not most_rows:
             return []
         folder = make_table_folder(self._lake_dir, table, self._place)
@@ -253,13 +254,13 @@ class KeptRows:
 
 
 def _of(table: Table, files: Iterable[DataFile]) -> list[DataFile]:
-    """Return the files of a table, by their places."""
+    """Return the files of a table, sorted by place."""
     mine = (file for file in files if file.table == table.name)
     return sorted(mine, key=lambda file: read_place(file.path))
 
 
 def _among(column: str, values: pa.ChunkedArray) -> Keep:
-    """Return what keeps the rows whose value is one of some."""
+    """Return a filter for rows whose ``column`` is among ``values``."""
     return lambda rows: rows.filter(_is_in(rows[column], values))
 
 

@@ -1,4 +1,4 @@
-"""The last rows of keys, such as accounts, out of sorted rows that come in pieces."""
+"""Filters sorted rows, streamed in pieces, to the first and last row of each key."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def keep_newest(
     key: Sequence[str],
     is_other: Callable[[pa.Table], pa.ChunkedArray] | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield the last row of each key of sorted rows, and others that stay as well."""
+    """Yield the last row of each key, and rows for which ``is_other`` holds, from sorted rows."""
     for rows, _is_first, is_last in _mark_ends(pieces, key):
         yield rows.filter(is_last if is_other is None else pc.or_(is_last, is_other(rows)))
 
 
 def keep_ends(pieces: Iterable[pa.Table], key: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the first and the last row of each key of sorted rows."""
+    """Yield the first and the last row of each key from sorted rows."""
     for rows, is_first, is_last in _mark_ends(pieces, key):
         yield rows.filter(pc.or_(is_first, is_last))
 
@@ -31,10 +31,10 @@ def keep_ends(pieces: Iterable[pa.Table], key: Sequence[str]) -> Iterator[pa.Tab
 def _mark_ends(
     pieces: Iterable[pa.Table], key: Sequence[str]
 ) -> Iterator[tuple[pa.Table, pa.Array, pa.Array]]:
-    """Yield sorted rows, with whether each is the first and the last of its key."""
+    """Yield sorted rows, each with whether it is the first and the last of its key."""
     held, is_first = None, pa.array([True])
     for piece in pieces:
-        # What follows the last row is not known yet.
+        # Hold back the last row until its successor is known.
         rows = piece if held is None else pa.concat_tables([held, piece])
         rows = rows.combine_chunks()
         count = rows.num_rows - 1

@@ -1,4 +1,4 @@
-"""Files that the newest snapshot does not use: replaced, or left behind by a crash."""
+"""Removes files that the newest snapshot does not use: replaced, or left by a crash."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def sweep_orphans(
 ) -> list[Path]:
     """Remove the orphans unchanged for ``grace_s`` seconds, and return them.
 
-    With ``among`` only those among some paths go. Nothing is removed while another
-    writer is at work, or when the folder holds no log.
+    ``among`` limits this to some paths. Nothing is removed while another writer is active, or if
+    the folder has no log.
 
     Raises:
         LakeCorrupt: the log is damaged, so live files are unknown.
@@ -50,8 +50,8 @@ def sweep_orphans(
         if not held:
             return []
         state = LogReader(lake_dir).read()
-        # A writer may have died before it synced its entry. What that entry replaces may only go
-        # when no loss of power can take the entry away.
+        # A writer may have died before it synced its entry. Files that the entry replaces may be
+        # removed only once no power failure can undo it.
         sync_folder(lake_dir / LOG_FOLDER)
         newest_s = time.time() - grace_s
         for path in list_orphans(lake_dir, state):
@@ -64,7 +64,7 @@ def sweep_orphans(
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, or the folder in which a killed process sorted rows."""
+    """Remove a file, or a folder in which a killed process sorted rows."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -1,8 +1,8 @@
-"""Tables that a person adds: filled, brought up to date, removed.
+"""Adds, refreshes and removes user-defined tables.
 
-A table's rows are those of its statement, asked of each UTC day or commit alone, each in a file of
-its own. A file follows from the data files that the statement could read: if these are others now,
-after an undo, a rebuild or a merge, it is made again. Neither the log nor a writer is touched.
+The rows of a table are the results of its statement over each UTC day or commit, each in a separate
+file. A file depends on the data files that the statement could read: if these change, after an
+undo, a rebuild or a merge, it is rebuilt. Neither the log nor a writer is touched.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 PART_S = 600.0
-"""Seconds that the statement of a table may take for one day or commit."""
+"""Time limit of a table's statement for one day or commit, in seconds."""
 
 NAMES_TAKEN = frozenset(ALL_VIEWS) | {table.title for table in REFERENCE_TABLES}
 
@@ -62,12 +62,12 @@ def add_table(
     settings: LakeSettings,
     on_part: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> OwnState:
-    """Add a table to a lake and fill it; ``on_part`` takes the files made and of all.
+    """Add a table to a lake and fill it; ``on_part`` is called with the files done and of all.
 
     Raises:
-        TableInvalid: its name is none or is taken, or its statement reads no table of the lake.
-        QueryError: its statement cannot be answered; the table is not added.
-        LakeCorrupt, LakeFull: as the lake's own.
+        TableInvalid: its name is malformed or in use, or its statement reads no table of the lake.
+        QueryError: its statement fails; the table is not added.
+        LakeCorrupt, LakeFull: as for the lake's tables.
     """
     with _hold(lake_dir):
         tables = read_definitions(lake_dir)
@@ -93,14 +93,14 @@ def remove_table(lake_dir: Path, name: str) -> None:
 
 
 def find_table(tables: dict[str, OwnTable], name: str) -> OwnTable:
-    """Return the definition of a name.
+    """Return the definition of a table.
 
     Raises:
-        TableInvalid: there is none.
+        TableInvalid: there is no such table.
     """
     if name not in tables:
         known = ", ".join(tables) or "none"
-        raise TableInvalid(f"the lake has no own table {name[:80]}; there are: {known}")
+        raise TableInvalid(f"the lake has no user-defined table {name[:80]}; there are: {known}")
     return tables[name]
 
 
@@ -110,12 +110,12 @@ def refresh_tables(
     name: str | None = None,
     on_part: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> dict[str, OwnState]:
-    """Bring own tables up to date, all or one; return what each has now.
+    """Refresh user-defined tables, all or one; return their states.
 
-    One that fails keeps the rows of before, and what failed as ``error``; the others go on.
+    A table that fails keeps its previous rows and gets an ``error``; the others are refreshed.
 
     Raises:
-        TableInvalid: there is no table of the name.
+        TableInvalid: there is no such table.
         LakeCorrupt: the log or the definitions are damaged.
     """
     if not read_definitions(lake_dir) and name is None:
@@ -155,8 +155,8 @@ def _fill(
     settings: LakeSettings,
     on_part: Callable[[int, int], None],
 ) -> OwnState:
-    """Make the files of a table whose input has changed; the caller holds the lock."""
-    snapshot = open_snapshot(lake_dir, check_digests=False)  # each file before it is read
+    """Rebuild the files of a table whose input has changed; the caller holds the lock."""
+    snapshot = open_snapshot(lake_dir, check_digests=False)  # files are verified before use
     before = read_own_state(lake_dir, table.name)
     _sweep(lake_dir, table.name, before, settings.orphan_grace_s)
     inputs = _cut(snapshot, table)
@@ -181,7 +181,7 @@ def _fill(
 
 
 def _cut(snapshot: Snapshot, table: OwnTable) -> dict[str, list[DataFile]]:
-    """Return the files that each file of a table follows from, by day or by place."""
+    """Return the input files of each file of a table, by day or by place."""
     found: dict[str, list[DataFile]] = {}
     for name in list_tables(table.sql):
         if name in snapshot.damaged:
@@ -193,7 +193,7 @@ def _cut(snapshot: Snapshot, table: OwnTable) -> dict[str, list[DataFile]]:
 
 
 def _digest(table: OwnTable, files: list[DataFile]) -> str:
-    """Return the digest of all that the rows of a file follow from."""
+    """Return the digest of everything that the rows of a file depend on."""
     text = "\n".join([str(SCHEMA_VERSION), table.sql, *sorted(file.path for file in files)])
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -205,7 +205,7 @@ def _make_part(
     inputs: str,
     settings: LakeSettings,
 ) -> tuple[OwnPart, tuple[OwnColumn, ...]]:
-    """Ask the statement of some files alone, and write its rows."""
+    """Run the statement over some files only, and write its rows."""
     if settings.check_digests:
         for damage in find_damage(snapshot.lake_dir, files, trust_earlier=True):
             raise damage
@@ -249,7 +249,7 @@ def _describe(connection: duckdb.DuckDBPyConnection, statement: str) -> tuple[Ow
     names = [name.lower() for name in relation.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise QueryError(f"a table needs a name of its own for every column: {', '.join(twice)}")
+        raise QueryError(f"a table needs distinct column names: {', '.join(twice)}")
     types = map(str, relation.types)
     return tuple(map(OwnColumn, relation.columns, types))
 
@@ -267,7 +267,7 @@ def _stopping(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def _sweep(lake_dir: Path, name: str, state: OwnState, grace_s: int) -> None:
-    """Remove files that the table has not had for some time."""
+    """Remove files that have been out of the table for the grace period."""
     live = {lake_dir / part.path for part in state.parts.values()}
     oldest_s = time.time() - grace_s
     folder = lake_dir / OWN_FOLDER / name

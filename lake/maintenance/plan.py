@@ -1,7 +1,7 @@
-"""Which files are merged together: those of consecutive commits, as long as they stay small.
+"""Plans merges: the files of consecutive commits, as long as they stay small.
 
-A merge lies within one UTC day and one unbroken range of masterchain blocks, and is completely
-covered by index segments or not at all, so that what segments do not cover stays cheap to read.
+A merge lies within one UTC day and one unbroken range of masterchain blocks, and index segments
+cover all of it or nothing, so that the unindexed part stays cheap to read.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 _DISTINGUISHING = frozenset({"blocks", "action_ranges"})
-"""Tables whose files show what is known of a place: places that differ in them stay apart."""
+"""Tables whose presence describes a place: places that differ in them are not merged."""
 
 _UNCOUNTED = "state_cells"
-"""A merged file may have fewer of these rows than the files before, so they would count twice."""
+"""A merged file may have fewer rows of these tables than its inputs, so they would count twice."""
 
 
 class Merge(NamedTuple):
-    """Files to merge, and the place of what they become."""
+    """Files to merge, and the place of the result."""
 
     place: Place
     files: tuple[DataFile, ...]
 
 
 class _Unit(NamedTuple):
-    """The files at one place, and how many rows they have of each table."""
+    """The files at one place, and their number of rows by table."""
 
     place: Place
     files: tuple[DataFile, ...]
@@ -50,7 +50,7 @@ class _Unit(NamedTuple):
 def plan_merges(
     state: LogState, settings: LakeSettings, depth: Literal["all", "tail"]
 ) -> list[Merge]:
-    """Return what is to be merged, in order; nothing is left after that is done."""
+    """Return all merges, in order; nothing is left to merge after them."""
     found: list[Merge] = []
     queues = _list_queues(state)
     newest = max((queue[-1].place.day for queue in queues), default="")
@@ -63,10 +63,10 @@ def plan_merges(
 
 
 def _list_queues(state: LogState) -> list[list[_Unit]]:
-    """Return all places, those that may be merged with each other in one list each."""
+    """Return all places, grouped into lists whose members may be merged."""
     by_place: dict[Place, list[DataFile]] = {}
     for file in state.files:
-        # The kept rows of a pruned lake, the only place before its border, stays alone.
+        # The place of kept rows, the only one before a pruned lake's border, is never merged.
         if not is_open(file.path) and read_place(file.path).last > state.last_pruned:
             by_place.setdefault(read_place(file.path), []).append(file)
     bare = subtract_ranges(state.known_ranges, map(range_of, state.segments))
@@ -102,7 +102,7 @@ def _are_decoded(rows: Counter[str]) -> bool | None:
 
 
 def _pack(units: Iterable[_Unit], most_rows: int) -> Iterator[Merge]:
-    """Yield as many consecutive places together as fit; those that stay alone are left out."""
+    """Yield maximal runs of consecutive places that fit; single places are left out."""
     held: list[_Unit] = []
     total = Counter[str]()
     for unit in units:
@@ -121,12 +121,12 @@ def _join(units: list[_Unit]) -> Iterator[Merge]:
 
 
 def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Merge]:
-    """Return places to merge of which many of about one size stand side by side.
+    """Return places to merge: adjacent ones, many of similar size.
 
-    Sizes are distinguished in steps of ``compact_commits``, so each row is merged once a step.
+    Sizes fall into steps of a factor of ``compact_commits``, so each row is merged once per step.
     """
     fan_in = settings.compact_commits
-    if fan_in < 2:  # noqa: PLR2004 - a single place is nothing to merge
+    if fan_in < 2:  # noqa: PLR2004 - a single place needs no merge
         return []
     sizes = [settings.compact_rows // fan_in]
     while sizes[-1] >= fan_in:
@@ -135,7 +135,7 @@ def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Merge]:
         found: list[Merge] = []
         for is_small, group in groupby(units, key=lambda unit: unit.most_rows <= size):
             together = list(group)
-            # What comes out must be too large for this step, or rows would be merged in it twice.
+            # The result must be too large for this step, or its rows would be merged in it twice.
             total = sum(unit.most_rows for unit in together)
             if is_small and len(together) >= fan_in and total > size:
                 found += _pack(together, settings.compact_rows)

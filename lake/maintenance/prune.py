@@ -1,8 +1,8 @@
-"""Old blocks out of a lake, by a commit of its own: it then begins at a later block.
+"""Prunes old blocks from a lake in a separate commit: it then begins at a later block.
 
-What later blocks build on stays (``lake.maintenance.kept``). Files are written without the
-lock, index segments included, and then committed if the lake still has all that they were made of.
-The files they replace stay for the grace time, for readers at work.
+Rows that later blocks build on stay (``lake.maintenance.kept``). Files and index segments are
+written without the lock, and then committed if the lake still has all of their inputs. The files
+they replace stay for the grace period, for active readers.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 
 class PruneReport(msgspec.Struct, frozen=True):
-    """What was pruned: masterchain blocks, and files and bytes before and after, index included.
+    """What was pruned: masterchain blocks, and files and bytes before and after, with the index.
 
     ``before`` is the first masterchain block that stays, and ``commit`` the number of the commit;
-    None where nothing was committed. A dry run does not write what stays of the old files, so it
-    counts those that go, and none after.
+    None if nothing was committed. A dry run does not write the kept rows, so it counts the files
+    that go, and none after.
     """
 
     before: int
@@ -60,7 +60,7 @@ class PruneReport(msgspec.Struct, frozen=True):
 
     @property
     def bytes_freed(self) -> int:
-        """Bytes that the lake is smaller by, once the old files are swept."""
+        """Bytes freed once the old files are swept."""
         return self.bytes_before - self.bytes_after
 
 
@@ -74,15 +74,15 @@ def prune_lake(
 ) -> PruneReport:
     """Prune the blocks before a masterchain seqno or a UTC day (``YYYY-MM-DD``).
 
-    Readers and writers go on meanwhile. With ``dry_run`` nothing is written. ``on_table`` is
+    Readers and writers continue meanwhile. With ``dry_run`` nothing is written. ``on_table`` is
     called with the number of tables done and of all.
 
     Raises:
         LakeNotFound: the folder holds no lake.
-        PruneRefused: no block would stay.
+        PruneRefused: no block would be left.
         LakeCorrupt: a file is damaged; nothing was pruned.
-        LakeFull: no room; the same is true.
-        CommitConflict: other commits changed these files each time.
+        LakeFull: no room; nothing was pruned.
+        CommitConflict: other commits changed these files at every attempt.
     """
     log = LogReader(lake_dir)
     for _attempt in range(ATTEMPTS):
@@ -104,7 +104,7 @@ def prune_lake(
 def prune_old_days(log: LogReader, settings: LakeSettings) -> PruneReport | None:
     """Prune the days before the newest ``keep_days``, counted from the lake's newest block.
 
-    None where nothing is to be pruned.
+    Return None if nothing was pruned.
 
     Raises:
         LakeError: as ``prune_lake``.
@@ -139,7 +139,7 @@ def _report(plan: Plan, commit: Commit | None) -> PruneReport:
 def _write_files(
     lake_dir: Path, plan: Plan, settings: LakeSettings, on_table: Callable[[int, int], None]
 ) -> list[DataFile]:
-    """Write the files of the blocks that stay of a place, and the kept rows."""
+    """Write the remaining blocks of the place that spans the border, and the kept rows."""
     spanning = [file for file in plan.old if read_place(file.path).last >= plan.border]
     made: list[DataFile] = []
     try:
@@ -156,7 +156,7 @@ def _write_files(
 def _make_segments(
     lake_dir: Path, plan: Plan, added: list[DataFile], settings: LakeSettings
 ) -> list[DataFile]:
-    """Write the index segments that the lake lacks once it is pruned."""
+    """Write the index segments that the pruned lake will need."""
     if not settings.build_index:
         return []
     pruned = plan.state.add((_describe(plan, plan.state, added), ""))
@@ -166,7 +166,7 @@ def _make_segments(
 
 
 def _remove_segments(lake_dir: Path, made: list[DataFile]) -> None:
-    """Remove segments that were made for a commit which did not come about."""
+    """Remove segments that were written for a commit that failed."""
     with hold_lock(lake_dir / LOCK_FILE):
         live = {each.path for each in LogReader(lake_dir).find().segments}
         remove_files(lake_dir, (each for each in made if each.path not in live))
@@ -180,7 +180,7 @@ def _commit(
     made: list[DataFile],
     settings: LakeSettings,
 ) -> Commit | None:
-    """Commit what was written; None if the lake has changed where it comes from."""
+    """Commit the files; None if the lake has changed at their places."""
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
         if not _still_holds(plan, now) or not all(
@@ -199,7 +199,7 @@ def _commit(
 
 
 def _still_holds(plan: Plan, now: LogState) -> bool:
-    """Whether the files that go are all those of their blocks, as when they were read."""
+    """Whether the files to remove are still all those of their blocks."""
     here = {
         file.path
         for file in now.files
@@ -212,9 +212,9 @@ def _still_holds(plan: Plan, now: LogState) -> bool:
 def _describe(
     plan: Plan, state: LogState, written: Sequence[DataFile], removed: Sequence[str] = ()
 ) -> Commit:
-    """Return the commit that prunes a state; a file that is written again is no change.
+    """Return the commit that prunes a state; a file rewritten to the same bytes is no change.
 
-    Of the index segments those of later blocks stay.
+    Index segments of later blocks stay.
     """
     live = {file.path for file in plan.old}
     paths = {file.path for file in written}
@@ -236,9 +236,9 @@ def _describe(
 def _choose_segments(
     state: LogState, commit: Commit, made: Sequence[DataFile]
 ) -> tuple[DataFile, ...]:
-    """Return the segments of a commit: those made for it, and others of blocks that lack one.
+    """Return the segments of a commit: those written for it, and those of other blocks.
 
-    One that was made of files that were merged meanwhile is left to the next rebuild.
+    A segment written from files that were merged meanwhile is left to the next rebuild.
     """
     after = state.add((commit, ""))
     fresh = [each for each in made if is_current(after, each)]

@@ -1,7 +1,7 @@
-"""Files of an open lake, read again from the disk and compared with their digests over a day.
+"""Rereads all files of an open lake from disk over a day, and compares them with their digests.
 
-A bit that rots below the file system changes no time of a file, and Parquet footers have no
-checksum, so only another reading finds it.
+Bit rot below the file system changes no mtime, and Parquet footers have no checksum, so only
+reading the file again reveals it.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("tonlake.lake")
 
 _IDLE_S = 1.0
-"""Pause while there is no snapshot, and the least between two rounds."""
+"""Pause while there is no snapshot, and the minimum between two rounds."""
 
 
 class Recheck:
-    """A thread that reads every file of the newest snapshot once in a period, evenly spread."""
+    """A thread that rereads every file of the newest snapshot once per period, evenly spread."""
 
     def __init__(self, newest: Callable[[], Snapshot | None], period_s: float) -> None:
-        """``newest`` returns the open snapshot, None before there is one; 0 seconds is never."""
+        """Take ``newest``, which returns the open snapshot or None; a period of 0 means never."""
         self._newest, self._period_s = newest, period_s
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self.checked_files = self.damaged_files = 0
 
     def start(self) -> None:
-        """Begin, unless the period is 0."""
+        """Start, unless the period is 0."""
         if self._period_s > 0 and self._thread is None:
             self._thread = threading.Thread(target=self._run, name="recheck", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End after the file that is being read."""
+        """Stop after the current file."""
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
@@ -56,9 +56,9 @@ class Recheck:
             self._stopped.wait(_IDLE_S)
 
     def check_round(self) -> Iterator[float]:
-        """Check every file of the snapshot that is newest now; yield the pause before each.
+        """Check every file of the current newest snapshot; yield the pause before each.
 
-        Files that maintenance has removed meanwhile are passed over.
+        Files that maintenance has removed meanwhile are skipped.
         """
         snapshot = self._newest()
         if snapshot is None:
@@ -87,7 +87,7 @@ class Recheck:
 
 
 def drop_cached_pages(snapshot: Snapshot, file: DataFile) -> None:
-    """Ask the kernel to forget a file's pages, so that the next reading is of the disk.
+    """Drop a file from the kernel's page cache, so that the next read is from disk.
 
     Raises:
         OSError: it cannot be opened.

@@ -1,8 +1,8 @@
-"""Own tables kept up to date behind every commit, in a process beside the one that commits.
+"""Keeps user-defined tables up to date after every commit, in a separate process.
 
-That is ``python -m tonlake.lake.maintenance.refresher LAKE``: statements that people wrote take
-memory and time that a follower must not lack. After each refresh the process rests, so that tables
-which are costly to refresh take a fifth of a core and not all of it.
+The process is ``python -m tonlake.lake.maintenance.refresher LAKE``: a user's statements take
+memory and time that the follower needs. The process rests after each refresh, so that expensive
+tables take a fifth of a core and not all of it.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 POLL_S = 0.2
-"""How often the process looks for a new commit or definition."""
+"""How often the process checks for a new commit or definition."""
 
 RESTS = 4
-"""For every second of a refresh, the process rests as many."""
+"""Seconds of rest for every second of a refresh."""
 
 LASTS_S = 3_600.0
-"""The process is replaced after this time, which returns what memory its statements took."""
+"""The process is replaced after this time, to free the memory of its statements."""
 
 PAUSE_S = 5.0
-"""Between the end of a process and the next one; twice as long each time one more has failed."""
+"""Pause before the process is restarted; doubled after every further failure."""
 
 LONGEST_PAUSE_S = 640.0
-"""Where the pauses stop growing: a statement that crashes the process does so every time."""
+"""Upper limit of that pause, for a statement that crashes the process every time."""
 
 END_S = 5.0
-"""How long a process may take to end before it is killed; its files are complete or absent."""
+"""Time to end before the process is killed; its files are complete or absent."""
 
 NICENESS = 10
 """Lower priority than a follower, whose delay users notice."""
 
 
 class Refresher:
-    """Keeps the process at work while the lake has own tables."""
+    """Keeps the process running while the lake has user-defined tables."""
 
     def __init__(
         self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
     ) -> None:
-        """Start nothing yet; ``on_failure`` takes what fails, once until it fails otherwise.
+        """Start nothing yet; ``on_failure`` is called with each failure that differs from the last.
 
-        A process that keeps ending with the same exit code is reported once, too.
+        A process that keeps ending with the same exit code is also reported once.
         """
         self._lake_dir = lake_dir
         self._settings = settings
@@ -73,11 +73,11 @@ class Refresher:
         return 0 if self._process is None else self._process.pid
 
     def is_running(self) -> bool:
-        """Whether the process is at work."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def wake(self) -> None:
-        """Start the process if it does not run and there is work for it."""
+        """Start the process if it is not running and there is work for it."""
         if self._process is not None and self._process.poll() is not None:
             self._note_end(self._process.returncode)
             self._end()
@@ -88,11 +88,11 @@ class Refresher:
             try:
                 self._start()
             except OSError as error:
-                self._on_failure(f"own tables are not refreshed: {error}")
+                self._on_failure(f"user-defined tables are not refreshed: {error}")
                 self._next_s = time.monotonic() + PAUSE_S
 
     def close(self) -> None:
-        """End the process; a table that is being refreshed stays as it was."""
+        """End the process; a table being refreshed keeps its previous rows."""
         if self._process is None:
             return
         self._process.terminate()
@@ -103,9 +103,9 @@ class Refresher:
         self._end()
 
     def _note_end(self, code: int) -> None:
-        """Report an exit code that differs from the last, and lengthen the pause after failures."""
+        """Report an exit code that differs from the last; lengthen the pause after failures."""
         if code and code != self._exit_code:
-            self._on_failure(f"the process that refreshes own tables ended with code {code}")
+            self._on_failure(f"the refresher of user-defined tables ended with code {code}")
         is_again = bool(code and self._exit_code)
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if is_again else PAUSE_S
         self._exit_code = code
@@ -113,11 +113,11 @@ class Refresher:
     def _start(self) -> None:
         module = "tonlake.lake.maintenance.refresher"
         command = [sys.executable, "-P", "-m", module, str(self._lake_dir)]
-        # Its standard input, held open, ends with this process.
-        self._process = subprocess.Popen(  # noqa: S603 - ours
+        # Its standard input is a pipe that closes when this process ends.
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        assert self._process.stdin is not None  # noqa: S101 - as asked for above
+        assert self._process.stdin is not None  # noqa: S101 - a pipe was requested above
         self._process.stdin.write(msgspec.json.encode(self._settings) + b"\n")
         self._process.stdin.flush()
         self._reader = threading.Thread(target=self._report, name="own tables", daemon=True)
@@ -135,14 +135,14 @@ class Refresher:
 
     def _report(self) -> None:
         process = self._process
-        assert process is not None  # noqa: S101 - it was started before this thread
-        assert process.stdout is not None  # noqa: S101 - as asked for at its start
+        assert process is not None  # noqa: S101 - started before this thread
+        assert process.stdout is not None  # noqa: S101 - a pipe was requested
         for line in process.stdout:
             self._on_failure(msgspec.json.decode(line, type=str))
 
 
 def main() -> NoReturn:
-    """Run the process: it reads settings as a line of JSON, and writes failures as such lines."""
+    """Run the process: read settings as a line of JSON, and write failures as such lines."""
     lake_dir = Path(sys.argv[1])
     settings = msgspec.json.decode(sys.stdin.buffer.readline(), type=LakeSettings)
     os.nice(NICENESS)
@@ -150,7 +150,7 @@ def main() -> NoReturn:
 
 
 def _keep_fresh(lake_dir: Path, settings: LakeSettings) -> int:
-    """Refresh after every commit and change of definitions."""
+    """Refresh after every commit and every change of definitions."""
     log, until_s = LogReader(lake_dir), time.monotonic() + LASTS_S
     seen: tuple[int, int] | None = None
     failures: list[str] = []

@@ -1,9 +1,9 @@
-"""Maintenance of a growing lake: index segments built, small files merged, old days pruned.
+"""Maintains a growing lake: builds index segments, merges small files, prunes old days.
 
-Beside a writer it runs in a process of its own, ``python -m tonlake.lake.maintenance.schedule
+Next to a writer it runs as a separate process, ``python -m tonlake.lake.maintenance.schedule
 LAKE``: merging takes the memory of many rows, and no allocator returns all of it, so a long-running
-writer would keep the size of its largest merge. The process waits for more work, since to start it
-costs more than maintenance after sixteen commits, and ends once it has taken much memory.
+writer would keep the size of its largest merge. The process waits for more work, because starting
+it costs more than maintenance after sixteen commits, and it exits once it has grown large.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LASTS_S = 60.0
-"""Work ends after this time, though more commits came meanwhile."""
+"""Work ends after this time, even if more commits arrived meanwhile."""
 
 MOST_MIB = 256
-"""A process that has taken more than this ends with its work; the next work starts another."""
+"""A process that has grown beyond this exits after its work; the next work starts another."""
 
 KEPT_BYTES = 32 << 20
-"""Rows that the index was made of and that are then merged: small files take long to read."""
+"""Cache of rows that are read for the index and then merged: small files are slow to read."""
 
 NICENESS = 10
 """Lower priority than a follower, whose delay users notice."""
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What the process answers when its work is done."""
+    """The reply of the process when its work is done."""
 
     failure: str = ""
     ends: bool = False
@@ -54,12 +54,12 @@ class Done(msgspec.Struct, frozen=True):
 
 
 def maintain_once(log: LogReader, settings: LakeSettings) -> int:
-    """Build index segments, merge small files, prune old days as settings allow; count the commits.
+    """Build segments, merge small files, prune old days as configured; return the commits made.
 
-    Files of blocks without an index are not merged, so that these stay cheap to read.
+    Files of blocks without an index are not merged, so that they stay cheap to read.
 
     Raises:
-        LakeError: the lake is damaged or full; what was done before stays.
+        LakeError: the lake is damaged or full; earlier work stays.
     """
     kept = KeptRows(KEPT_BYTES)
     made = 0
@@ -70,15 +70,15 @@ def maintain_once(log: LogReader, settings: LakeSettings) -> int:
 
 
 class Maintenance:
-    """Maintains a lake in a process beside one that commits, which never waits for it."""
+    """Maintains a lake in a separate process, for a writer that never waits for it."""
 
     def __init__(
         self, lake_dir: Path, settings: LakeSettings, on_failure: Callable[[str], None]
     ) -> None:
-        """Begin with work that is due; ``on_failure`` takes failures; the work is tried again.
+        """Start with work due; ``on_failure`` is called with failures, and the work is retried.
 
-        The first commit is followed by maintenance: counted from zero commits, a lake whose writer
-        is killed often would never be maintained.
+        Maintenance follows the first commit: if it counted from zero, a lake whose writer is often
+        killed would never be maintained.
         """
         self._lake_dir = lake_dir
         self._settings = settings
@@ -89,7 +89,7 @@ class Maintenance:
         self._tables = Refresher(lake_dir, settings, on_failure)
 
     def count(self, commits: int) -> None:
-        """Take note of new commits, and start work when it is due and none is under way."""
+        """Count new commits, and start work if it is due and none is running."""
         self._tables.wake()
         self._commits += commits
         due_after = self._settings.maintenance_commits
@@ -97,17 +97,17 @@ class Maintenance:
         if due_after == 0 or self._commits < due_after or busy:
             return
         self._commits = 0
-        # A daemon, as a commit is complete or absent wherever the process ends.
+        # A daemon thread, as a commit is complete or absent wherever the process ends.
         self._thread = threading.Thread(target=self._work, name="maintenance", daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until the work that is under way is done."""
+        """Wait until the running work is done."""
         if self._thread is not None:
             self._thread.join()
 
     def close(self) -> None:
-        """Wait for the work that is under way, and end the processes."""
+        """Wait for the running work, and end the process."""
         self._tables.close()
         self.wait()
         self._end_process()
@@ -115,21 +115,21 @@ class Maintenance:
     def _work(self) -> None:
         try:
             failure = self._ask_process()
-        except (OSError, msgspec.DecodeError) as error:  # it died, maybe in the middle of a word
+        except (OSError, msgspec.DecodeError) as error:  # it died, perhaps while writing its reply
             code = self._end_process()
             self._on_failure(f"its process ended with code {code}" if code else str(error))
             return
         if failure:
             self._on_failure(failure)
         else:
-            self._commits = 0  # It went on until few were left.
+            self._commits = 0  # it continued until few were left
 
     def _ask_process(self) -> str:
-        """Have the process do its work; return what failed."""
+        """Let the process do its work; return the failure, if any."""
         if self._process is None:
             command = [sys.executable, "-P", "-m", "tonlake.lake.maintenance.schedule"]
-            # Its standard input, held open, ends with this process.
-            self._process = subprocess.Popen(  # noqa: S603 - ours
+            # Its standard input is a pipe that closes when this process ends.
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
                 [*command, str(self._lake_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         asked, answers = self._process.stdin, self._process.stdout
@@ -143,7 +143,7 @@ class Maintenance:
         return done.failure
 
     def _end_process(self) -> int:
-        """Let the process go, if there is one, and return its exit code."""
+        """End the process, if there is one, and return its exit code."""
         if self._process is None:
             return 0
         self._process.communicate()
@@ -153,7 +153,7 @@ class Maintenance:
 
 
 def main() -> NoReturn:
-    """Run the process: each line of JSON is settings to work by, and is answered by a line."""
+    """Run the process: reply to each line of JSON, which has settings, with a line of JSON."""
     lake_dir = Path(sys.argv[1])
     os.nice(NICENESS)
     run_child(lambda: _work_on(LogReader(lake_dir)))
@@ -171,7 +171,7 @@ def _work_on(log: LogReader) -> int:
 
 
 def _maintain(log: LogReader, settings: LakeSettings) -> str:
-    """Maintain a lake, and return what failed."""
+    """Maintain a lake, and return the failure; "" if there is none."""
     try:
         maintain_lake(log, settings)
     except (LakeError, OSError) as error:
@@ -180,7 +180,7 @@ def _maintain(log: LogReader, settings: LakeSettings) -> str:
 
 
 def maintain_lake(log: LogReader, settings: LakeSettings) -> None:
-    """Maintain a lake until few commits came meanwhile, or for ``LASTS_S``.
+    """Maintain a lake until only few commits arrived meanwhile, or for ``LASTS_S``.
 
     Raises:
         LakeError: as ``maintain_once``.

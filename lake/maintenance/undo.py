@@ -1,8 +1,8 @@
-"""Blocks that are no part of the chain any more, taken out of the lake by a commit of its own.
+"""Removes blocks of an abandoned fork from the lake in a separate commit.
 
 Every row of a lake belongs to one masterchain block: a file with blocks on both sides of the border
-is written again without those that go, as a commit that ended at the border would have written it.
-Earlier snapshots stay readable for the grace time.
+is rewritten without those that go, as a commit that ended at the border would have written it.
+Earlier snapshots stay readable for the grace period.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 Reopen = Callable[["LogState", int], Iterable["NewFile"]]
-"""Makes the open files of a lake without the blocks from a seqno on, from the lake before."""
+"""Derives the open files of a lake without the blocks from a seqno on, from the earlier lake."""
 
 
 def undo_after(
@@ -42,14 +42,14 @@ def undo_after(
     source: Mapping[str, str],
     reopen: Reopen,
 ) -> Commit | None:
-    """Take every masterchain block after ``last_kept`` out of the lake; None if there is none.
+    """Remove every masterchain block after ``last_kept`` from the lake; None if there is none.
 
-    ``source`` is a fingerprint of the node, and ``reopen`` makes the files of derived rows that
-    become unfinished again.
+    ``source`` is a fingerprint of the node; ``reopen`` derives the files of rows that become
+    unfinished again.
 
     Raises:
         UndoRefused: more than ``most_mc_blocks`` blocks would go, or all of them.
-        LakeCorrupt: a file that is needed is damaged.
+        LakeCorrupt: a required file is damaged.
         LakeFull: no room; nothing was undone.
     """
     with hold_lock(lake_dir / LOCK_FILE):

@@ -1,4 +1,4 @@
-"""Traces that span a border, or wait for more transactions; and those that wait in vain."""
+"""Finds traces that span a border or are incomplete, and drops those that can never complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def find_unfinished(lake_dir: Path, state: LogState, border: int) -> pa.ChunkedArray:
-    """Return the traces that began before a border and end after it, or may go on.
+    """Return the traces that began before a border and end after it, or may still continue.
 
     Raises:
         LakeCorrupt: a file of traces is damaged.
@@ -36,7 +36,7 @@ def find_unfinished(lake_dir: Path, state: LogState, border: int) -> pa.ChunkedA
 
 
 def _is_dead(border: int) -> pc.Expression:
-    """Whether an incomplete trace ended before a border, and waits for blocks before it alone."""
+    """Return the predicate: incomplete, ended before a border, waits only for blocks before it."""
     is_over = (pc.field("state") == "broken") & (pc.field("pending_messages") == 0)
     return is_over & (pc.field("mc_seqno_end") < border)
 
@@ -44,7 +44,7 @@ def _is_dead(border: int) -> pc.Expression:
 def drop_dead_traces(
     lake_dir: Path, state: LogState, border: int
 ) -> tuple[list[NewFile], frozenset[str]]:
-    """Return the open files without traces that nothing can complete, and the paths of the old.
+    """Return the open files without traces that can never complete, and the paths they replace.
 
     Raises:
         LakeCorrupt: an open file is damaged.

@@ -1,9 +1,9 @@
-"""Every file of a lake against its log, and the log against itself.
+"""Verifies every file of a lake against its log, and the log itself.
 
-Found are: log entries and checkpoints that are missing, damaged, or do not follow each other;
-ranges that overlap; data files, those of own tables too, that are missing, or have other bytes or
-rows than committed; hand-off files (``views.sql``, ``catalog.duckdb``) with other bytes than were
-written.
+Reports: log entries and checkpoints that are missing, damaged, or do not follow each other;
+overlapping ranges; data files, also of user-defined tables, that are missing, or whose bytes or row
+counts differ from those committed; hand-off files (``views.sql``, ``catalog.duckdb``) that changed
+after they were written.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """One file that is not as it was committed, relative to the lake, and how that shows."""
+    """One file that is not as it was committed, relative to the lake, and the reason."""
 
     file: str
     reason: str
 
 
 class VerifyReport(msgspec.Struct):
-    """What was looked at, what of it is damaged, and files that are not used."""
+    """Counts of what was checked, all damage, and unused files."""
 
     commits: int
     files: int
@@ -66,7 +66,7 @@ def verify_lake(
     ``on_file`` is called after each data file with the number of files done and of all.
 
     Raises:
-        LakeNotFound: the folder holds no commit.
+        LakeNotFound: the folder has no commit.
     """
     state, damage = _verify_log(lake_dir)
     own = list(_list_own(lake_dir, damage))
@@ -95,7 +95,7 @@ def verify_lake(
 
 
 def _list_unused(lake_dir: Path) -> list[str]:
-    """Return the files that nothing names; none while an entry is unreadable that may name them."""
+    """Return the files that no entry lists; none while an unreadable entry may list them."""
     try:
         found = list_orphans(lake_dir, read_state(lake_dir))
     except LakeCorrupt:
@@ -104,7 +104,7 @@ def _list_unused(lake_dir: Path) -> list[str]:
 
 
 def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:
-    """Return the sum of all entries that can be read, and the damage of the log."""
+    """Return the state after all readable entries, and the damage of the log."""
     entries, checkpoints = list_log(lake_dir)
     if not entries:
         raise refuse_folder(lake_dir)
@@ -126,7 +126,7 @@ def _verify_log(lake_dir: Path) -> tuple[LogState, list[Damage]]:
 def _check_place(state: LogState, commit: Commit) -> Iterator[Damage]:
     file = f"{LOG_FOLDER}/{entry_name(commit.number)}"
     if state.number == commit.number - 1 and state.digest != commit.previous:
-        yield Damage(file, "it does not follow the entry before")
+        yield Damage(file, "it does not follow the previous entry")
     if not commit.has_blocks:
         return
     mine = (commit.first_mc_seqno, commit.last_mc_seqno)
@@ -137,16 +137,16 @@ def _check_place(state: LogState, commit: Commit) -> Iterator[Damage]:
 def _check_checkpoint(
     lake_dir: Path, number: int, state: LogState, damage: list[Damage]
 ) -> LogState:
-    """Return the state to go on with, and add to ``damage`` what is wrong here."""
+    """Return the state to continue with, and add errors of a checkpoint to ``damage``."""
     try:
         checkpoint = read_checkpoint(lake_dir, number)
     except LakeCorrupt as error:
-        if number not in list_log(lake_dir)[1]:  # a writer has thinned them out meanwhile
+        if number not in list_log(lake_dir)[1]:  # a writer has removed it meanwhile
             return state
         damage.append(Damage(error.file, error.reason))
         return state
     if damage:
-        # It has what those entries held that cannot be read any more.
+        # It has the content of earlier entries that cannot be read any more.
         return checkpoint
     if checkpoint != state:
         file = f"{LOG_FOLDER}/{checkpoint_name(number)}"
@@ -155,7 +155,7 @@ def _check_checkpoint(
 
 
 def _list_own(lake_dir: Path, damage: list[Damage]) -> Iterator[DataFile]:
-    """Yield the files of own tables, and add to ``damage`` what does not say which they are."""
+    """Yield the files of user-defined tables; add unreadable definitions to ``damage``."""
     try:
         names = read_definitions(lake_dir)
     except LakeCorrupt as error:
@@ -174,7 +174,7 @@ def _verify_rows(lake_dir: Path, files: Iterable[DataFile]) -> list[Damage]:
         try:
             rows = pq.read_metadata(lake_dir / file.path).num_rows
         except (OSError, pa.ArrowException) as error:
-            damage.append(Damage(file.path, f"it is no Parquet file ({error})"))
+            damage.append(Damage(file.path, f"it is not a Parquet file ({error})"))
             continue
         if rows != file.rows:
             damage.append(Damage(file.path, f"it has {rows} rows instead of {file.rows}"))

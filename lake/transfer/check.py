@@ -87,12 +87,12 @@ def _check_ranges(ranges: Sequence[BlockRange]) -> None:
     for each in ranges:
         first, last = each.first_mc_seqno, each.last_mc_seqno
         if not 1 <= first <= last <= SEQNO_LIMIT:
-            raise PieceRefused(f"{first}..{last} is no range of masterchain blocks")
+            raise PieceRefused(f"{first}..{last} is not a range of masterchain blocks")
         if first <= before:
             raise PieceRefused(f"masterchain blocks {first}..{last} come after {before}")
         before = last
         if not is_day(each.day):
-            raise PieceRefused(f"{each.day!r} is no day")
+            raise PieceRefused(f"{each.day!r} is not a day")
         check_shards(each.shards)
 
 
@@ -166,7 +166,7 @@ def check_path(file: DataFile) -> Place:
     if path_at(file.table, place, file.sha256) != file.path:
         raise PieceRefused(f"{file.path!r} is no path of a lake's file: it is of another table")
     if not is_day(place.day):
-        raise PieceRefused(f"{place.day!r} is no day")
+        raise PieceRefused(f"{place.day!r} is not a day")
     return place
 
 
@@ -246,9 +246,9 @@ def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
     """
     first, last = commit.first_mc_seqno, commit.last_mc_seqno
     if not 1 <= first <= last <= SEQNO_LIMIT:
-        raise PieceRefused(f"{first}..{last} is no range of masterchain blocks")
+        raise PieceRefused(f"{first}..{last} is not a range of masterchain blocks")
     if not is_day(commit.day):
-        raise PieceRefused(f"{commit.day!r} is no day")
+        raise PieceRefused(f"{commit.day!r} is not a day")
     if commit.has_blocks and overlaps(held, (first, last)):
         raise PieceRefused(f"masterchain blocks {first}..{last} are there already")
     check_network(commit.network)
@@ -274,7 +274,7 @@ def check_selection(selection: Selection) -> None:
     """Refuse days that are none, and tables that no lake has; raises as above."""
     for day in (selection.first_day, selection.last_day):
         if day is not None and not is_day(day):
-            raise PieceRefused(f"{day!r} is no day")
+            raise PieceRefused(f"{day!r} is not a day")
     for name in selection.tables or ():
         if name not in TABLES:
             raise PieceRefused(f"this version of tonlake knows no table {name!r}")

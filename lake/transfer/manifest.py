@@ -114,14 +114,14 @@ def parse_days(text: str) -> Days:
     """
     match = _DAYS.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no range of days: write 2026-11-01..2026-11-30")
+        raise ValueError(f"{text!r} is not a range of days: write 2026-11-01..2026-11-30")
     one = match["one"]
     days = Days(one or match["first"], one or match["last"])
     for day in (days.first, days.last):
         try:
             date.fromisoformat(day or "2000-01-01")
         except ValueError as error:
-            raise ValueError(f"{day} is no day: {error}") from error
+            raise ValueError(f"{day} is not a day: {error}") from error
     if days.first and days.last and days.first > days.last:
         raise ValueError(f"{text!r} ends before it begins")
     return days

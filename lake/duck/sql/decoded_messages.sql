@@ -1,5 +1,5 @@
 -- Messages with their decoded bodies; a body decoded at one end of a message is shown at
--- both. In files of versions before this table, run `tonlake rebuild bodies` once.
+-- both. For files older than message_bodies, run `tonlake rebuild bodies` once.
 create or replace view decoded_messages as
 select
     messages.* exclude (day),

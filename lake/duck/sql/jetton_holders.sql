@@ -16,7 +16,7 @@ from (
     select jetton_wallets.*
     from jetton_wallets
     join (
-        -- Written so, the master may be a subquery, of which a lambda takes none.
+        -- Not in the lambda, which does not allow the master to be a subquery.
         select
             ton_account(form) as master_account,
             ton_workchain(form) as master_workchain

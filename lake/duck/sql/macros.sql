@@ -51,13 +51,13 @@ create or replace macro ton_friendly_whole(body) as
 create or replace macro ton_friendly(workchain, account, bounceable := true, testnet := false) as
     ton_friendly_whole(ton_friendly_body(workchain, account, bounceable, testnet));
 
--- The 36 bytes of a friendly form; NULL if the text has not the shape of one.
+-- The 36 bytes of a friendly form; NULL if the text is not shaped like one.
 create or replace macro ton_friendly_bytes(form) as
     case
         when regexp_full_match(form, '[-_+/0-9A-Za-z]{48}')
             then from_base64(translate(form, '-_', '+/'))
     end;
--- The CRC-16 of bytes and their checksum is 0.
+-- The CRC-16 of bytes followed by their checksum is 0.
 create or replace macro ton_is_friendly(form) as
     regexp_full_match(form, '[-_+/0-9A-Za-z]{48}') and ton_crc16(ton_friendly_bytes(form)) = 0;
 create or replace macro ton_is_raw(form) as
@@ -68,7 +68,7 @@ create or replace macro ton_refuse(form) as
         || ' is right'
     );
 
--- The two parts of an address in raw or friendly form; anything else is an error.
+-- Workchain and account of an address in raw or friendly form; anything else is an error.
 create or replace macro ton_account(form) as
     case
         when ton_is_raw(form) then unhex(split_part(form, ':', 2))
@@ -84,13 +84,13 @@ create or replace macro ton_workchain(form) as
         when form is not null then ton_refuse(form)
     end;
 
--- The same of the raw forms that the lake itself has written.
+-- The same for raw forms that the lake itself has written, unchecked.
 create or replace macro ton_raw_account(address) as
     try(unhex(split_part(address, ':', 2)));
 create or replace macro ton_raw_workchain(address) as
     try_cast(split_part(address, ':', 1) as int);
 
--- Nanoton as TON, exactly.
+-- Nanoton as TON, exact.
 create or replace macro ton_coins(nano) as
     nano::decimal(20, 0) * 0.000000001::decimal(10, 9);
 

@@ -1,15 +1,15 @@
 -- Filters and relations of the named queries. They work in DuckDB 1.5 and 2.x.
 -- Parameters of table macros that name a relation take its name as text.
 
--- A value is one of a list.
+-- True if a value is in a list.
 create or replace macro in_list(value, choices) as
     value in (select unnest(choices));
 
--- An address is one of those in two lists, its parts at the same position.
+-- True if an address is in two parallel lists, of its parts.
 create or replace macro in_pairs(workchain, account, workchains, accounts) as
     (workchain, account) in (select unnest(workchains::integer[]), unnest(accounts::blob[]));
 
--- The same, where an empty list allows any value.
+-- The same, but an empty list allows any value.
 create or replace macro in_list_or_any(value, choices) as
     (len(choices) = 0 or value in (select unnest(choices)));
 
@@ -21,7 +21,7 @@ create or replace macro in_pairs_or_any(workchain, account, workchains, accounts
         )
     );
 
--- A value is the one asked for; NULL allows any.
+-- True if a value equals the parameter; NULL allows any.
 create or replace macro equal_or_any(value, choice) as
     (choice is null or value = choice);
 
@@ -29,7 +29,7 @@ create or replace macro equal_or_any(value, choice) as
 create or replace macro in_range(value, first, last) as
     ((first is null or value >= first) and (last is null or value <= last));
 
--- A sender or a recipient is one of a list of addresses; an empty list allows any.
+-- True if a sender or a recipient is in a list of addresses; an empty list allows any.
 create or replace macro moves_of(
     source_workchain,
     source,
@@ -56,17 +56,17 @@ create or replace macro moves_of(
         )
     );
 
--- An address is the one asked for; a NULL account allows any.
+-- True if an address equals the parameters; a NULL account allows any.
 create or replace macro address_or_any(workchain, account, workchain_choice, account_choice) as
     (account_choice is null or (workchain = workchain_choice and account = account_choice));
 
--- A position in an ordered list comes after another one; a NULL position is the beginning.
+-- True if a position in an ordered list comes after another; a NULL position is the beginning.
 create or replace macro comes_after(place, other, other_end, descending) as
     (other_end is null or if(descending, place < other, place > other));
 
--- The newest row of every account in a table of contracts at a masterchain block; NULL: now. By a
--- join: row_number() takes three to five times as long, most of it for columns that no query reads.
--- Of the baseline's block an account may have a row of the block as well, which is equal.
+-- The newest row of every account in a table of contracts at a masterchain block; NULL: now. This
+-- is a join: row_number() takes three to five times as long, mostly for columns that queries skip.
+-- At the baseline's block an account may have a second, equal row from the block itself.
 create or replace macro as_of(relation, master_seqno) as table
     select distinct on (held.workchain, held.account) held.*
     from query_table(relation) as held
@@ -88,7 +88,7 @@ create or replace macro latest(relation) as table
     select *
     from as_of(relation, null);
 
--- The order of states of an account: a masterchain block may commit several.
+-- The sort key of an account's states: a masterchain block may commit several.
 create or replace macro state_place(mc_seqno, block_seqno) as
     mc_seqno * 4294967296 + block_seqno;
 
@@ -109,15 +109,15 @@ create or replace macro states_as_of(relation, master_seqno) as table
         and held.account = places.account
         and state_place(held.mc_seqno, held.block_seqno) = newest;
 
--- The newest row of some accounts in a table of contracts.
+-- The newest row of given accounts in a table of contracts.
 create or replace macro latest_of(relation, workchains, accounts) as table
     select *
     from query_table(relation)
     where (workchain, account) in (select unnest(workchains::integer[]), unnest(accounts::blob[]))
     qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1;
 
--- The newest row of each of some accounts in a table of contracts, up to a masterchain block of its
--- own; the lists go together, and the block stands in the column asked_at.
+-- The newest row of each given account in a table of contracts, up to a masterchain block per
+-- account; the lists are parallel, and the column asked_at has the block.
 create or replace macro newest_until(relation, workchains, accounts, mc_seqnos) as table
     select picked.*, asked_at
     from (
@@ -133,7 +133,7 @@ create or replace macro newest_until(relation, workchains, accounts, mc_seqnos) 
         and asked.workchain = picked.workchain
         and asked.asked_at >= picked.mc_seqno;
 
--- Of the rows that `as_of` returns, those that are in `matching` (workchain, account, mc_seqno);
+-- Rows returned by `as_of` that are also in `matching` (workchain, account, mc_seqno);
 -- first_lt is the logical time of the account's first row.
 create or replace macro matching_as_of(relation, matching, master_seqno) as table
     select *
@@ -155,7 +155,7 @@ create or replace macro matching_as_of(relation, matching, master_seqno) as tabl
         from query_table(matching)
     );
 
--- The rows of `actions` or `action_accounts` that a page may show, after the given position.
+-- The rows of `actions` or `action_accounts` that pass the filters of a page, after a position.
 create or replace macro actions_page(
     relation,
     master_seqno,
@@ -232,7 +232,7 @@ create or replace macro action_rows(relation) as table
         classifier_version
     from query_table(relation);
 
--- The traces that a page may show, after the given position.
+-- The traces that pass the filters of a page, after a position.
 create or replace macro traces_page(
     relation,
     master_seqno,

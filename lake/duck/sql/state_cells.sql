@@ -1,5 +1,5 @@
 -- Cells under touched accounts and public libraries, each hash once. Files of different
--- commits may hold the same cell; mc_seqno is the lowest.
+-- commits may have the same cell; mc_seqno is the lowest.
 create or replace view state_cells as
 select
     hash,

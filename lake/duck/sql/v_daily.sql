@@ -19,7 +19,7 @@ delivered as (
     where direction = 'in'
     group by date
 ),
--- Apart from the other messages: a distinct count of some of the rows takes twice as long.
+-- Separate from the other messages: a distinct count over some of the rows takes twice as long.
 awake as (
     select
         date,

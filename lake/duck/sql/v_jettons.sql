@@ -21,7 +21,7 @@ from (
         coalesce(content ->> '$.symbol', fetched ->> '$.symbol') as symbol,
         coalesce(content ->> '$.name', fetched ->> '$.name') as name,
         content ->> '$.uri' as uri,
-        -- TEP-64: 9 by default; but content that was not fetched may have others.
+        -- TEP-64: the default is 9, but off-chain content not fetched yet may differ.
         try_cast(
             coalesce(
                 content ->> '$.decimals',

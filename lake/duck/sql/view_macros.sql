@@ -1,6 +1,6 @@
--- What views for people and everyday questions have in common.
+-- Macros shared by the views for people and the everyday questions.
 
--- One account; for a NULL address, the wallet that took most messages from outside. The relation is
+-- One account; for a NULL address, the wallet that received most external messages. The relation is
 -- `messages`.
 create or replace macro account_or_busiest(address, relation) as table
     select
@@ -21,7 +21,7 @@ create or replace macro account_or_busiest(address, relation) as table
         limit 1
     );
 
--- The rows of a relation with sender and recipient as text, and their labels; it has their
+-- The rows of a relation with sender and recipient as text, and with their labels; it has their
 -- workchains and account ids as source_workchain, source, destination_workchain and destination.
 create or replace macro with_ends(relation) as table
     select
@@ -40,8 +40,8 @@ create or replace macro with_ends(relation) as table
     left join labels as recipients
         on destination = recipients.account and destination_workchain = recipients.workchain;
 
--- Comments by the transaction that took the message with this opcode; the relations are `messages`
--- and `v_comments`.
+-- Comments by the transaction that received a message with this opcode; the relations are
+-- `messages` and `v_comments`.
 create or replace macro comments_of(opcode, relation, comments) as table
     select
         tx_hash,

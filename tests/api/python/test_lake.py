@@ -44,8 +44,8 @@ def test_all_views_are_there(lake: tonlake.Lake) -> None:
 @pytest.mark.parametrize(
     ("statement", "complaint"),
     [
-        ("create table t (a int)", "only read here"),
-        ("copy blocks to '/tmp/blocks.csv'", "only read here"),
+        ("create table t (a int)", "statements that read the lake"),
+        ("copy blocks to '/tmp/blocks.csv'", "statements that read the lake"),
         ("select 1; select 2", "exactly one statement"),
         ("select from_nowhere", "from_nowhere"),
         ("select $a", "a"),

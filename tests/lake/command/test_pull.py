@@ -76,7 +76,7 @@ def test_a_part(read_lake: Path, tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (("--tables", "x"), 2, "there is no table 'x'"),
-        (("--days", "x"), 2, "no range of days"),
+        (("--days", "x"), 2, "not a range of days"),
         (("--days", "1999-01-01"), 1, "has no blocks of days 1999-01-01..1999-01-01, all tables"),
     ],
 )

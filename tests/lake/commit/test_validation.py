@@ -33,13 +33,13 @@ def test_zero_state_enters_with_block_one_only() -> None:
 
 @pytest.mark.parametrize("mc_range", [(0, 5), (6, 5), (-1, -1)])
 def test_no_range(mc_range: tuple[int, int]) -> None:
-    with pytest.raises(RowsRejected, match="no range"):
+    with pytest.raises(RowsRejected, match="not a range"):
         check_tables({}, mc_range, "2024-01-01")
 
 
 @pytest.mark.parametrize("day", ["", "2024-1-1", "2023-02-29", "20240101", "../../etc"])
 def test_no_day(day: str) -> None:
-    with pytest.raises(RowsRejected, match="no day"):
+    with pytest.raises(RowsRejected, match="not a day"):
         check_tables({}, (1, 5), day)
 
 

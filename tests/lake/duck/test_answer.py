@@ -144,17 +144,17 @@ def test_statements_that_read(snapshot: Snapshot, query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("", "exactly one statement is allowed, and there are 0"),
+        ("", "exactly one statement is allowed, but there are 0"),
         ("select 1; select 2", "there are 2"),
         ("selec", "syntax error"),
         ("select gone from blocks", "gone"),
         ("from nowhere", "nowhere"),
-        ("create table mine (i int)", "this statement is CREATE"),
-        ("copy blocks to 'x.csv'", "this statement is COPY"),
-        ("copy (pivot blocks on workchain) to 'x.csv'", "this statement is MULTI"),
-        ("explain analyze copy blocks to 'x.csv'", "this statement is EXPLAIN"),
-        ("attach 'x.db'", "this statement is ATTACH"),
-        ("set threads = 9", "this statement is SET"),
+        ("create table mine (i int)", "but this is CREATE"),
+        ("copy blocks to 'x.csv'", "but this is COPY"),
+        ("copy (pivot blocks on workchain) to 'x.csv'", "but this is MULTI"),
+        ("explain analyze copy blocks to 'x.csv'", "but this is EXPLAIN"),
+        ("attach 'x.db'", "but this is ATTACH"),
+        ("set threads = 9", "but this is SET"),
         ("from read_text('/etc/hostname')", "Permission"),
     ],
 )
@@ -188,7 +188,7 @@ def test_faults_while_rows_are_read(snapshot: Snapshot) -> None:
 
 def test_columns_of_one_name() -> None:
     twice = pa.RecordBatchReader.from_batches(pa.schema([("a", "int8"), ("a", "int8")]), [])
-    with pytest.raises(QueryError, match="its own for every column: a"):
+    with pytest.raises(QueryError, match="distinct column names: a"):
         write_json(twice, io.StringIO())
 
 

@@ -160,9 +160,9 @@ def test_only_what_changed_is_made_again(lake: Path) -> None:
         ("../kinds", PER_DAY, TableInvalid, "is not a table name"),
         ("kinds", "select 1 as a", TableInvalid, "reads no table"),
         ("kinds", "select nothing from messages", QueryError, "nothing"),
-        ("kinds", "select kind, kind from messages", QueryError, "name of its own"),
-        ("kinds", "create table t as from messages", QueryError, "only read"),
-        ("kinds", "copy messages to 'x.csv'", QueryError, "only read"),
+        ("kinds", "select kind, kind from messages", QueryError, "distinct column names"),
+        ("kinds", "create table t as from messages", QueryError, "statements that read"),
+        ("kinds", "copy messages to 'x.csv'", QueryError, "statements that read"),
         ("kinds", "from messages, read_csv('/etc/passwd')", QueryError, "passwd"),
     ],
 )
@@ -234,7 +234,7 @@ def test_a_process_that_is_killed_is_reported_and_started_again(
         os.kill(kept.process_id, signal.SIGKILL)
         wait_for(lambda: not kept.is_running())
         kept.wake()
-        assert failures == ["the process that refreshes own tables ended with code -9"]
+        assert failures == ["the refresher of user-defined tables ended with code -9"]
         time.sleep(0.2)
         kept.wake()
         wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
@@ -266,7 +266,7 @@ def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
         kept.wake()
     finally:
         kept.close()
-    assert failures == ["the process that refreshes own tables ended with code -9"]
+    assert failures == ["the refresher of user-defined tables ended with code -9"]
     pauses_s = [after - before for before, after in pairwise(killed_s)]
     assert all(took > least for took, least in zip(pauses_s, (0.05, 0.1, 0.2), strict=True))
 
@@ -299,7 +299,7 @@ def test_a_failure_behind_an_orderly_end_is_a_first_one(
         kept.wake()
     finally:
         kept.close()
-    assert failures == 2 * ["the process that refreshes own tables ended with code -9"]
+    assert failures == 2 * ["the refresher of user-defined tables ended with code -9"]
 
 
 def test_a_statement_that_takes_too_long_is_stopped(
@@ -388,7 +388,7 @@ def test_commands(lake: Path, tmp_path: Path) -> None:
     assert "# Own tables\n\n## paid" in shown
     assert run("refresh", "paid")[0] == 0
     code, shown = run("refresh", "other")
-    assert (code, "no own table other; there are: paid" in shown) == (1, True)
+    assert (code, "no user-defined table other; there are: paid" in shown) == (1, True)
     done = CliRunner().invoke(main, ["sql", "select count(*) from paid", "--lake", str(lake)])
     assert done.exit_code == 0
     assert run("remove", "paid") == (0, "paid: removed\n")

@@ -237,7 +237,7 @@ def test_an_undo_stops_at_the_border(lake: Path) -> None:
 
 def test_some_block_has_to_stay(lake: Path) -> None:
     for border in (LAST + 1, "2999-01-01"):
-        with pytest.raises(PruneRefused, match="no block would stay"):
+        with pytest.raises(PruneRefused, match="no block would be left"):
             prune_lake(lake, border, SETTINGS)
     assert prune_lake(lake, "2001-01-01", SETTINGS).commit is None
     assert prune_lake(lake, LAST, SETTINGS).ranges == ((1, LAST - 1),)
@@ -436,4 +436,4 @@ def test_command_refuses_what_is_no_border(lake: Path, border: str) -> None:
 def test_command_fails_cleanly(lake: Path) -> None:
     result = CliRunner().invoke(main, ["prune", "--lake", str(lake), "--before", "999"])
     assert result.exit_code == 1
-    assert "no block would stay: the lake ends with masterchain block 238" in result.output
+    assert "no block would be left: the lake ends with masterchain block 238" in result.output

@@ -181,7 +181,7 @@ def test_every_flipped_bit_of_the_hand_off_files_is_found(lake: Path) -> None:
             path.write_bytes(flipped)
             (damage,) = verify_lake(lake).damage
             assert damage.file == path.name
-            assert "`tonlake views` writes it again" in damage.reason
+            assert "`tonlake views` rewrites it" in damage.reason
         path.write_bytes(data)
     assert verify_lake(lake).damage == []
 

@@ -349,10 +349,10 @@ def test_digests_that_agree_with_a_wrong_name(lake: Path, tmp_path: Path) -> Non
     ("changes", "words"),
     [
         ({"number": 7}, "it is commit 7"),
-        ({"first_mc_seqno": 0}, "no range of masterchain blocks"),
-        ({"last_mc_seqno": 1 << 40}, "no range of masterchain blocks"),
+        ({"first_mc_seqno": 0}, "not a range of masterchain blocks"),
+        ({"last_mc_seqno": 1 << 40}, "not a range of masterchain blocks"),
         ({"first_mc_seqno": 5}, "5..20 are there already"),
-        ({"day": "today"}, "'today' is no day"),
+        ({"day": "today"}, "'today' is not a day"),
         ({"removed": ("../../../etc/passwd",)}, "no path of a lake's file"),
         ({"shards": {"../x": (1, 2)}}, "no blocks of a shard"),
     ],
