@@ -1,1 +1,1 @@
-"""Commands about a lake, and what they show."""
+"""Commands on a lake, and their output."""

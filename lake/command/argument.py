@@ -30,30 +30,30 @@ CONFIG_VARIABLE = "TONLAKE_CONFIG"
 
 
 class Folder(click.Path):
-    """A folder; one that may not be read is refused with what to do."""
+    """A folder; an unreadable one is rejected with advice."""
 
     def __init__(self, *, exists: bool = True) -> None:
-        """Take whether it must be there already."""
+        """Take whether the folder must already exist."""
         super().__init__(exists=exists, file_okay=False, readable=False)
 
     def convert(
         self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
     ) -> Path:
-        """Return the path, or end the command with what is wrong with it."""
+        """Return the path, or exit with a usage error."""
         folder = Path(os.fsdecode(super().convert(value, param, ctx)))
-        # Of a folder that may not even be looked at, the command itself will tell.
+        # If the folder cannot even be inspected, the command itself reports that.
         if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):  # noqa: PTH112
             self.fail(f"{str(folder)!r} may not be read: {PERMIT}", param, ctx)
         return folder
 
 
 class LakeFolder(Folder):
-    """A folder that may be, or become, a lake: one whose path DuckDB can take."""
+    """A folder that is or may become a lake: DuckDB must be able to take its path."""
 
     def convert(
         self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
     ) -> Path:
-        """Return the path, or end the command with what is wrong with it."""
+        """Return the path, or exit with a usage error."""
         folder = super().convert(value, param, ctx)
         try:
             name_root(folder)
@@ -68,13 +68,13 @@ class FolderOrURL(click.ParamType[Path | str]):
     name = "FOLDER|s3://BUCKET/PREFIX"
 
     def __init__(self, folder: Folder, *, web: bool = False) -> None:
-        """Take the type of local folders, and whether one on a web server will do."""
+        """Take the type of local folders, and whether URLs of web servers are accepted."""
         self._folder, self._web = folder, web
 
     def convert(
         self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
     ) -> Path | str:
-        """Return a URL as it is, anything else as a path; or end the command."""
+        """Return a URL unchanged, anything else as a path, or exit with a usage error."""
         if isinstance(value, str) and (is_url(value) or (self._web and is_web(value))):
             return value
         return self._folder.convert(value, param, ctx)
@@ -87,7 +87,7 @@ LAKE_FOLDER = LakeFolder(exists=False)
 
 
 def make_lake_option(name: str) -> Callable[[_Command], _Command]:
-    """Return the option ``--lake`` of a command that takes the folder under a name."""
+    """Return the option ``--lake`` of a command that takes the folder as parameter ``name``."""
     return click.option(
         "--lake",
         name,
@@ -130,7 +130,7 @@ snapshot_option = click.option(
 
 
 def choose_output(output: Path | None, output_format: str) -> Path | None:
-    """Return the file of an answer; None, and ``-``: stdout.
+    """Return the output file; None, also for ``-``, means stdout.
 
     Raises:
         UsageError: Parquet would go to a terminal.
@@ -138,15 +138,15 @@ def choose_output(output: Path | None, output_format: str) -> Path | None:
     if output == Path("-"):
         output = None
     if output_format == "parquet" and output is None and sys.stdout.isatty():
-        raise click.UsageError("Parquet is not for a terminal: name a file with -o FILE")
+        raise click.UsageError("Parquet cannot be printed to a terminal: name a file with -o FILE")
     return output
 
 
 def read_pairs(options: Sequence[str], option: str) -> dict[str, str]:
-    """Return ``NAME=VALUE`` texts as a dict.
+    """Parse ``NAME=VALUE`` options into a dict.
 
     Raises:
-        UsageError: one has no equals sign.
+        UsageError: an option has no equals sign.
     """
     pairs = [text.partition("=") for text in options]
     for name, sign, _value in pairs:
@@ -156,10 +156,10 @@ def read_pairs(options: Sequence[str], option: str) -> dict[str, str]:
 
 
 class StatementCommand(click.Command):
-    """A command whose argument is SQL: text that begins with a comment is no option."""
+    """A command whose argument is SQL, even if it begins with a comment (``--``)."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put such a statement behind ``--``, where nothing is an option."""
+        """Put such a statement after ``--``, so that it is not parsed as an option."""
         statements = [text for text in args if text.startswith("--") and "\n" in text]
         if statements and "--" not in args:
             args = [*(text for text in args if text not in statements), "--", *statements]
@@ -167,5 +167,5 @@ class StatementCommand(click.Command):
 
 
 def read_statement(_ctx: click.Context, _param: click.Parameter, text: str) -> str:
-    """Return SQL whose bytes the terminal's encoding may not know: UTF-8, or no text at all."""
+    """Decode SQL as UTF-8, whatever the terminal's encoding; invalid bytes are replaced."""
     return os.fsencode(text).decode(errors="replace")

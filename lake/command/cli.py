@@ -1,4 +1,4 @@
-"""Commands on a lake that is there: status, verify, views; and schema."""
+"""Commands on an existing lake (status, verify, views, rebuild), and ``tonlake schema``."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 def read_settings(kind: type[S]) -> S:
-    """Return the settings of the running command, as the sections that it reads.
+    """Return the settings of the running command, limited to the sections that it reads.
 
-    The object of click's context is the function that loads them, a struct derived from ``kind``.
+    click's context object is the function that loads them, as a struct derived from ``kind``.
 
     Raises:
         SettingsError: an unknown name or a bad value.
@@ -70,18 +70,18 @@ def read_settings(kind: type[S]) -> S:
 
 @contextmanager
 def failing_cleanly() -> Iterator[None]:
-    """Print what went wrong in one line and end with the exit code of a data problem."""
+    """Print an error in one line, and exit with the code of a data problem."""
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader of our output has enough, which is no fault
+        raise  # the reader of our output has closed the pipe, which is no error
     except (LakeError, OSError) as error:
         click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)
 
 
 def describe_error(error: Exception) -> str:
-    """Return the text of an error; one of the system names its file first, and what to do."""
+    """Return the text of an error; an OS error begins with its file and ends with advice."""
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         advice = advise(error)
@@ -110,7 +110,7 @@ def status_command(*, lake_dir: Path, as_json: bool) -> None:
     "--sweep", is_flag=True, help="Remove old files that the newest snapshot does not use."
 )
 def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
-    """Compare every file with its digest, and the log with itself; exit 1 on any damage."""
+    """Verify all digests and the log; exit 1 on any damage."""
     with failing_cleanly(), show_progress("files") as show:
         settings = read_settings(LakeSections).lake
         swept = sweep_orphans(lake_dir, settings.orphan_grace_s) if sweep else []
@@ -139,7 +139,7 @@ def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
 
 @contextmanager
 def show_progress(noun: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on stderr when that is a terminal; otherwise nothing."""
+    """Show a progress bar if stderr is a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn(noun), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
@@ -150,7 +150,7 @@ def show_progress(noun: str) -> Iterator[Callable[[int, int], None]]:
 def write_answer(
     snapshot: Snapshot, batches: pa.RecordBatchReader, output_format: str, path: Path | None
 ) -> None:
-    """Write rows as a table, CSV, JSON or Parquet into a file, or else to stdout.
+    """Write rows as a table, CSV, JSON or Parquet to a file, or to stdout.
 
     Raises:
         QueryError, LakeCorrupt: reading the rows fails.
@@ -209,7 +209,7 @@ Examples:
     "--lake",
     "lake_dir",
     type=Folder(),
-    help="Add the own tables of this lake.",
+    help="Add the user-defined tables of this lake.",
 )
 def schema_command(*, output_format: str, lake_dir: Path | None) -> None:
     """Print the data dictionary: every table and column."""
@@ -220,9 +220,9 @@ def schema_command(*, output_format: str, lake_dir: Path | None) -> None:
 
 
 def report_rebuilt(lake_dir: Path, commit: Commit | None, noun: str, tables: Iterable[str]) -> None:
-    """Print what was rebuilt, the rows that a commit added to some tables, and what is due."""
+    """Print the rows that a rebuild committed, and the index segments it made outdated."""
     if commit is None:
-        click.echo(f"nothing differs from the {noun} that were there")
+        click.echo(f"nothing differs from the existing {noun}")
         return
     rows = {name: sum(file.rows for file in commit.added if file.table == name) for name in tables}
     counts = ", ".join(f"{count:,} {name}" for name, count in rows.items())
@@ -246,7 +246,7 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
     with failing_cleanly():
         commit = rebuild_index(lake_dir, everything=everything)
     if commit is None or commit.segments is None:
-        click.echo("every block is indexed already")
+        click.echo("every block is already indexed")
         return
     rows, size = (
         sum(getattr(segment, name) for segment in commit.segments) for name in ("rows", "bytes")
@@ -257,7 +257,7 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
 @rebuild_group.command("lookups", hidden=True)
 @click.argument("_rest", nargs=-1, type=click.UNPROCESSED)
 def rebuild_lookups_command(*, _rest: tuple[str, ...]) -> None:
-    """Refuse the old name of ``rebuild index``."""
+    """Reject the old name of ``rebuild index``."""
     raise click.UsageError("`rebuild lookups` is now `rebuild index`")
 
 

@@ -1,4 +1,4 @@
-"""The command that merges small files into large ones."""
+"""The command ``tonlake compact``: merges small files into large ones."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Examples:
   tonlake compact --lake mainnet.lake --json
   TONLAKE_LAKE_COMPACT_ROWS=2000000 tonlake compact --lake mainnet.lake
 
-Files that were merged stay for readers at work; tonlake verify --sweep removes them once the
-grace time (setting [lake] orphan_grace_s) is over. The lake can be read and written meanwhile.
+Merged files stay for active readers; tonlake verify --sweep removes them after the grace
+period (setting [lake] orphan_grace_s). The lake can be read and written meanwhile.
 """
 
 
@@ -32,7 +32,7 @@ grace time (setting [lake] orphan_grace_s) is over. The lake can be read and wri
 @lake_option
 @json_option
 def compact_command(*, lake_dir: Path, as_json: bool) -> None:
-    """Merge small files into large ones, day by day; rows and the index stay the same."""
+    """Merge small files into large ones, day by day; rows and index do not change."""
     with failing_cleanly(), show_progress("files") as show:
         settings = read_settings(LakeSections).lake
         report = compact_lake(lake_dir, settings, on_files=show)

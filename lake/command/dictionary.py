@@ -1,7 +1,7 @@
-"""The data dictionary as Markdown and JSON, and as a dbt source file over ``catalog.duckdb``.
+"""Renders the data dictionary as Markdown, as JSON, and as a dbt source file.
 
-For dbt-duckdb attach the catalogue under the name ``tonlake`` (``attach`` in the profile); then
-``{{ source('tonlake', 'transactions') }}`` is the view of that table.
+The dbt source is over ``catalog.duckdb``: with dbt-duckdb, attach the catalogue under the name
+``tonlake`` (``attach`` in the profile), and ``{{ source('tonlake', 'transactions') }}`` is a view.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def render_markdown(own: OwnTables = ()) -> str:
-    """Return the data dictionary as Markdown, a section per table, own tables of a lake last."""
+    """Return the data dictionary as Markdown, a section per table, user-defined tables last."""
     lines = [
         "# Data dictionary",
         "",
         f"Schema version {SCHEMA_VERSION}.",
         "Every table also has the partition column `day`: UTC day of the masterchain block.",
         "",
-        "In a pruned lake, rows with `mc_seqno` before its first block are kept rows: what",
+        "In a pruned lake, rows with `mc_seqno` before its first block are kept rows: rows that",
         "later blocks build on, such as the newest state of every account. Their `day` is that of",
         "the last pruned block, and other rows of their blocks are missing.",
         "",
@@ -51,8 +51,8 @@ def render_markdown(own: OwnTables = ()) -> str:
     lines += [
         "# Views for people",
         "",
-        "Over the tables above, in DuckDB: readable names, times, amounts and words. An address is",
-        "raw text with its workchain and account id beside it. Any column may be NULL.",
+        "Over the tables above, in DuckDB: readable names, times and amounts. An address is raw",
+        "text, followed by its workchain and account id. Any column may be NULL.",
         "",
     ]
     for view in (*VIEWS.values(), *REFERENCE_TABLES):
@@ -61,7 +61,7 @@ def render_markdown(own: OwnTables = ()) -> str:
         lines += [f"| `{column.name}` | {column.type} | {column.doc} |" for column in view.columns]
         lines.append("")
     if own:
-        lines += ["# Own tables", ""]
+        lines += ["# User-defined tables", ""]
     for own_table, state in own:
         lines += [f"## {own_table.name}", "", describe_own(own_table), ""]
         lines += ["```sql", own_table.sql.strip(), "```", "", "| column | type |", "|---|---|"]
@@ -71,8 +71,8 @@ def render_markdown(own: OwnTables = ()) -> str:
 
 
 def describe_own(table: OwnTable) -> str:
-    """Return what an own table is, in a sentence."""
-    return f"Own table: a statement asked of the rows of each {table.per}."
+    """Describe a user-defined table in a sentence."""
+    return f"User-defined table: a statement run over the rows of each {table.per}."
 
 
 def render_json(own: OwnTables = ()) -> str:
@@ -98,7 +98,7 @@ _DAY = Column(PARTITION, "date", "UTC day of the masterchain block", nullable=Tr
 
 
 def render_dbt(own: OwnTables = ()) -> str:
-    """Return the source file as YAML: each view with its columns, those never NULL tested."""
+    """Return the source file as YAML: each view with its columns; non-NULL ones are tested."""
     lines = [
         "version: 2",
         "",

@@ -1,4 +1,4 @@
-"""The commands ``tonlake table``: tables of a person's own, kept up to date."""
+"""The commands ``tonlake table``: user-defined tables, kept up to date."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Examples:
 
 @click.group("table", epilog=EXAMPLES)
 def table_group() -> None:
-    """Keep the answer to a statement as a table of the lake, up to date."""
+    """Keep the result of a statement as a table of the lake, up to date."""
 
 
 @table_group.command("add", epilog=EXAMPLES)
@@ -47,7 +47,7 @@ def table_group() -> None:
     "--per",
     type=click.Choice(["day", "commit"]),
     required=True,
-    help="Whether the statement is asked of the rows of each UTC day, or of each commit.",
+    help="Whether the statement runs over the rows of each UTC day, or of each commit.",
 )
 @lake_option
 def add_command(*, name: str, file: Path, per: Per, lake_dir: Path) -> None:
@@ -63,7 +63,7 @@ def add_command(*, name: str, file: Path, per: Per, lake_dir: Path) -> None:
 @lake_option
 @json_option
 def list_command(*, lake_dir: Path, as_json: bool) -> None:
-    """Show every table: rows, the commit it is up to date with, and what failed."""
+    """List the tables: rows, the commit they are up to date with, and errors."""
     with failing_cleanly():
         tables = read_definitions(lake_dir).values()
         found = {table: read_own_state(lake_dir, table.name) for table in tables}
@@ -88,7 +88,7 @@ def list_command(*, lake_dir: Path, as_json: bool) -> None:
 @click.argument("name", required=False)
 @lake_option
 def refresh_command(*, name: str | None, lake_dir: Path) -> None:
-    """Bring a table, or all of them, up to date; exit 1 if one fails."""
+    """Refresh a table, or all of them; exit 1 if one fails."""
     with failing_cleanly(), show_progress("files") as show:
         found = refresh_tables(lake_dir, read_settings(LakeSections).lake, name, show)
     for each, state in found.items():

@@ -1,4 +1,4 @@
-"""The command that takes old blocks out of a lake."""
+"""The command ``tonlake prune``: removes old blocks from a lake."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Examples:
   tonlake prune --lake mainnet.lake --before 2026-11-01
   tonlake prune --lake mainnet.lake --before 41000000 --json
 
-What later blocks build on stays, such as the newest state of every account. Old files stay for
-readers at work; tonlake verify --sweep removes them once the grace time (setting [lake]
-orphan_grace_s) is over. The lake can be read and written meanwhile.
+Rows that later blocks build on stay, such as the newest state of every account. Old files stay for
+active readers; tonlake verify --sweep removes them after the grace period (setting [lake]
+orphan_grace_s). The lake can be read and written meanwhile.
 """
 
 

@@ -1,4 +1,4 @@
-"""What a lake holds, in figures: ranges, holes, sizes by table, the last commit."""
+"""Figures about a lake: ranges, holes, sizes by table, the last commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OwnTableStatus(msgspec.Struct, frozen=True):
-    """Size of a table that a person added, the commit it is up to date with, and what failed."""
+    """Size of a user-defined table, the commit it is up to date with, and its last error."""
 
     files: int
     rows: int
@@ -35,7 +35,7 @@ class OwnTableStatus(msgspec.Struct, frozen=True):
 
 
 class TableStatus(msgspec.Struct, frozen=True):
-    """Size of one table; NULL bytes per row where it has no rows."""
+    """Size of one table; bytes per row is None if it has no rows."""
 
     files: int
     rows: int
@@ -46,9 +46,9 @@ class TableStatus(msgspec.Struct, frozen=True):
 class IndexStatus(msgspec.Struct, frozen=True):
     """Index segments: their number, transactions and bytes; masterchain blocks without an index.
 
-    Transactions without a segment are indexed in memory while they are few. Segments with the
-    format of another version of tonlake are not read: they count as ``unreadable`` alone. Of
-    ``outdated`` segments the traces or contracts were derived again since.
+    Transactions without a segment are indexed in memory while they are few. Segments in the
+    format of another version of tonlake are not read and count only as ``unreadable``. The traces
+    or contracts of ``outdated`` segments were derived again later.
     """
 
     segments: int = msgspec.field(name="runs")
@@ -63,11 +63,10 @@ class IndexStatus(msgspec.Struct, frozen=True):
 class Status(msgspec.Struct, frozen=True):
     """The lake as of one commit; ``holes`` are masterchain blocks missing between ranges.
 
-    ``pruned`` are blocks that it had, of which it keeps what later ones build on.
-    ``undoings`` are commits that took blocks out which are no part of the chain any more,
-    ``lag`` how far the lake is behind the node that a follower reads, as of now, ``selection``
-    which days and tables a copy has of its source; None: it has all, or is no copy. ``baseline`` is
-    the state that a lake has instead of the zero state.
+    ``pruned`` are blocks that it had, of which the kept rows remain. ``undoings`` are commits that
+    removed blocks of an abandoned fork. ``lag`` is how far the lake is behind its follower's node.
+    ``selection`` is the days and tables of a partial copy; None if the lake is complete.
+    ``baseline`` is the state that the lake begins with, if not with the zero state.
     """
 
     snapshot: int
@@ -90,7 +89,7 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
-    """Return the figures of a snapshot; no data file is opened for them."""
+    """Return the figures of a snapshot, without opening data files."""
     tables = {name: _table_status(snapshot, name) for name in TABLES}
     selection = read_selection(snapshot.lake_dir)
     return Status(
@@ -124,7 +123,7 @@ def _own_table_status(state: OwnState) -> OwnTableStatus:
 
 
 def read_index_status(snapshot: Snapshot) -> IndexStatus:
-    """Return how much of a snapshot has an index that answers."""
+    """Return how much of a snapshot has a usable index."""
     readable = [segment for segment in snapshot.segments if is_readable(segment)]
     rows = sum(segment.rows for segment in readable)
     return IndexStatus(
@@ -146,7 +145,7 @@ def _table_status(snapshot: Snapshot, name: str) -> TableStatus:
 
 
 def render_status(status: Status, console: Console) -> None:
-    """Print the figures for a person."""
+    """Print the figures for humans."""
     commit = status.last_commit
     console.print(f"Snapshot {status.snapshot}, schema version {status.schema_version}")
     if status.network is not None:
@@ -191,12 +190,12 @@ def _describe_selection(selection: Selection) -> str:
 
 
 def _describe_baseline(baseline: Baseline) -> str:
-    """Return a sentence about the accounts that the lake begins with."""
+    """Describe the accounts that the lake begins with in a sentence."""
     text = f"Baseline: {baseline.accounts} accounts as of masterchain block {baseline.mc_seqno}"
     if baseline.state_mc_seqno > baseline.mc_seqno:
         text += (
-            f", out of the state after {baseline.state_mc_seqno}; of accounts touched until then,"
-            " states before are unknown"
+            f", read from the state after {baseline.state_mc_seqno}; earlier states of accounts"
+            " touched until then are unknown"
         )
     return text
 
@@ -229,7 +228,7 @@ def _describe_index(lookups: IndexStatus) -> str:
 
 
 def describe_outdated(segments: int) -> str:
-    """Return what segments of earlier traces or contracts mean, and what mends them."""
+    """Describe outdated segments, with advice."""
     return (
         f"{segments:,} segments are older than the traces or contracts of their blocks, so SQL "
         "answers, more slowly, until `tonlake rebuild index`"

@@ -1,6 +1,6 @@
-"""The life of a process that a server starts and that works beside it.
+"""Runs a child process of a server.
 
-It ends on SIGTERM, and when its parent is gone, which holds the other end of its standard input.
+It ends on SIGTERM, or when its parent, which holds the other end of its standard input, is gone.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def run_child(work: Callable[[], int]) -> NoReturn:
-    """Work until SIGTERM, or to the end, and exit with the code that it returns."""
+    """Run ``work`` until it returns or SIGTERM arrives, and exit with its return code."""
     hold_little()
     signal.signal(signal.SIGTERM, _end_orderly)
-    # Ctrl-C may reach a process group: the parent sends SIGTERM.
+    # Ctrl-C may reach the whole process group; the parent sends SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, name="parent", daemon=True).start()
     try:
@@ -30,15 +30,15 @@ def run_child(work: Callable[[], int]) -> NoReturn:
             code = work()
     except SystemExit as end:
         code = int(end.code or 0)
-    # Nothing is waited for: what is left are libraries whose own ends would complain of each
-    # other, and threads that ask slow hosts. A commit is complete or absent.
+    # Exit without waiting: library finalizers would interfere with each other, and threads may
+    # be waiting for slow hosts. A commit is complete or absent.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
 def _end_orderly(_number: int, _frame: object) -> None:
-    """End in order; a commit under way is complete or absent."""
+    """Exit cleanly; a running commit is complete or absent."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(0)
 
@@ -46,6 +46,6 @@ def _end_orderly(_number: int, _frame: object) -> None:
 def _watch_parent() -> None:
     """End this process once its parent is gone, or closes its standard input."""
     closed = select.poll()
-    closed.register(sys.stdin.fileno(), 0)  # What is written there is for others to read.
+    closed.register(sys.stdin.fileno(), 0)  # hang-up only: other code reads the input
     closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)

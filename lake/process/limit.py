@@ -1,4 +1,4 @@
-"""How many files a process may have open."""
+"""Raises the limit of open files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import resource
 
 
 def raise_file_limit() -> None:
-    """Let this process, and those that it starts, open as many files as the system allows."""
+    """Let this process and its children open as many files as the system allows."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""Memory of long-running processes: fewer allocator arenas, and pandas left unloaded."""
+"""Memory of long-running processes: fewer allocator arenas, and no pandas."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _ARENAS = 2
 
 
 def share_with_arrow() -> None:
-    """Let Arrow take its memory from the C library, as all else here does; before it is loaded.
+    """Make Arrow use malloc, like all other code here; call this before Arrow is loaded.
 
-    By default it takes it from an allocator of its own, which keeps tens of megabytes that are
-    free. ``pa.set_memory_pool`` comes too late: it does not reach what reads Parquet. Child
-    processes do likewise; a value set before stays.
+    By default Arrow has its own allocator, which keeps tens of megabytes of free memory.
+    ``pa.set_memory_pool`` comes too late: it does not affect Parquet readers. Child processes
+    inherit this; a value set before is kept.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def hold_little(every_s: float = 10.0) -> bool:
-    """Hold little more memory than is used from now on; return whether that is possible.
+    """Return free memory to the system from now on; return False if the C library is not glibc.
 
-    By default glibc's allocator begins an arena for each thread, up to eight a core, and none
-    returns what it has free: a server with thirty threads kept a third of its memory so. Here all
-    threads share two (``mallopt(3)``), and every ``every_s`` seconds free pages are returned
-    (``malloc_trim(3)``). With another C library nothing is changed.
+    By default glibc's allocator creates an arena per thread, up to eight per core, and none
+    returns free memory: a server with thirty threads wasted a third of its memory this way. Here
+    all threads share two arenas (``mallopt(3)``), and free pages are returned every ``every_s``
+    seconds (``malloc_trim(3)``). With another C library nothing changes.
     """
     library = ctypes.CDLL(None)
     set_option, trim = getattr(library, "mallopt", None), getattr(library, "malloc_trim", None)
@@ -50,14 +50,14 @@ def hold_little(every_s: float = 10.0) -> bool:
     def give_back() -> None:
         while True:
             time.sleep(every_s)
-            trim(0)  # The call lets other threads run Python meanwhile.
+            trim(0)  # the call releases the GIL
 
     threading.Thread(target=give_back, name="memory", daemon=True).start()
     return True
 
 
 def read_peak_mib() -> float:
-    """Return the most memory that this process has held so far (``VmHWM`` of proc(5))."""
+    """Return the peak memory of this process in MiB (``VmHWM`` of proc(5))."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
@@ -67,11 +67,11 @@ _NAME = "pandas"
 
 @contextmanager
 def without_pandas() -> Iterator[None]:
-    """Let pandas look as if it were not installed while the block runs, unless it is loaded.
+    """Hide pandas, as if it were not installed, while the block runs, unless it is loaded.
 
-    Arrow loads it as soon as it takes a Python list or number, in case that is one of pandas':
-    0.7 s of CPU and 40 MiB in every process, and one that keeps a lake up is begun every few
-    seconds. Nothing of tonlake takes or gives what is pandas'.
+    Arrow imports pandas as soon as it converts a Python list or number, to check for pandas types:
+    0.7 s of CPU and 40 MiB in every process, and a process that maintains a lake starts every few
+    seconds. tonlake uses no pandas objects.
     """
     finder = _Hiding()
     sys.meta_path.insert(0, finder)
@@ -82,9 +82,9 @@ def without_pandas() -> Iterator[None]:
 
 
 class _Hiding(MetaPathFinder, Loader):
-    """Finds pandas before others do, and cannot load it.
+    """Finds pandas before other finders do, and cannot load it.
 
-    ``importlib.util.find_spec`` must work, so the error is raised on loading only.
+    ``importlib.util.find_spec`` must work, so the error is raised only on loading.
     """
 
     def find_spec(
@@ -96,4 +96,4 @@ class _Hiding(MetaPathFinder, Loader):
         raise ModuleNotFoundError(f"{spec.name} is left out here", name=spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Never reached; a loader without it is taken for one of an older kind."""
+        """Never called; a loader without it counts as a legacy one."""

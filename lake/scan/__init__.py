@@ -1,1 +1,1 @@
-"""Rows of one table in chain order, in batches after which a reader can resume."""
+"""Scans: rows in chain order, in batches after which a reader can resume."""

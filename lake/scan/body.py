@@ -1,4 +1,4 @@
-"""Rows of a table that a signature defines: messages, and the fields of their bodies."""
+"""Scans a table defined by a signature: messages, and the decoded fields of their bodies."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 _GIVEN = tuple(name for name in MESSAGE_COLUMNS if name != "day")
 _ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
-"""The order of messages, as those of a signature have one inbound message of a transaction."""
+"""Sort order of messages; with a signature, a transaction has at most one inbound message."""
 
 MOST_READ = 65_536
-"""Transactions at most that messages of a statement are read of by the index: they are held."""
+"""Most transactions whose messages a statement reads through the index; they are held in memory."""
 
 _FILTERED = ("opcode", "direction", "kind", "body")
-"""Columns of messages that the view of a signature reads, whichever are asked for."""
+"""Columns of messages that the view of a signature always reads."""
 
 
 class BodyViews:
-    """A database of its own, with the views of one scan; for one thread at a time."""
+    """A separate database with the views of one scan; for one thread at a time."""
 
     def __init__(self, settings: LakeSettings) -> None:
-        """Make the database, without views yet."""
+        """Open the database, without views yet."""
         self._connection = begin_database(settings)
-        self._connection.execute("set async_threads = 1")  # it reads no files; 8 by default
+        self._connection.execute("set async_threads = 1")  # it reads no files; the default is 8
         self._connection.execute(read_macros())
         lock_database(self._connection)
         self._count = 0
 
     def add(self, table: BodyTable, *, misfits: bool = False) -> BodyView:
-        """Return the view of a signature; with ``misfits`` that of bodies that do not fit.
+        """Return the view of a signature; with ``misfits``, that of bodies that do not fit.
 
-        The layout may be called as anything in the database.
+        The layout may have the name of any view in the database.
         """
         self._count += 1
         numbered = table._replace(name=f"scanned_{self._count}")
@@ -68,12 +68,12 @@ class BodyViews:
 
 
 class BodyView:
-    """The view of a signature over messages that are given to it."""
+    """The view of a signature, over messages passed to it."""
 
     def __init__(
         self, connection: DuckDBPyConnection, table: BodyTable, *, misfits: bool = False
     ) -> None:
-        """Make the view, over no messages yet; its name begins no other one of the connection."""
+        """Create the view, without messages yet; no other view's name starts with its name."""
         self._connection, self.has_misfits = connection, misfits
         self._messages, self._read = f"messages of {table.name}", f"messages read of {table.name}"
         self._provide(MESSAGES.arrow.empty_table())
@@ -89,11 +89,11 @@ class BodyView:
         self.height = self._named["mc_seqno"]
 
     def find_message_column(self, name: str) -> str | None:
-        """Return which of ``MESSAGE_COLUMNS`` a column is; None: it is a field."""
+        """Return the name in ``MESSAGE_COLUMNS`` of a column; None if it is a field."""
         return next((own for own, given in self._named.items() if given == name), None)
 
     def narrow(self, columns: Sequence[str]) -> None:
-        """Expect messages with these columns alone, which are enough for what will be read."""
+        """Expect messages with only these columns, which must suffice for all reads."""
         found = self._connection.table(quote_name(self._messages))
         shown = ", ".join(
             quote_name(name) if name in columns else f"null::{kind} as {quote_name(name)}"
@@ -122,7 +122,7 @@ class BodyView:
 
 
 def list_message_columns(view_columns: Sequence[str]) -> list[str]:
-    """Return the columns of messages behind those of the view of messages."""
+    """Return the columns of messages that the given columns of the view are computed from."""
     texts = [MESSAGE_COLUMNS[name] for name in view_columns]
     needed = {word for text in texts for word in _WORD.findall(text)}
     needed |= {*_ORDER, *_FILTERED}
@@ -130,9 +130,9 @@ def list_message_columns(view_columns: Sequence[str]) -> list[str]:
 
 
 def read_messages(newest: Newest, table: BodyTable) -> pa.Table | None:
-    """Return the messages with the opcodes of a signature, if the index leads to few of them.
+    """Return the messages with the opcodes of a signature; None if the index finds too many.
 
-    They have the columns that the view of a signature reads, ``day`` as well.
+    They have the columns that the view of a signature reads, including ``day``.
     """
     snapshot = newest.snapshot
     names = list_message_columns(_GIVEN)
@@ -157,9 +157,9 @@ def read_messages(newest: Newest, table: BodyTable) -> pa.Table | None:
 
 
 class BodyFilter(NamedTuple):
-    """A filter by a column of the view; ``early`` is the same by columns of messages, if there is.
+    """A filter on a column of the view; ``early`` is an equivalent filter on messages, if any.
 
-    What the early filters leave out is not decoded.
+    Bodies of messages that the early filters exclude are not decoded.
     """
 
     own: Among
@@ -167,7 +167,7 @@ class BodyFilter(NamedTuple):
 
 
 class BodyRows:
-    """Rows of a table that a signature defines: those for which all filters of one list hold."""
+    """Rows of a table defined by a signature that pass all filters of one of the lists."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class BodyRows:
         columns: tuple[str, ...],
         selections: Sequence[Sequence[BodyFilter]],
     ) -> None:
-        """Take columns of the view, and the name by which misfits are counted."""
+        """Take columns of the view, and the name under which misfits are counted."""
         self._view, self.columns, self.height = view, columns, view.height
         self._name, self._misfits = name, 0
         self.schema = pa.schema([view.schema.field(name) for name in columns])
@@ -198,7 +198,7 @@ class BodyRows:
             yield Part(self._decode(part.rows), part.height)
 
     def take_misfits(self) -> dict[str, int]:
-        """Return how many bodies did not fit since this was asked, as ``Given.take_misfits``."""
+        """Return the number of bodies that did not fit, as ``Given.take_misfits``."""
         found, self._misfits = self._misfits, 0
         return {self._name: found} if found else {}
 
@@ -214,7 +214,7 @@ class BodyRows:
 
 
 def _count_delivered(messages: pa.Table) -> int:
-    """Return how many rows of messages are the one of a message that the view of a body shows."""
+    """Return the number of rows that the view of a body shows: one per message."""
     is_in, is_last = pc.equal(messages["direction"], "in"), pc.equal(messages["kind"], "ext_out")
     return pc.sum(pc.or_(is_in, is_last)).as_py() or 0
 
@@ -222,13 +222,13 @@ def _count_delivered(messages: pa.Table) -> int:
 def _choose_messages(
     view: BodyView, selections: Sequence[Sequence[BodyFilter]]
 ) -> tuple[tuple[Filter, ...], ...]:
-    """Return what is chosen of messages before their bodies are decoded."""
+    """Return the filters that apply to messages before their bodies are decoded."""
     is_named = _choose_opcodes(view.opcodes)
     early = [[one.early for one in each if one.early is not None] for each in selections or [[]]]
     return tuple((is_named, *each) for each in early)
 
 
 def _choose_opcodes(opcodes: Iterable[int]) -> Among:
-    """Return the filter of messages with one of some opcodes."""
+    """Return the filter of messages with one of ``opcodes``."""
     signed = sorted({code - (1 << 32) if code >> 31 else code for code in opcodes})
     return Among("opcode", pa.array(signed, pa.int32()))

@@ -1,4 +1,4 @@
-"""Where a scan is: everything up to a masterchain block, as of a commit of the lake."""
+"""Cursors of a scan: everything up to a masterchain block, as of a commit of the lake."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _CURSOR = re.compile(rf"([0-9]{{1,12}})-([1-9][0-9]{{0,11}})-([0-9a-f]{{0,{_DIGI
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """All rows up to a masterchain block were given, as they were in a commit of the lake.
+    """All rows up to a masterchain block were returned, as they were in a commit of the lake.
 
-    ``digest`` is the beginning of that of the commit's entry in the log: another lake has another.
+    ``digest`` is a prefix of the digest of the commit's log entry, which identifies the lake.
     """
 
     height: int
@@ -39,27 +39,27 @@ def make_cursor(snapshot: Snapshot, height: int) -> Cursor:
 
 
 def parse_cursor(text: str) -> Cursor:
-    """Read a cursor as ``str`` writes it.
+    """Parse a cursor as written by ``str``.
 
     Raises:
-        CursorRefused: it is none.
+        CursorRefused: it is malformed.
     """
     match = _CURSOR.fullmatch(text)
     if match is None:
-        raise CursorRefused(f"{text[:80]!r} is no cursor of a scan, such as a batch comes with")
+        raise CursorRefused(f"{text[:80]!r} is not a cursor of a scan, such as each batch has")
     return Cursor(int(match[1]), int(match[2]), match[3])
 
 
 def check_cursor(cursor: Cursor, snapshot: Snapshot) -> None:
-    """Compare a cursor with the log of a lake that is at least as new.
+    """Check a cursor against the log of a lake.
 
     Raises:
         CursorRefused: it is of another lake, or of a later commit.
     """
-    advice = "begin again at a masterchain block, with from"
+    advice = "start again at a masterchain block, with from"
     if cursor.commit > snapshot.number:
         raise CursorRefused(
-            f"cursor {cursor} is of commit {cursor.commit}, and the lake has {snapshot.number}"
+            f"cursor {cursor} is of commit {cursor.commit}, but the lake has {snapshot.number}"
             f" commits: wait for it, or {advice}"
         )
     try:
@@ -77,7 +77,7 @@ def _find_digest(commit: int, snapshot: Snapshot) -> str:
 
 
 def find_undone(cursor: Cursor, snapshot: Snapshot) -> Range | None:
-    """Return the masterchain blocks up to the cursor that were undone after it, or None."""
+    """Return the masterchain blocks up to the cursor that were undone since; None if none were."""
     firsts = [
         one.first_mc_seqno
         for one in snapshot.undoings

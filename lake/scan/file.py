@@ -1,4 +1,4 @@
-"""Data files read for a scan: row groups of some blocks, and of them the rows that are chosen."""
+"""Reads data files for a scan: row groups of some blocks, and their rows that pass filters."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
 
     OpenFile = Callable[[str], AbstractContextManager[Any]]
-    """Opens a file of the lake by its path there, for Arrow to read."""
+    """Opens a file for Arrow to read, by its path in the lake."""
 
 KEPT_FILES = 8
-"""Files that are kept open: one for each table of a join, and those next to them."""
+"""Files kept open: one for each table of a join, and their successors."""
 
 
 class Group(NamedTuple):
-    """A row group: its number, the masterchain blocks that it may have rows of, and its rows."""
+    """A row group: its number, the masterchain blocks it may have rows of, and its row count."""
 
     number: int
     first: int
@@ -40,7 +40,7 @@ class Group(NamedTuple):
 
 
 class ScannedFile:
-    """A data file that is open, and its row groups."""
+    """An open data file and its row groups."""
 
     def __init__(self, source: Any, file: DataFile) -> None:  # noqa: ANN401 - what Arrow reads
         """Read the footer."""
@@ -57,7 +57,7 @@ class ScannedFile:
         for number in range(footer.num_row_groups):
             group = footer.row_group(number)
             known = group.column(at).statistics if at >= 0 else None
-            # What begins with block 1 has the zero state as well, whose rows are of block 0.
+            # A file that begins with block 1 also has rows of block 0, the zero state.
             first, last = place.first - (place.first == 1), place.last
             if known is not None and known.has_min_max:
                 first, last = known.min, known.max
@@ -65,7 +65,7 @@ class ScannedFile:
         return groups
 
     def read(self, number: int, columns: Sequence[str]) -> pa.Table:
-        """Return columns of a row group; those that are newer than the file are NULL."""
+        """Return columns of a row group; columns newer than the file are NULL."""
         present = [name for name in columns if name in self._held]
         rows = self._file.read_row_group(number, columns=present, use_threads=False)
         if len(present) == len(columns):
@@ -84,9 +84,9 @@ class ScannedFile:
         columns: Sequence[str],
         selections: Selections,
     ) -> pa.Table:
-        """Return the rows of some blocks for which all filters of a selection hold.
+        """Return the rows of some blocks that pass all filters of one of ``selections``.
 
-        Columns that no filter needs are decoded only if there are any.
+        Columns that no filter needs are decoded only if a row passes.
         """
         height = name_height(self.table) or ""
         masks: list[pa.ChunkedArray] = []
@@ -113,24 +113,24 @@ class ScannedFile:
 
 
 def mask_selections(rows: pa.Table, selections: Selections) -> pa.ChunkedArray:
-    """Return for which rows all filters of one of the selections hold."""
+    """Return the mask of rows that pass all filters of one of the selections."""
     masks = [join_masks([one.mask(rows) for one in filters], every=True) for filters in selections]
     return join_masks(masks, every=False)
 
 
 class OpenFiles:
-    """The files that a scan reads, the last ones of them kept open; for one thread at a time."""
+    """The files that a scan reads, the most recent ones kept open; for one thread at a time."""
 
     def __init__(self, open_file: OpenFile) -> None:
-        """Take what opens a file; nothing is opened yet."""
+        """Take the function that opens a file; nothing is opened yet."""
         self._open_file = open_file
         self._kept: OrderedDict[str, tuple[ScannedFile, ExitStack]] = OrderedDict()
 
     def open(self, file: DataFile) -> ScannedFile:
-        """Return an open file; one whose footer was read just now is open already.
+        """Return a file, opening it unless it is still open.
 
         Raises:
-            OSError: the file is gone, or cannot be read.
+            OSError: it was deleted, or cannot be read.
         """
         if file.path not in self._kept:
             with ExitStack() as stack:

@@ -1,7 +1,7 @@
-"""What a scan gives: rows of one table, or of several, in chain order.
+"""The rows that a scan returns: of one table, or of several, in chain order.
 
-Rows of several tables are one table: a row has its masterchain block, and as a struct under the
-name of its table what it is there; the structs of the other tables are NULL.
+Rows of several tables are returned as one table: each row has its masterchain block, and its
+columns as a struct named after its table; the structs of the other tables are NULL.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from tonlake.lake.scan.rows import Select, SnapshotFiles
 
 HEIGHT = "mc_seqno"
-"""The column of rows of several tables that has their masterchain block."""
+"""The column with the masterchain block, in rows of several tables."""
 
 
 class Given(Protocol):
-    """Rows that a scan gives: columns, and how they are read.
+    """The rows that a scan returns: their columns, and how they are read.
 
-    ``held_schema`` has the column ``height``, the masterchain block of a row, beside those that
-    are given.
+    ``held_schema`` has the column ``height``, the masterchain block of a row, in addition to the
+    returned columns.
     """
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are given, in order."""
+        """The returned columns, in order."""
 
     @property
     def height(self) -> str:
@@ -42,11 +42,11 @@ class Given(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the columns that are given."""
+        """The schema of the returned columns."""
 
     @property
     def held_schema(self) -> pa.Schema:
-        """The schema of the rows that are read."""
+        """The schema of the rows as they are read."""
 
     def read(
         self, source: SnapshotFiles, files: OpenFiles, select: Select, span: Range
@@ -58,9 +58,9 @@ class Given(Protocol):
         """
 
     def take_misfits(self) -> dict[str, int]:
-        """Return how many bodies were read since this was asked that do not fit their signature.
+        """Return how many bodies read since the last call do not fit their signature.
 
-        By the table of the signature; tables without any are left out.
+        Counts are by the signature's table, without zeroes.
         """
 
 
@@ -68,7 +68,7 @@ class TableRows:
     """Rows of one table."""
 
     def __init__(self, plan: Plan) -> None:
-        """Take what is chosen of the table."""
+        """Take the plan of the scan."""
         self._plan = plan
         self.columns, self.height = plan.columns, plan.height
         self.schema, self.held_schema = plan.schema, plan.held_schema
@@ -80,18 +80,18 @@ class TableRows:
         return RowReader(source, self._plan, files, select).read(span)
 
     def take_misfits(self) -> dict[str, int]:
-        """Return nothing: the table is none of a signature."""
+        """Return nothing: the table is not defined by a signature."""
         return {}
 
 
 class JointRows:
-    """Rows of several tables; those of one masterchain block stand table by table."""
+    """Rows of several tables; within a masterchain block they are in the order of the tables."""
 
     def __init__(self, tables: Mapping[str, Given]) -> None:
         """Take the tables by name, in the order of their columns."""
         self._tables = tables
         self.columns, self.height = (HEIGHT, *tables), HEIGHT
-        # In the row of another table a struct is NULL, and so is what it has.
+        # The struct of another table is NULL, and so are its fields.
         self._inner = {
             name: [field.with_nullable(True) for field in each.schema]  # noqa: FBT003 - pyarrow's signature
             for name, each in tables.items()
@@ -119,7 +119,7 @@ class JointRows:
             yield Part(self._join([stream.cut(reached) for stream in streams]), reached)
 
     def take_misfits(self) -> dict[str, int]:
-        """Return those of all tables."""
+        """Return the counts of all tables."""
         found: dict[str, int] = {}
         for each in self._tables.values():
             found |= each.take_misfits()
@@ -131,7 +131,7 @@ class JointRows:
         heights = pa.concat_arrays(
             [rows[each.height].combine_chunks().cast(pa.int64()) for (_, each), rows in tables]
         )
-        order = pc.sort_indices(heights).cast(pa.int64())  # it is stable
+        order = pc.sort_indices(heights).cast(pa.int64())  # the sort is stable
         arrays, first = [heights.take(order)], 0
         for (name, each), rows in tables:
             last = first + rows.num_rows
@@ -144,7 +144,7 @@ class JointRows:
 
 
 class _Stream:
-    """The rows of one table that were read and not yet given; all up to ``height`` were read."""
+    """Rows of one table that were read but not returned; it was read up to ``height``."""
 
     def __init__(self, given: Given, parts: Iterator[Part], height: int) -> None:
         self.height = height
@@ -159,7 +159,7 @@ class _Stream:
         self.height = part.height
 
     def cut(self, height: int) -> pa.Table:
-        """Return the rows up to a block, and keep the others."""
+        """Return the rows up to a block, and keep the rest."""
         count = pc.sum(pc.less_equal(self._rows[self._given.height], height)).as_py() or 0
         rows, self._rows = self._rows.slice(0, count), self._rows.slice(count)
         return rows

@@ -1,4 +1,4 @@
-"""Rows of other tables joined to those of a scan, block by block."""
+"""Joins rows of other tables to those of a scan, block by block."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LEFT, _RIGHT = "left row", "right row"
 def append_joined(
     rows: pa.Table, join: Join, columns: tuple[str, ...], others: pa.Table
 ) -> pa.Table:
-    """Return rows with columns of other rows that are joined to them; NULL where none is.
+    """Return ``rows`` with columns of the rows joined to them; NULL without a match.
 
-    Of several that could be joined to one row, it is the last by ``join.order``.
+    Of several matches, the last by ``join.order`` is joined.
     """
     others = others.sort_by([(join.order, "ascending")])
     at = _find_rows(rows, others, join)
@@ -30,7 +30,7 @@ def append_joined(
 
 
 def _find_rows(rows: pa.Table, others: pa.Table, join: Join) -> pa.Array:
-    """Return for each row the number of the row that is joined to it, or NULL."""
+    """Return the number of the joined row for each row, or NULL."""
     left = pa.table([_read_key(rows, own) for own, _other in join.keys], names=_name_keys(join))
     right = pa.table([others[other] for _own, other in join.keys], names=_name_keys(join))
     right = right.append_column(_RIGHT, pa.array(range(right.num_rows), pa.int64()))

@@ -1,6 +1,6 @@
-"""What a scan reads: a table, filters, columns of it and of the rows that are joined to it.
+"""Plans a scan: a table, filters, columns of it and of the rows joined to it.
 
-A column of a joined row is written with the name of its join: ``transaction.compute_exit_code``.
+A column of a joined row is named with its join: ``transaction.compute_exit_code``.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _HEIGHTS = ("mc_seqno", "mc_seqno_end")
 _UNSCANNED = {table.name for table in (STATE_CELLS, OFFCHAIN_METADATA, OPEN_EDGES)} | {
     SUPERSEDED_ACTIONS.name
 }
-"""Cells are in several files, metadata is of no block, and the others are no part of a history."""
+"""Not scannable: cells repeat across files, metadata has no block, the others are no history."""
 
 
 def name_height(table: Table) -> str | None:
-    """Return the column with the masterchain block that a row belongs to."""
+    """Return the column with the masterchain block of a row; None if there is none."""
     return next((name for name in _HEIGHTS if name in table.names), None)
 
 
@@ -52,7 +52,7 @@ SCANNED: dict[str, Table] = {
 
 
 class Among(NamedTuple):
-    """A filter: a column has one of some values; of a list, one of its items has."""
+    """A filter: a column has one of some values, or a list has such an item."""
 
     column: str
     values: pa.Array
@@ -63,7 +63,7 @@ class Among(NamedTuple):
         return (self.column,)
 
     def mask(self, rows: pa.Table) -> pa.ChunkedArray:
-        """Return for each row whether it holds, never NULL."""
+        """Return for each row whether it passes, never NULL."""
         column = rows[self.column]
         if not pa.types.is_list(column.type):
             return pc.is_in(column, value_set=self.values)
@@ -75,12 +75,12 @@ class Among(NamedTuple):
 
 
 class AmongAccounts(NamedTuple):
-    """A filter: two columns, workchain and account id, are one of some accounts."""
+    """A filter: two columns, workchain and account id, name one of some accounts."""
 
     workchain: str
     column: str
     accounts: Mapping[int, pa.Array]
-    """Ids by workchain."""
+    """Account ids by workchain."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class AmongAccounts(NamedTuple):
         return (self.workchain, self.column)
 
     def mask(self, rows: pa.Table) -> pa.ChunkedArray:
-        """Return for each row whether it holds, never NULL."""
+        """Return for each row whether it passes, never NULL."""
         masks = [
             pc.and_(
                 pc.is_in(rows[self.workchain], value_set=pa.array([workchain], pa.int32())),
@@ -101,11 +101,11 @@ class AmongAccounts(NamedTuple):
 
 Filter = Among | AmongAccounts
 Selections = Sequence[Sequence[Filter]]
-"""A row is chosen if all filters of one selection hold; without selections every row is."""
+"""A row is selected if it passes all filters of one selection; without selections every row is."""
 
 
 def join_masks(masks: list[pa.ChunkedArray], *, every: bool) -> pa.ChunkedArray:
-    """Return where all of some masks hold, or any of them does."""
+    """Combine masks with AND if ``every``, else with OR."""
     joined = masks[0]
     for mask in masks[1:]:
         joined = pc.and_(joined, mask) if every else pc.or_(joined, mask)
@@ -115,9 +115,9 @@ def join_masks(masks: list[pa.ChunkedArray], *, every: bool) -> pa.ChunkedArray:
 class Join(NamedTuple):
     """A table whose rows are joined to those of others, at most one to each.
 
-    ``keys`` are pairs of an own column and one of the joined table. Rows are joined within a
-    masterchain block, those of a join ``everywhere`` in any. Of several rows with the keys the one
-    that is last by the column ``order`` is joined.
+    ``keys`` are pairs of an own column and a column of the joined table. Rows are joined within a
+    masterchain block, or across all blocks if ``everywhere``. Of several matches, the last by
+    the column ``order`` is joined.
     """
 
     name: str
@@ -127,18 +127,18 @@ class Join(NamedTuple):
     everywhere: bool = False
 
     def list_columns(self, given: tuple[str, ...]) -> list[str]:
-        """Return the columns to be read so that some are given."""
+        """Return the columns to read for the columns ``given``, with keys and order."""
         keys = (other for _own, other in self.keys)
         return list(dict.fromkeys((*keys, *given, self.order)))
 
 
 EXTERNAL_IN = "external_in"
-"""A key that is computed: whether a message's ``kind`` is ``ext_in``."""
+"""A computed key: whether a message's ``kind`` is ``ext_in``."""
 
 
 @cache
 def list_joins(table: Table) -> Mapping[str, Join]:
-    """Return by name what can be joined to the rows of a table."""
+    """Return the joins available for a table, by name."""
     names = set(table.names)
     found: list[Join] = []
     tx_hash = "tx_hash" if "tx_hash" in names else "hash"
@@ -163,9 +163,9 @@ def list_joins(table: Table) -> Mapping[str, Join]:
 
 
 class Plan(msgspec.Struct, frozen=True, dict=True):
-    """A scan that fits the schema: every filter of one of ``selections`` holds for its rows.
+    """A scan valid for the schema: its rows pass every filter of one of ``selections``.
 
-    Without selections these are all rows. ``columns`` are those that are given, in order.
+    Without selections it returns all rows. ``columns`` are the returned columns, in order.
     """
 
     table: Table
@@ -181,7 +181,7 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
         return name
 
     def list_needed(self) -> set[str]:
-        """Return the columns that filters and answer need, keys of joins included."""
+        """Return the columns that filters and results need, keys of joins included."""
         needed = {name for filters in self.selections for one in filters for name in one.needs}
         needed |= {*self.columns, self.height}
         joins = list_joins(self.table)
@@ -192,7 +192,7 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
         return needed
 
     def list_joined(self) -> dict[str, tuple[str, ...]]:
-        """Return the columns that are needed of each join, those first that others build on."""
+        """Return the needed columns of each join; a join comes after those that it depends on."""
         needed = sorted(self.list_needed())
         found: dict[str, tuple[str, ...]] = {}
         for name in list_joins(self.table):
@@ -203,12 +203,12 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the answer; columns of joins may be NULL."""
+        """The Arrow schema of the result; columns of joins are nullable."""
         return pa.schema([self.find_field(name) for name in self.columns])
 
     @cached_property
     def held_schema(self) -> pa.Schema:
-        """The same with the masterchain block of a row, which may be none of the columns."""
+        """The same with the masterchain block of a row, whether or not it is returned."""
         names = dict.fromkeys((*self.columns, self.height))
         return pa.schema([self.find_field(name) for name in names])
 

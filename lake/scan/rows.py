@@ -1,4 +1,4 @@
-"""Rows of a snapshot in chain order: by masterchain block, within one as the table is sorted."""
+"""Reads rows of a snapshot in chain order: by masterchain block, then in the table's order."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     Select = Callable[
         [Table, Sequence[str], Selections, Range, int], Iterable[tuple[pa.Table, int]] | None
     ]
-    """Returns the rows of some blocks that selections choose, and others, in chain order.
+    """Returns the selected rows of some blocks, and possibly others, in chain order.
 
-    They come with the blocks up to which there are no others. None: all rows are to be read,
-    because too many transactions are concerned.
+    Each part has the block up to which it is complete. None: too many transactions match, and the
+    files must be read.
     """
 
 HELD_ROWS = 262_144
-"""Rows, about, that are sorted at a time where a file is not in the order of blocks."""
+"""Approximate number of rows sorted at once if a file is not in the order of blocks."""
 
 ROWS_PER_RECORD = 256
-"""Rows that are read of files, about, in the time that one transaction takes out of the index."""
+"""Approximate number of rows read from files in the time of one transaction from the index."""
 
 
 class Part(NamedTuple):
-    """Rows, and the masterchain block up to which there are no others."""
+    """Rows, complete up to a masterchain block."""
 
     rows: pa.Table
     height: int
@@ -90,12 +90,12 @@ def _read_last(file: DataFile) -> int:
 
 
 class RowReader:
-    """Reads the chosen rows of one snapshot; for one thread at a time."""
+    """Reads the selected rows of one snapshot; for one thread at a time."""
 
     def __init__(self, source: SnapshotFiles, plan: Plan, files: OpenFiles, select: Select) -> None:
-        """Take the files of the snapshot, what is chosen, what keeps files open, and a short cut.
+        """Take the files of the snapshot, the plan, a cache of open files, and an index lookup.
 
-        ``select`` may know the rows without reading the files.
+        ``select`` may return the rows without reading files.
         """
         self._source, self._plan, self._files, self._select = source, plan, files, select
         needed = plan.list_needed()
@@ -106,13 +106,13 @@ class RowReader:
             tuple(one for one in filters if not _is_joined(one.needs))
             for filters in plan.selections
         ]
-        # A selection without a filter on own columns leaves all rows at first.
+        # If one selection has no filter on the table's own columns, no row can be excluded early.
         self._early = early if all(early) else []
         self._is_late = any(_is_joined(one.needs) for each in plan.selections for one in each)
         self._everywhere: dict[str, pa.Table] = {}
 
     def read(self, span: Range) -> Iterator[Part]:
-        """Yield the chosen rows of masterchain blocks; the height of the last part is the last.
+        """Yield the selected rows of masterchain blocks; the last part's height is the last block.
 
         Raises:
             LakeCorrupt: a file is missing or damaged.
@@ -145,7 +145,7 @@ class RowReader:
                 yield Part(self._complete(rows), height)
 
     def _read_in_order(self, file: DataFile, groups: list[Group], span: Range) -> Iterator[Part]:
-        """Yield rows as soon as no row group that follows can have rows of their blocks."""
+        """Yield rows as soon as no later row group can have rows of their blocks."""
         groups = _choose_groups(groups, span)
         borders = [group.first for group in groups[1:]]
         borders = list(accumulate(reversed([*borders, span[1] + 1]), min))[::-1]
@@ -162,7 +162,7 @@ class RowReader:
                 yield Part(ready, reached)
 
     def _complete(self, rows: pa.Table) -> pa.Table:
-        """Return rows of the table with what is joined to them, those that all filters choose."""
+        """Append joined columns to rows of the table, and return those that pass all filters."""
         plan = self._plan
         if not rows.num_rows:
             return plan.held_schema.empty_table()
@@ -177,7 +177,7 @@ class RowReader:
         return rows.select(plan.held_schema.names).cast(plan.held_schema)
 
     def _read_joined(self, join: Join, columns: Sequence[str], span: Range) -> pa.Table:
-        """Return the rows of a join that may belong to rows of some blocks."""
+        """Return the rows of a join that may match rows of some blocks."""
         if join.everywhere and join.name in self._everywhere:
             return self._everywhere[join.name]
         span = (0, self._source.snapshot.last_mc_seqno) if join.everywhere else span
@@ -204,9 +204,9 @@ def _choose_groups(groups: Sequence[Group], span: Range) -> list[Group]:
 
 
 def cut_span(groups: Sequence[Group], span: Range) -> Iterator[Range]:
-    """Yield a span in parts for which about ``HELD_ROWS`` rows are to be held.
+    """Split a span into parts that hold about ``HELD_ROWS`` rows in memory.
 
-    That is all of it where row groups follow each other by their blocks, as most do.
+    The usual file, whose row groups are in the order of blocks, needs no split.
     """
     blocks = span[1] - span[0] + 1
     within = sum(group.last - group.first + 1 for group in groups)
@@ -233,4 +233,4 @@ def sort_by_block(rows: pa.Table, height: str) -> pa.Table:
     blocks = rows[height].combine_chunks()
     if pc.all(pc.less_equal(blocks[:-1], blocks[1:])).as_py():
         return rows
-    return rows.take(pc.sort_indices(blocks))  # it is stable
+    return rows.take(pc.sort_indices(blocks))  # the sort is stable

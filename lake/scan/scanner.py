@@ -1,4 +1,4 @@
-"""A scan that is under way: batch by batch, over commits that come and blocks that are undone."""
+"""Runs a scan batch by batch, across new commits and undone blocks."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
 
 BATCH_ROWS = 65_536
-"""Rows of a batch, about: it ends with a masterchain block."""
+"""Approximate number of rows in a batch; it ends with a masterchain block."""
 
 BATCH_BYTES = 16 << 20
-"""Bytes of a batch in memory, about."""
+"""Approximate size of a batch in memory."""
 
 SLICE_S = 0.1
-"""Rows are looked for so long before a batch with those found, or with none, shows the height."""
+"""After this time a batch is returned with the rows found so far, if any, to show the height."""
 
 
 class Batch(NamedTuple):
-    """All rows of the masterchain blocks behind the batch before, up to ``cursor.height``.
+    """All rows of the masterchain blocks after the previous batch, up to ``cursor.height``.
 
-    With ``undone``, the first and last of blocks that are no part of the chain any more, it has no
-    rows: those of these blocks are to be dropped, and the scan goes on before them. ``misfits`` are
-    the bodies that were read for it and do not fit their signature, by its table.
+    A batch with ``undone``, the first and last of the blocks removed with an abandoned fork, has no
+    rows: the reader must drop the rows of these blocks, and the scan continues before them.
+    ``misfits`` counts the bodies read that do not fit their signature, by its table.
     """
 
     rows: pa.Table
@@ -48,11 +48,11 @@ class Batch(NamedTuple):
 
 
 class Newest(Protocol):
-    """The newest snapshot of a lake, as its reader has it."""
+    """A reader of a lake's newest snapshot."""
 
     @property
     def snapshot(self) -> Snapshot:
-        """The snapshot, the same one as long as it is the newest."""
+        """The snapshot; the same object as long as it is the newest."""
 
     def select(
         self, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int
@@ -61,7 +61,7 @@ class Newest(Protocol):
 
 
 class Scanner:
-    """Reads rows that are given; for one thread at a time."""
+    """Runs a scan; for one thread at a time."""
 
     def __init__(
         self,
@@ -73,15 +73,15 @@ class Scanner:
         *,
         limit: int | None = None,
     ) -> None:
-        """Begin at a masterchain block or behind a cursor, and end after block ``last``, if any.
+        """Start at a masterchain block or after a cursor, and end after block ``last``, if any.
 
         Args:
-            given: The rows, and how they are read.
+            given: The rows to return, and how they are read.
             start: The first block, or a cursor.
-            last: The last block; None: the scan has no end.
+            last: The last block; None: the scan never ends.
             open_newest: Returns a reader of the newest snapshot of the lake.
             open_file: Opens a file by its path in the lake.
-            limit: The scan ends with the block in which the count of rows reaches this.
+            limit: The scan ends with the block in which the row count reaches this.
 
         Raises:
             CursorRefused: the cursor is not of this lake.
@@ -97,7 +97,7 @@ class Scanner:
 
     @property
     def is_over(self) -> bool:
-        """Whether all blocks or rows were read that are to be."""
+        """Whether all requested blocks or rows were read."""
         if self._left == 0:
             return True
         return self.last is not None and self.cursor.height >= self.last
@@ -107,10 +107,10 @@ class Scanner:
         self._files.close()
 
     def advance(self) -> Batch | None:
-        """Return the next batch; None where the scan is over, or the lake has no more blocks yet.
+        """Return the next batch; None if the scan is over, or the lake has no more blocks yet.
 
         Raises:
-            BlocksLacking: the lake has not the next block, but later ones, or it was pruned.
+            BlocksLacking: the next block is missing between ranges, or was pruned.
             LakeCorrupt: a file is missing or damaged.
         """
         undone = self._refresh()
@@ -123,14 +123,14 @@ class Scanner:
             self._parts = None
             if self._open_newest().snapshot is self._snapshot:
                 raise
-            return self.advance()  # the file was merged with others, and is gone
+            return self.advance()  # the file was merged and removed
 
     def _refresh(self) -> Range | None:
-        """Take the newest snapshot, and return the blocks already read that it is without."""
+        """Take the newest snapshot, and return the blocks already read that it no longer has."""
         self._newest = self._open_newest()
         newest = self._newest.snapshot
         if len(newest.undoings) != len(self._snapshot.undoings):
-            self._parts = None  # it may be about to read blocks that are gone
+            self._parts = None  # it may be about to read undone blocks
         self._snapshot = newest
         return find_undone(self.cursor, newest)
 
@@ -160,13 +160,13 @@ class Scanner:
         return Batch(rows.select(self.given.columns), self.cursor, misfits=misfits)
 
     def _list_parts(self) -> Iterator[Part]:
-        """Return the parts that follow, as far as the lake has blocks.
+        """Return the next parts, as far as the lake has blocks.
 
         Raises:
-            BlocksLacking: it has later blocks alone.
+            BlocksLacking: it has only later blocks.
         """
         if self.is_over:
-            return iter(())  # parts behind the limit may be left
+            return iter(())  # parts beyond the limit may be left
         if self._parts is None:
             span = self._find_span()
             if span is None:
@@ -177,22 +177,22 @@ class Scanner:
         return self._parts
 
     def _find_span(self) -> Range | None:
-        """Return the next blocks that the lake has; None where it has none of them yet."""
+        """Return the next range of blocks in the lake; None if it has none of them yet."""
         first, ranges = self.cursor.height + 1, self._snapshot.ranges
         if first > ranges[-1][1]:
             return None
         for start, end in ranges:
-            if start <= max(1, first) <= end:  # with block 1 it has the zero state
+            if start <= max(1, first) <= end:  # the zero state comes with block 1
                 return first, end if self.last is None else min(end, self.last)
         shown = ", ".join(f"{start}..{end}" for start, end in ranges)
         raise BlocksLacking(
-            f"masterchain block {first} is not in the lake, which has {shown}: begin and end"
+            f"masterchain block {first} is not in the lake, which has {shown}: start and end"
             " the scan within one of these ranges"
         )
 
 
 def cut_parts(parts: Iterator[Part], height: str) -> Iterator[Part]:
-    """Yield parts cut behind masterchain blocks, so that none is much larger than a batch."""
+    """Cut parts after masterchain blocks, so that none is much larger than a batch."""
     for part in parts:
         rows = part.rows
         while rows.num_rows > 1 and (rows.num_rows > BATCH_ROWS or rows.nbytes > BATCH_BYTES):
@@ -206,6 +206,6 @@ def cut_parts(parts: Iterator[Part], height: str) -> Iterator[Part]:
 
 
 def cut_rows(rows: pa.Table, height: str, count: int) -> tuple[pa.Table, int]:
-    """Return ``count`` rows and the rest of the last one's masterchain block, and that block."""
+    """Return ``count`` rows and the rest of the last row's masterchain block, and that block."""
     last: int = rows[height][count - 1].as_py()
     return rows.slice(0, pc.sum(pc.less_equal(rows[height], last)).as_py()), last

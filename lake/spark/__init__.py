@@ -1,1 +1,1 @@
-"""A lake in Apache Spark, for what one machine cannot do in time; needs the extra ``spark``."""
+"""Reads a lake with Apache Spark, where one machine is too small; needs the extra ``spark``."""

@@ -1,4 +1,4 @@
-"""The group ``tonlake spark``, and the options that its commands share."""
+"""The command group ``tonlake spark``, and the options that its commands share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 
 @click.group("spark", epilog="Example: tonlake spark sql v3/seqno_ranges --lake mainnet.lake")
 def spark_group() -> None:
-    """Work with Apache Spark, where one machine is too small (extra "spark" and Java 17)."""
+    """Run queries on Apache Spark, if one machine is too small (extra "spark" and Java 17)."""
 
 
 master_option = click.option(
@@ -20,5 +20,5 @@ conf_option = click.option(
     "--conf",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of Spark's own; may be repeated.",
+    help="A Spark property; may be repeated.",
 )

@@ -1,4 +1,4 @@
-"""A Spark session, and the tables of one snapshot as its data frames, on any Hadoop file system."""
+"""Opens a Spark session and a snapshot's tables as data frames, from any Hadoop file system."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
 
 
-_ADVICE = "install it with: pip install 'tonlake[spark]', and Java 17 beside it"
+_ADVICE = "install it with: pip install 'tonlake[spark]', and install Java 17"
 _LOCAL = {
-    # A machine need not be able to resolve its own name.
+    # A machine may be unable to resolve its own host name.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -43,10 +43,10 @@ _CHOSEN = {
 
 @contextmanager
 def open_session(master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Give a session, and stop it afterwards; ``conf`` takes precedence over the settings here.
+    """Yield a session, and stop it afterwards; ``conf`` takes precedence over the settings here.
 
     Raises:
-        EngineError: Spark or Java is not installed, or Spark fails at what it is asked.
+        EngineError: Spark or Java is not installed, or a Spark job fails.
     """
     try:
         from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
@@ -69,7 +69,7 @@ def open_session(master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]
 
 
 def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
-    # About versions of pandas, which the lake does not use.
+    # A warning about versions of pandas, which the lake does not use.
     warnings.filterwarnings("ignore", "PySpark does not yet", FutureWarning)
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
 
@@ -84,12 +84,12 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _read_storage(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what the variables of Amazon's tools say of S3; Spark finds credentials itself."""
+    """Return Spark's S3 settings from Amazon's environment variables; Spark finds credentials."""
     endpoint = find_endpoint(environment)
     region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
     found = {"endpoint.region": region} if region else {}
     if endpoint:
-        # A server of one's own has no host name for each bucket.
+        # A self-hosted server has no host name per bucket.
         found |= {"endpoint": endpoint, "path.style.access": "true"}
     return {f"spark.hadoop.fs.s3a.{name}": value for name, value in found.items()}
 
@@ -98,17 +98,17 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://.*")
 
 
 class SparkLake:
-    """One snapshot and a session; a table is read when it is asked for."""
+    """A snapshot and a session; tables are read on demand."""
 
     def __init__(self, session: SparkSession, snapshot: Snapshot, root: str) -> None:
-        """Take a snapshot and where its files are, as Spark sees them; ``open_lake`` gives one."""
-        # One of its own: views of two lakes have the same names.
+        """Take a snapshot and the root of its files as Spark sees it; see ``open_lake``."""
+        # A separate session, as views of two lakes have the same names.
         self.session = session.newSession()
         self.snapshot = snapshot
         self._root = root
 
     def read(self, name: str) -> DataFrame:
-        """Return a table; a column that is newer than a file is NULL there.
+        """Return a table; columns added after a file was written are NULL there.
 
         Raises:
             LakeCorrupt: a file of the table is damaged.
@@ -128,9 +128,9 @@ def open_lake(
 ) -> SparkLake:
     """Open a lake as of commit ``number``, the newest by default.
 
-    ``place`` is its folder, or its URL: that of a lake or an export in object storage
-    (``s3://bucket/my.lake``), or of a lake on another file system of Hadoop. Only files of a local
-    path are compared with their digests.
+    ``place`` is its folder, or the URL of a lake or an export in object storage
+    (``s3://bucket/my.lake``), or of a lake on another Hadoop file system. Digests are checked only
+    for files of a local path.
 
     Raises:
         StorageError: object storage does not answer.
@@ -151,7 +151,7 @@ def open_lake(
 
 
 def _copy_log(session: SparkSession, root: str, target: Path, number: int | None) -> None:
-    """Copy the part of the log that gives a state: a checkpoint and the entries after it."""
+    """Copy the part of the log that a state needs: a checkpoint and the entries after it."""
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
@@ -168,7 +168,7 @@ def _copy_log(session: SparkSession, root: str, target: Path, number: int | None
 
 
 def _shape(table: Table) -> Any:  # noqa: ANN401 - Spark's type, which may not be installed
-    """Return the schema of a table's files and of their folders' names."""
+    """Return the Spark schema of a table's files, with the partition column."""
     from pyspark.sql import types as t  # noqa: PLC0415 - an extra
 
     kinds: dict[str, Any] = {

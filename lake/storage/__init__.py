@@ -1,1 +1,1 @@
-"""Folders that lakes are carried to and read from: local ones, and object storage."""
+"""Folders that hold lakes and exports: local, in object storage, or on a web server."""

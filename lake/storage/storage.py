@@ -1,4 +1,4 @@
-"""A folder of a local file system or of object storage, read and written through Arrow."""
+"""Reads and writes a folder on a local file system or in object storage, through Arrow."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _NO_BUCKET = (
-    "there is no such bucket at {endpoint}: make it, or correct the URL or AWS_ENDPOINT_URL"
+    "there is no such bucket at {endpoint}: create it, or correct the URL or AWS_ENDPOINT_URL"
 )
 _REGION = "the bucket is in another region: set AWS_REGION"
 _REFUSED = (
-    "{endpoint} refuses: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, with AWS_SESSION_TOKEN "
-    "if it belongs to them, or AWS_PROFILE, of a user that may list, read and write there"
+    "{endpoint} refuses: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN, "
+    "if they come with one), or AWS_PROFILE, of a user that may list, read and write there"
 )
 _CUT = (
     "{endpoint} cannot be reached, or broke off: check AWS_ENDPOINT_URL and the network, and run "
@@ -38,18 +38,18 @@ _ADVICE = {
     r"ACCESS_DENIED|ACCESS_KEY|SIGNATURE|TOKEN|HTTP status 40[13]|[Cc]redentials": _REFUSED,
     r"NETWORK_CONNECTION|REQUEST_TIMEOUT|curlCode|HTTP status 5\d\d|SLOW_DOWN": _CUT,
 }
-"""What can be done, by what stands in the text of an error; the first that fits."""
+"""Advice by pattern of the error text; the first match applies."""
 
 _AWS = re.compile(r"AWS Error|curlCode|NoSuchBucket")
 
 
 def find_endpoint(environment: Mapping[str, str]) -> str | None:
-    """Return the URL of the server that the variables of Amazon's tools name; None is Amazon."""
+    """Return the server URL from Amazon's environment variables; None: Amazon itself."""
     return environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL") or None
 
 
 def explain(name: str, text: str, environment: Mapping[str, str]) -> StorageError | None:
-    """Return the error to report for a failure at ``name``; None if storage did not cause it."""
+    """Return the error to report for a failure at ``name``; None if storage is not the cause."""
     if _AWS.search(text) is None:
         return None
     advice = next(
@@ -63,21 +63,21 @@ _URL = re.compile(r"s3a?://(?P<bucket>[^/]*)/*(?P<prefix>.*?)/*")
 _NO_FILE = {fs.FileType.Directory, fs.FileType.Unknown}
 _CONNECT_S, _REQUEST_S = 10, 60
 _THREADS = 8
-"""Requests to object storage at a time: each takes tens of milliseconds, whatever its size."""
+"""Concurrent requests to object storage: each takes tens of milliseconds, whatever its size."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
 class Readable(Protocol):
-    """Bytes that are read one after the other."""
+    """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; none at the end."""
+        """Return at most ``size`` bytes; empty at the end."""
 
 
 class Source(Protocol):
-    """A folder that is only read: a ``Storage``, or one that a web server has."""
+    """A read-only folder: a ``Storage``, or a folder on a web server."""
 
     name: str
     is_local: bool
@@ -90,14 +90,14 @@ class Storage:
     """A folder; the paths of its files are relative to it, with forward slashes."""
 
     def __init__(self, filesystem: fs.FileSystem, root: str, name: str) -> None:
-        """Take a file system, a path there, and how errors call it; ``open_storage`` gives one."""
+        """Take a file system, a path on it, and its name in errors; see ``open_storage``."""
         self.filesystem = filesystem
         self.root = root
         self.name = name
         self.is_local = isinstance(filesystem, fs.LocalFileSystem)
 
     def find(self, path: str) -> fs.FileInfo:
-        """Return the kind and the size of what stands at a path, which may be nothing.
+        """Return type and size of a path, which may not exist.
 
         Raises:
             StorageError: object storage does not answer.
@@ -106,7 +106,7 @@ class Storage:
             return self.filesystem.get_file_info(self._locate(path))
 
     def list_files(self, folders: Iterable[str]) -> dict[str, fs.FileInfo]:
-        """Return what stands below some folders, by its path.
+        """Return all files and folders below ``folders``, by path.
 
         Raises:
             StorageError: object storage does not answer.
@@ -121,10 +121,10 @@ class Storage:
 
     @contextmanager
     def open(self, path: str) -> Iterator[pa.NativeFile]:
-        """Open a file for reading; nothing waits for what is no file.
+        """Open a regular file for reading; never block on a pipe or a device.
 
         Raises:
-            OSError: it is not there, or is no regular file.
+            OSError: it does not exist, or is not a regular file.
             StorageError: object storage does not answer.
         """
         if self.is_local and self.find(path).type in _NO_FILE:
@@ -139,10 +139,10 @@ class Storage:
         return data
 
     def write(self, path: str, chunks: Iterable[bytes], sha256: str) -> None:
-        """Write a file, which is there and durable once its bytes have given their digest.
+        """Write a file, which becomes visible, durably, once its bytes match the digest.
 
         Raises:
-            LakeCorrupt: they give another; there is no such file.
+            LakeCorrupt: they do not match; no file was created.
             LakeFull: no room.
             StorageError: object storage does not answer.
         """
@@ -160,7 +160,7 @@ class Storage:
         sync_folder(folder)
 
     def _upload(self, path: str, chunks: Iterable[bytes], sha256: str) -> None:
-        """Write an object, which has its full size only if its bytes have given their digest."""
+        """Write an object, which gets its full size only if its bytes match the digest."""
         digest = hashlib.sha256()
         held = b""
         try:
@@ -172,13 +172,13 @@ class Storage:
                 _compare(path, digest.hexdigest(), sha256)
                 stream.write(held)
         except BaseException:
-            # To leave the stream closes it, which makes an object of what was written so far.
+            # Leaving the stream closes it, which creates an object of the bytes written so far.
             with suppress(OSError):
                 self.filesystem.delete_file(self._locate(path))
             raise
 
     def remove(self, path: str) -> None:
-        """Remove a file, unless it is gone already.
+        """Remove a file, if it exists.
 
         Raises:
             StorageError: object storage does not answer.
@@ -188,7 +188,7 @@ class Storage:
 
     @contextmanager
     def naming_faults(self) -> Iterator[None]:
-        """Turn what the client of object storage raises, in a query too, into StorageError."""
+        """Turn errors of the object storage client, raised by a query too, into StorageError."""
         try:
             yield
         except (OSError, pa.ArrowException, QueryError) as error:
@@ -207,18 +207,18 @@ def _compare(path: str, digest: str, sha256: str) -> None:
 
 
 def is_url(place: str) -> bool:
-    """Whether a place is in object storage."""
+    """Whether ``place`` is a URL of object storage."""
     return place.startswith(("s3://", "s3a://"))
 
 
 def open_storage(place: str | Path) -> Storage:
-    """Return a local folder, or what ``s3://bucket/prefix`` names.
+    """Open a local folder, or object storage by ``s3://bucket/prefix``.
 
-    Server, region and credentials come from the variables of Amazon's tools: AWS_ENDPOINT_URL,
+    Server, region and credentials come from Amazon's environment variables: AWS_ENDPOINT_URL,
     AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE.
 
     Raises:
-        StorageError: the URL is none, or the server has no such bucket, refuses, or is not there.
+        StorageError: the URL is malformed, or the server lacks the bucket, refuses or is down.
     """
     text = str(place)
     if not is_url(text):
@@ -233,13 +233,13 @@ def open_storage(place: str | Path) -> Storage:
             endpoint_override=find_endpoint(os.environ),
             connect_timeout=_CONNECT_S,
             request_timeout=_REQUEST_S,
-            allow_delayed_open=True,  # one request for a small file instead of three
+            allow_delayed_open=True,  # one request per small file instead of three
         )
     except (pa.ArrowException, OSError) as error:
         raise StorageError(f"{text}: the variables AWS_... are wrong: {error}") from error
     except ImportError as error:
         raise StorageError(
-            f"{text}: the one-file binary has no client of S3: install tonlake with pip"
+            f"{text}: the one-file binary has no S3 client: install tonlake with pip"
         ) from error
     storage = Storage(filesystem, root, f"s3://{root}")
     with storage.naming_faults():
@@ -251,9 +251,9 @@ def open_storage(place: str | Path) -> Storage:
 def work_through(
     work: Callable[[_Item], _Result], items: Sequence[_Item], *storages: Source
 ) -> Iterator[_Result]:
-    """Yield the result for each item, in order; several at a time where a storage is remote.
+    """Yield the result for each item, in order; several run concurrently if a storage is remote.
 
-    After the first error, which it raises, no further item is begun.
+    After the first error, which is raised, no further item is started.
     """
     if all(storage.is_local for storage in storages):
         yield from map(work, items)

@@ -1,7 +1,7 @@
-"""A folder on a web server, which is only read: any that serves files as they are.
+"""A read-only folder on any web server that serves static files.
 
-A download that breaks off goes on where it was, by a range; where the server has no ranges, what
-came before is read once more and passed over. What came is checked by the reader.
+A download that breaks off is resumed by a range request; if the server does not support ranges, the
+beginning is read again and skipped. The reader verifies the content.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _CONNECT_S, _READ_S = 10, 60
 _CONNECTIONS = 5
-"""Python's own server lets no more wait to be accepted: the next one tries again in a second."""
+"""Python's own server has a backlog of five: further connections retry after a second."""
 
 _ATTEMPTS, _LIMITED_ATTEMPTS = 5, 120
-"""How often a request is sent until an answer gets on; and where only its rate is too high."""
+"""Attempts without progress before a request fails, and the same while it is rate-limited."""
 
 _PAUSE_S, _MOST_PAUSE_S = 0.1, 30.0
 _GONE = {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
@@ -40,33 +40,33 @@ _URL = re.compile(r"https?://[^/?#]+[^?#]*")
 
 
 def is_web(place: str) -> bool:
-    """Whether a place is on a web server."""
+    """Whether ``place`` is a URL of a web server."""
     return place.startswith(("http://", "https://"))
 
 
 class WebFolder:
-    """A folder below a URL; any number of threads may read its files."""
+    """A folder at a URL; any number of threads may read its files."""
 
     is_local = False
 
     def __init__(self, url: str, key: str = "") -> None:
-        """Take the URL, and the API key of a service that wants one; nothing is asked yet.
+        """Take the URL and the API key, if the service needs one; nothing is requested yet.
 
         Raises:
-            StorageError: it is no URL of a folder.
+            StorageError: the URL is malformed.
         """
-        # A tenth of a second, which only commands that ask a server spend.
+        # The import takes a tenth of a second; only commands that contact a server pay for it.
         import httpx  # noqa: PLC0415 - as above
 
         if _URL.fullmatch(url) is None:
-            raise StorageError(f"{url} is no URL of a folder: write https://host/path")
+            raise StorageError(f"{url} is not the URL of a folder: write https://host/path")
         headers = {"Accept-Encoding": "identity", "User-Agent": "tonlake"}
         if key:
             headers["X-API-Key"] = key
         try:
             self._base = httpx.URL(url.rstrip("/") + "/")
         except httpx.InvalidURL as error:
-            raise StorageError(f"{url} is no URL ({error})") from error
+            raise StorageError(f"{url} is not a valid URL ({error})") from error
         self.name = str(self._base.copy_with(userinfo=b""))[:-1]
         self._transport_error = httpx.TransportError
         self._client = httpx.Client(
@@ -84,8 +84,8 @@ class WebFolder:
         """Open a file for reading.
 
         Raises:
-            FileNotFoundError: it is not there; PermissionError: or the server does not say.
-            StorageError: the server cannot be reached, breaks off again and again, or refuses.
+            FileNotFoundError: it does not exist; PermissionError: access is denied.
+            StorageError: the server cannot be reached, keeps breaking off, or refuses.
         """
         parts = self._download(path)
         try:
@@ -94,7 +94,7 @@ class WebFolder:
             parts.close()
 
     def _download(self, path: str) -> Generator[bytes]:
-        """Yield the bytes of a file; an answer that breaks off is followed by another."""
+        """Yield the bytes of a file, resuming a response that breaks off."""
         at, attempts = 0, 0
         while True:
             wait_s = min(_PAUSE_S * 2 ** min(attempts, 9), _MOST_PAUSE_S)
@@ -115,7 +115,7 @@ class WebFolder:
                         return
                     if status == HTTPStatus.TOO_MANY_REQUESTS:
                         most = _LIMITED_ATTEMPTS
-                    reason = f"it answers {status}"
+                    reason = f"it responds with {status}"
                     wait_s = _read_wait(answer.headers.get("retry-after"), wait_s)
             except self._transport_error as error:
                 reason = str(error) or type(error).__name__
@@ -131,7 +131,7 @@ class WebFolder:
         return self._client.stream("GET", self._base.join(path), headers=headers)
 
     def _find_begin(self, path: str, answer: httpx.Response, at: int) -> int | None:
-        """Return at which byte of the file an answer begins; None: all came. Raises as ``open``."""
+        """Return the offset at which a response begins; None: complete. Raises as ``open``."""
         status = answer.status_code
         if status == HTTPStatus.OK:
             return 0
@@ -139,32 +139,32 @@ class WebFolder:
         if status == HTTPStatus.PARTIAL_CONTENT and at:
             if answer.headers.get("content-range", "").startswith(begin):
                 return at
-            raise StorageError(f"{self.name} answers with another part of {path} than asked for")
+            raise StorageError(f"{self.name} sent a part of {path} that was not requested")
         if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and at:
             return None
         if status in _GONE:
-            raise FileNotFoundError(f"{self.name}/{path}: the server answers {status}")
+            raise FileNotFoundError(f"{self.name}/{path}: the server responds with {status}")
         if status == HTTPStatus.FORBIDDEN:
-            raise PermissionError(f"{self.name}/{path}: the server answers {status}")
+            raise PermissionError(f"{self.name}/{path}: the server responds with {status}")
         if status == HTTPStatus.UNAUTHORIZED:
             raise StorageError(
-                f"{self.name} wants an API key: set [pull] key, or TONLAKE_PULL_KEY in the "
+                f"{self.name} requires an API key: set [pull] key, or TONLAKE_PULL_KEY in the "
                 "environment"
             )
         if answer.has_redirect_location:
             where = answer.headers["location"].removesuffix(path)
-            raise StorageError(f"{self.name} is elsewhere: name {where} in its place")
-        raise StorageError(f"{self.name} answers {status} for {path}")
+            raise StorageError(f"{self.name} has moved: use {where} instead")
+        raise StorageError(f"{self.name} responds with {status} for {path}")
 
 
 class _Body:
-    """The bytes of a file, as much at a time as is asked for."""
+    """The body of a response, read in chunks of any size."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts, self._held = parts, bytearray()
 
     def read(self, size: int, /) -> bytes:
-        """Return at most ``size`` bytes; none at the end."""
+        """Return at most ``size`` bytes; empty at the end."""
         while len(self._held) < size:
             part = next(self._parts, None)
             if part is None:
@@ -176,7 +176,7 @@ class _Body:
 
 
 def _read_wait(text: str | None, otherwise_s: float) -> float:
-    """Return how long a server wants to be left alone, in seconds; within reason."""
+    """Return the seconds of a ``Retry-After`` header, up to a limit."""
     if text is None or not text.isdecimal():
         return otherwise_s
     return min(float(text), _MOST_PAUSE_S)

@@ -1,1 +1,1 @@
-"""Lakes carried from one place to another: export and import."""
+"""Copies lakes between places: export, import, and pull."""

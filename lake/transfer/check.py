@@ -1,7 +1,7 @@
-"""What a manifest, or an entry of another lake's log, may claim: checked before a byte is copied.
+"""Validates a manifest, or an entry of another lake's log, before anything is copied.
 
-Either comes from elsewhere, so nothing in it is trusted: paths follow from digests, ranges from
-each other, sizes and rows from the files.
+Neither is trusted: paths must match digests, ranges must fit each other, and sizes and row counts
+must match the files.
 """
 
 from __future__ import annotations
@@ -43,18 +43,17 @@ _SHARD = re.compile(r"-?[0-9]{1,10}:[0-9a-f]{16}")
 
 
 def check_manifest(manifest: Manifest) -> None:
-    """Refuse a manifest that no lake can have written.
+    """Reject a manifest that no lake can have written.
 
     Raises:
-        PieceRefused: it contradicts itself, names something else than files of a lake, or blocks
-            that no chain has.
+        PieceRefused: it contradicts itself, or lists paths outside a lake, or impossible blocks.
     """
     check_network(manifest.network)
     _check_ranges(manifest.ranges)
     _check_pruned(manifest)
     check_baseline(manifest.baseline)
     if manifest.baseline is not msgspec.UNSET and not manifest.whole:
-        raise PieceRefused("the export of some days claims to bring a baseline")
+        raise PieceRefused("the export of some days claims to have a baseline")
     files = (*manifest.files, *manifest.segments)
     for path, count in Counter(file.path for file in files).items():
         if count > 1:
@@ -72,17 +71,17 @@ def check_manifest(manifest: Manifest) -> None:
 
 
 def check_network(network: Network | None) -> None:
-    """Refuse hashes of a zero state that are none; raises as above."""
+    """Reject malformed hashes of a zero state; raises as above."""
     if network is None:
         return
     hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
     for digest in hashes:
         if digest is not None and _SHA256.fullmatch(digest) is None:
-            raise PieceRefused(f"{digest!r} is no hash of a zero state")
+            raise PieceRefused(f"{digest!r} is not a hash of a zero state")
 
 
 def _check_ranges(ranges: Sequence[BlockRange]) -> None:
-    """Refuse blocks that no chain has: what is imported of them would be no lake."""
+    """Reject impossible ranges: importing them would not result in a valid lake."""
     before = 0
     for each in ranges:
         first, last = each.first_mc_seqno, each.last_mc_seqno
@@ -97,20 +96,20 @@ def _check_ranges(ranges: Sequence[BlockRange]) -> None:
 
 
 def check_shards(shards: Mapping[str, Range]) -> None:
-    """Refuse blocks that no shard has; raises as above."""
+    """Reject impossible blocks of a shard; raises as above."""
     for shard, (low, high) in shards.items():
         if _SHARD.fullmatch(shard) is None or not 0 <= low <= high <= SEQNO_LIMIT:
-            raise PieceRefused(f"{shard!r}: {low}..{high} are no blocks of a shard")
+            raise PieceRefused(f"{shard!r}: {low}..{high} are not blocks of a shard")
 
 
 def _check_pruned(manifest: Manifest) -> None:
-    """Refuse pruned blocks that are none of a chain, or do not lie before the export's."""
+    """Reject pruned ranges that are impossible, or do not lie before the export's ranges."""
     if manifest.pruned is msgspec.UNSET:
         return
     before = 0
     for first, last in manifest.pruned:
         if not before < first <= last <= SEQNO_LIMIT:
-            raise PieceRefused(f"{first}..{last} are no pruned masterchain blocks")
+            raise PieceRefused(f"{first}..{last} are not pruned masterchain blocks")
         before = last
     begin = manifest.ranges[0].first_mc_seqno if manifest.ranges else 0
     if not manifest.whole or not 0 < before < begin:
@@ -118,12 +117,12 @@ def _check_pruned(manifest: Manifest) -> None:
 
 
 def check_baseline(baseline: Baseline | msgspec.UnsetType) -> None:
-    """Refuse the states of a block that no chain has; raises as above."""
+    """Reject a baseline of an impossible block; raises as above."""
     if baseline is msgspec.UNSET:
         return
     first, last = baseline.mc_seqno, baseline.state_mc_seqno
     if not 1 <= first <= last <= SEQNO_LIMIT or baseline.accounts not in {"all", "active"}:
-        raise PieceRefused(f"{baseline.accounts!r} accounts of {first}, {last} are no baseline")
+        raise PieceRefused(f"{baseline.accounts!r} accounts of {first}, {last} are not a baseline")
 
 
 def _is_earlier(manifest: Manifest, place: Place) -> bool:
@@ -137,7 +136,7 @@ def _is_earlier(manifest: Manifest, place: Place) -> bool:
 
 
 def check_file(file: DataFile) -> None:
-    """Refuse a file without digest, or of no possible size; raises as above."""
+    """Reject a file with a malformed digest or an impossible size; raises as above."""
     if _SHA256.fullmatch(file.sha256) is None:
         raise PieceRefused(f"{file.path!r} has no SHA-256")
     if file.bytes <= 0 or file.rows < 0:
@@ -145,74 +144,74 @@ def check_file(file: DataFile) -> None:
 
 
 def _check_place(manifest: Manifest, file: DataFile, places: set[Place]) -> Place:
-    """Return the place of a data file, which must be one of the export."""
+    """Return the place of a data file, which must be in the export."""
     place = check_path(file)
     is_there = place in places or _is_earlier(manifest, place)
     if not (manifest.whole if place.is_open else is_there):
-        raise PieceRefused(f"{file.path!r} is of no blocks that the export has")
+        raise PieceRefused(f"{file.path!r} is of blocks that the export does not have")
     return place
 
 
 def check_path(file: DataFile) -> Place:
-    """Return the place of a data file, whose path must follow from table, place and digest.
+    """Return the place of a data file; its path must match its table, place and digest.
 
     Raises:
-        PieceRefused: it does not, or the day is none.
+        PieceRefused: it does not match, or the day is malformed.
     """
     try:
         place = read_place(file.path)
     except ValueError:
-        raise PieceRefused(f"{file.path!r} is no path of a lake's file") from None
+        raise PieceRefused(f"{file.path!r} is not the path of a lake file") from None
     if path_at(file.table, place, file.sha256) != file.path:
-        raise PieceRefused(f"{file.path!r} is no path of a lake's file: it is of another table")
+        raise PieceRefused(f"{file.path!r} is not the path of a lake file: it is of another table")
     if not is_day(place.day):
         raise PieceRefused(f"{place.day!r} is not a day")
     return place
 
 
 def _check_segment(manifest: Manifest, segment: DataFile) -> None:
-    """Refuse an index segment of blocks that the export does not have."""
+    """Reject an index segment of blocks that the export does not have."""
     if not manifest.whole:
-        raise PieceRefused(f"{segment.path!r} is no path of a lake's file")
+        raise PieceRefused(f"{segment.path!r} is not the path of a lake file")
     newest = manifest.ranges[-1].last_mc_seqno if manifest.ranges else 0
     if check_segment(segment)[1] > newest:
-        raise PieceRefused(f"{segment.path!r} is an index of no blocks that the export has")
+        raise PieceRefused(f"{segment.path!r} is an index of blocks that the export does not have")
 
 
 def check_segment(segment: DataFile) -> Range:
-    """Return the range of an index segment, whose path must follow from it and the digest.
+    """Return the range of an index segment; its path must match range and digest.
 
     Raises:
-        PieceRefused: it does not.
+        PieceRefused: it does not match.
     """
     try:
         first, last = range_of(segment)
     except ValueError:
         first, last = 0, 0
     if first < 1 or segment.table != SEGMENT_FOLDER:
-        raise PieceRefused(f"{segment.path!r} is no path of a lake's file")
+        raise PieceRefused(f"{segment.path!r} is not the path of a lake file")
     if first > last or segment.path != segment_path((first, last), segment.sha256):
-        raise PieceRefused(f"{segment.path!r} is an index of no blocks that the export has")
+        raise PieceRefused(f"{segment.path!r} is an index of blocks that the export does not have")
     return first, last
 
 
 def _check_blocks(manifest: Manifest) -> None:
-    """Refuse ranges without their blocks: they would be holes that nothing shows."""
+    """Reject ranges with missing blocks, which would be undetectable holes."""
     rows = {read_place(one.path): one.rows for one in manifest.files if one.table == BLOCKS.name}
     for each in manifest.ranges:
         first, last = each.first_mc_seqno, each.last_mc_seqno
         found = rows.get(each.place, 0)
         if found <= last - first:
             raise PieceRefused(
-                f"masterchain blocks {first}..{last} of the export have {found} blocks alone"
+                f"masterchain blocks {first}..{last} of the export have only {found} blocks"
             )
 
 
 def check_files(storage: Storage, files: Sequence[DataFile]) -> None:
-    """Compare files of an export with what its manifest claims; digests are left to the copy.
+    """Compare files of an export with its manifest; digests are checked while copying.
 
     Raises:
-        LakeCorrupt: one is missing, no regular file, or has other bytes or rows.
+        LakeCorrupt: a file is missing, not regular, or has another size or number of rows.
         StorageError: object storage does not answer.
     """
     standing = storage.list_files(sorted({file.table for file in files}))
@@ -231,7 +230,7 @@ def _check_claims(storage: Storage, standing: Mapping[str, FileInfo], file: Data
                 return
             rows = pq.read_metadata(stream).num_rows
     except pa.ArrowException as error:
-        raise LakeCorrupt(file.path, f"it is no Parquet file ({error})") from error
+        raise LakeCorrupt(file.path, f"it is not a Parquet file ({error})") from error
     except OSError as error:
         raise LakeCorrupt.unreadable(file.path, error) from error
     if rows != file.rows:
@@ -239,10 +238,10 @@ def _check_claims(storage: Storage, standing: Mapping[str, FileInfo], file: Data
 
 
 def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
-    """Refuse an entry that no lake with the blocks ``held`` can have.
+    """Reject an entry that is impossible in a lake with the blocks ``held``.
 
     Raises:
-        PieceRefused: it names something else than files of a lake, or blocks that no chain has.
+        PieceRefused: it lists paths outside a lake, or impossible blocks.
     """
     first, last = commit.first_mc_seqno, commit.last_mc_seqno
     if not 1 <= first <= last <= SEQNO_LIMIT:
@@ -250,7 +249,7 @@ def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
     if not is_day(commit.day):
         raise PieceRefused(f"{commit.day!r} is not a day")
     if commit.has_blocks and overlaps(held, (first, last)):
-        raise PieceRefused(f"masterchain blocks {first}..{last} are there already")
+        raise PieceRefused(f"the lake already has masterchain blocks {first}..{last}")
     check_network(commit.network)
     check_baseline(commit.baseline)
     check_shards(commit.shards)
@@ -261,20 +260,20 @@ def check_commit(commit: Commit, held: tuple[Range, ...]) -> None:
         try:
             read_place(path)
         except ValueError:
-            raise PieceRefused(f"{path!r} is no path of a lake's file") from None
+            raise PieceRefused(f"{path!r} is not the path of a lake file") from None
     for segment in commit.segments or ():
         check_file(segment)
         check_segment(segment)
     for file in commit.added:
         if file.table not in TABLES:
-            raise PieceRefused(f"this version of tonlake knows no table {file.table!r}")
+            raise PieceRefused(f"this version of tonlake does not know the table {file.table!r}")
 
 
 def check_selection(selection: Selection) -> None:
-    """Refuse days that are none, and tables that no lake has; raises as above."""
+    """Reject malformed days and unknown tables; raises as above."""
     for day in (selection.first_day, selection.last_day):
         if day is not None and not is_day(day):
             raise PieceRefused(f"{day!r} is not a day")
     for name in selection.tables or ():
         if name not in TABLES:
-            raise PieceRefused(f"this version of tonlake knows no table {name!r}")
+            raise PieceRefused(f"this version of tonlake does not know the table {name!r}")

@@ -1,7 +1,7 @@
-"""The log of a source, entry by entry: fetched, checked, and staged until its files are here.
+"""Reads a source's log entry by entry, and stages validated entries until their files are copied.
 
-Staged are the entries as the copy is going to have them: those of the source, byte for byte, or of
-a partial copy what is left of them. ``_pull/_log`` holds them, beside the copy's own log.
+Entries are staged as the copy will have them: those of the source, byte for byte, or, in a partial
+copy, their selected part. They are in ``_pull/_log``, beside the copy's own log.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 
 STAGING_FOLDER = "_pull"
 ENTRY_BYTES = 256 << 20
-"""Largest entry that is read: one that names half a million files."""
+"""Largest accepted entry: one that lists half a million files."""
 
 SUMMED_COMMITS = 500
-"""Commits that are held in memory until they are added to the state."""
+"""Commits held in memory before they are added to the state."""
 
 MOST_AT_ONCE = 32
 _CHUNK_BYTES = 1 << 20
 
 
 def read_source(source: Source, path: str) -> bytes | None:
-    """Return the bytes of a small file of a source; None if it is not there.
+    """Return the bytes of a small file of a source; None if it does not exist.
 
     Raises:
-        PermissionError: the server does not say whether it is there.
+        PermissionError: the server does not say whether it exists.
         SourceRefused: it cannot be read, or is too large.
         StorageError: the source cannot be reached.
     """
@@ -74,10 +74,10 @@ def read_source(source: Source, path: str) -> bytes | None:
 
 
 def fetch_selection(source: Source) -> Selection:
-    """Return what a source has of a source of its own, ``WHOLE`` if it has all; raises as above."""
+    """Return the selection of a source, ``WHOLE`` if it is complete; raises as above."""
     try:
         data = read_source(source, SELECTION_FILE)
-    except PermissionError:  # as some servers say that there is none
+    except PermissionError:  # some servers respond so if it does not exist
         return WHOLE
     if data is None:
         return WHOLE
@@ -92,10 +92,10 @@ def fetch_selection(source: Source) -> Selection:
 
 
 def fetch_definitions(source: Source) -> tuple[OwnTable, ...]:
-    """Return the definitions of own tables that a source has; raises as above."""
+    """Return the definitions of user-defined tables of a source; raises as above."""
     try:
         data = read_source(source, DEFINITIONS_FILE)
-    except PermissionError:  # as some servers say that there is none
+    except PermissionError:  # some servers respond so if it does not exist
         return ()
     try:
         return () if data is None else parse_body(DEFINITIONS_FILE, data, OwnTables)[0].tables
@@ -104,7 +104,7 @@ def fetch_definitions(source: Source) -> tuple[OwnTable, ...]:
 
 
 class _Sum:
-    """A state, and the commits that are still to be added to it."""
+    """A state, and the commits still to be added to it."""
 
     def __init__(self, state: LogState) -> None:
         self._state = state
@@ -131,7 +131,7 @@ class StagedLog:
     """The entries of a source that a copy does not have yet."""
 
     def __init__(self, source: Source, lake_dir: Path, selection: Selection) -> None:
-        """Take the source, the copy's folder, and what of the source it has."""
+        """Take the source, the copy's folder, and the selection of the copy."""
         self._source, self._selection = source, selection
         self.folder = lake_dir / STAGING_FOLDER
         self._origin: tuple[str, str] | None = None
@@ -141,12 +141,12 @@ class StagedLog:
     def read_on(self, state: LogState, on_entry: Callable[[int], None]) -> LogState:
         """Return the state after all entries that the source has beyond ``state``.
 
-        They are staged. ``on_entry`` takes the number of each. Entries that an earlier run staged
-        are not fetched again, unless the source does not have them any more.
+        The entries are staged. ``on_entry`` is called with the number of each. Entries staged by an
+        earlier run are not fetched again, unless the source no longer has them.
 
         Raises:
-            SourceRefused: an entry is damaged, does not follow, or claims what no lake can have.
-            LakeTooNew: a later version of this program has written one.
+            SourceRefused: an entry is damaged, does not follow the previous one, or is impossible.
+            LakeTooNew: a later version of this program wrote an entry.
             LakeFull, StorageError: no room; the source cannot be reached.
         """
         self._is_resumed = False
@@ -159,7 +159,7 @@ class StagedLog:
             return self._read_on(state, on_entry)
 
     def clear(self) -> None:
-        """Forget what is staged."""
+        """Remove all staged entries."""
         for number in list_log(self.folder)[0]:
             (self.folder / LOG_FOLDER / entry_name(number)).unlink()
 
@@ -190,7 +190,7 @@ class StagedLog:
         return found
 
     def _find_origin(self, state: LogState) -> str:
-        """Return the digest that the source has for the newest entry of a state."""
+        """Return the source's digest of the newest entry of a state."""
         if self._selection == WHOLE or not state.number:
             return state.digest
         if self._origin is not None and self._origin[0] == state.digest:
@@ -203,10 +203,10 @@ class StagedLog:
         return self.folder if staged else self.folder.parent
 
     def check_newest(self, state: LogState) -> None:
-        """Compare the newest entry of the copy with that of the source, which must still have it.
+        """Check that the source still has the newest entry of the copy.
 
         Raises:
-            SourceRefused: the source has another, or none; StorageError: it cannot be reached.
+            SourceRefused: it has another entry, or none; StorageError: it cannot be reached.
         """
         file = f"{LOG_FOLDER}/{entry_name(state.number)}"
         try:
@@ -216,14 +216,14 @@ class StagedLog:
         if data is None:
             raise SourceRefused(
                 file,
-                f"it is missing, and the copy has {state.number} commits: the source went back, or "
-                "is another lake",
+                f"it is missing, but the copy has {state.number} commits: the source was rolled "
+                "back, or is another lake",
             )
         if self._parse(file, data)[1] != self._find_origin(state):
             raise SourceRefused(file, _ANOTHER)
 
     def _read(self, number: int) -> bytes | None:
-        """Return the bytes of an entry, which may be staged already; None behind the last."""
+        """Return the bytes of an entry, staged or fetched; None after the last."""
         file = f"{LOG_FOLDER}/{entry_name(number)}"
         try:
             return (self.folder / file).read_bytes()
@@ -234,7 +234,7 @@ class StagedLog:
         except PermissionError:
             if number == 1:
                 raise SourceRefused(file, "the server refuses it: set [pull] key") from None
-            return None  # So object storage says that there is none to who may not list.
+            return None  # object storage responds so about a missing object if listing is denied
 
     def _parse(self, file: str, data: bytes) -> tuple[Commit, str]:
         try:
@@ -243,7 +243,7 @@ class StagedLog:
             raise SourceRefused(error.file, error.reason) from error
 
     def _accept(self, total: _Sum, data: bytes, origin: str) -> tuple[Commit, str, str]:
-        """Check and stage an entry; return it, its digest, and that of the source's entry."""
+        """Check and stage an entry; return it, its digest, and the digest of the source's entry."""
         number = total.number + 1
         file = f"{LOG_FOLDER}/{entry_name(number)}"
         staged = self.folder / file
@@ -257,7 +257,7 @@ class StagedLog:
             whole = self._selection == WHOLE
             return commit, digest, digest if whole else commit.source.get(ORIGIN, "")
         if commit.previous != origin:
-            raise SourceRefused(file, _ANOTHER if total.number else "it is no first entry")
+            raise SourceRefused(file, _ANOTHER if total.number else "it is not a first entry")
         try:
             check_commit(commit, total.ranges)
             join_networks(total.network, commit.network)
@@ -276,5 +276,5 @@ class StagedLog:
 
 _ANOTHER = (
     "it is not the entry that the copy has, or does not follow it: the source is another lake, or "
-    "went back and on, or the copy has commits of its own; pull into a new folder"
+    "was rolled back, or the copy has commits of its own; pull into a new folder"
 )

@@ -1,4 +1,4 @@
-"""Days of a lake into a folder that can be copied anywhere and imported there."""
+"""Exports days of a lake to a folder that can be copied anywhere and imported there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EVERY_DAY = Days()
 
 
 class ExportReport(msgspec.Struct, frozen=True):
-    """What the folder holds now, and what of it was copied this time."""
+    """The content of the folder, and how much of it was copied this time."""
 
     snapshot: int
     ranges: tuple[Range, ...]
@@ -55,15 +55,15 @@ def export_lake(
     days: Days = _EVERY_DAY,
     on_file: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ExportReport:
-    """Copy the files of some days, each checked against its digest, and write the manifest.
+    """Copy the files of some days, verifying their digests, and write the manifest.
 
-    ``place`` is a folder or ``s3://bucket/prefix``. The same command again goes on where it was
-    stopped. Files that an earlier manifest there named and the new one does not are removed.
-    ``days`` are UTC days of the masterchain blocks; ``on_file`` is called after each file with the
-    number of files done and of all.
+    ``place`` is a folder or ``s3://bucket/prefix``. Running the same command again resumes an
+    interrupted export. Files listed only by an earlier manifest there are removed. ``days`` are UTC
+    days of the masterchain blocks; ``on_file`` is called after each file with the number of files
+    done and of all.
 
     Raises:
-        LakeNotFound: the folder holds no commit.
+        LakeNotFound: the folder has no commit.
         LakeCorrupt: a file of the lake is damaged.
         LakeFull: no room.
         PieceRefused: the lake has none of the days, or is a copy without some tables; or there is
@@ -73,7 +73,7 @@ def export_lake(
     if lacking := read_selection(lake_dir).lacking:
         raise PieceRefused(
             f"{lake_dir} is a copy without {len(lacking)} tables, such as {lacking[0]}: an export"
-            " has all; copy it with tonlake pull"
+            " must have all; copy it with tonlake pull"
         )
     state = read_state(lake_dir)
     manifest = describe_piece(lake_dir, state, days)
@@ -107,7 +107,7 @@ def export_lake(
 
 
 def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
-    """Return the manifest of the days of a lake.
+    """Return the manifest of some days of a lake.
 
     Raises:
         PieceRefused: the lake has none of the days.
@@ -140,12 +140,12 @@ def describe_piece(lake_dir: Path, state: LogState, days: Days) -> Manifest:
 
 
 def _is_earlier(place: Place, state: LogState) -> bool:
-    """Whether a place is of no range, but of rows that a whole lake brings."""
+    """Whether a place has no range of its own, but rows that a complete lake includes."""
     return place.is_open or place.is_baseline or place.last <= state.last_pruned
 
 
 def _describe_range(place: Place, commits: Iterable[Commit]) -> BlockRange:
-    """Return the range of a place, which compaction may have made of several commits."""
+    """Return the range of a place, which compaction may have merged from several commits."""
     shards: dict[str, Range] = {}
     zero_state = False
     for commit in commits:

@@ -1,6 +1,6 @@
-"""Copies a lake commit by commit, as they come.
+"""Copies a lake commit by commit, as the source grows.
 
-Beside a server in a process of its own, ``python -m tonlake.lake.transfer.follow``.
+Next to a server it runs as a separate process, ``python -m tonlake.lake.transfer.follow``.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ POLL_S = 0.2
 """Seconds between two requests for the next commit."""
 
 CHECK_EVERY_S = 10.0
-"""How often a source without new commits is asked whether it still has the newest one."""
+"""How often a source without new commits is checked for still having the newest one."""
 
 WRITE_EVERY_S = 0.5
 PAUSE_S = 1.0
-"""How long a source that cannot be reached is left alone."""
+"""Pause after a source could not be reached."""
 
 EXIT_REFUSED = 1
 
@@ -55,7 +55,7 @@ class PullFollower:
         notify: Callable[[str], None],
         on_report: Callable[[PullReport], None] = lambda _report: None,
     ) -> None:
-        """Take what copies; ``notify`` takes problems, each once."""
+        """Take the puller; ``notify`` is called with problems, once each."""
         self._puller, self._settings = puller, settings
         self._notify, self._on_report = notify, on_report
         self._note = Following(os.getpid(), 0.0)
@@ -64,10 +64,10 @@ class PullFollower:
         self._tables = Refresher(puller.lake_dir, settings.lake, notify)
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Copy until ``is_over``; a source that cannot be reached is asked again.
+        """Copy until ``is_over``; retry a source that cannot be reached.
 
         Raises:
-            LakeError: what it sent is refused; the copy is as before.
+            LakeError: the source's data was rejected; the copy is unchanged.
         """
         problem: str | None = None
         try:
@@ -90,7 +90,7 @@ class PullFollower:
             self._write(problem, stopped=problem is None)
 
     def _step(self) -> bool:
-        """Copy what is new; return whether there was something."""
+        """Copy new commits; return whether there were any."""
         report = self._puller.bring()
         now_s = time.monotonic()
         self._note = msgspec.structs.replace(
@@ -110,7 +110,7 @@ class PullFollower:
         return bool(report.commits)
 
     def _sweep(self, now_s: float) -> None:
-        """Remove what the source has merged; only what the sweep before has seen already."""
+        """Remove files that the source has merged, if the previous sweep already saw them."""
         grace_s = self._settings.lake.orphan_grace_s
         if now_s - self._swept_s > grace_s:
             lake_dir = self._puller.lake_dir
@@ -147,13 +147,13 @@ def follow_source(
                 PullFollower(puller, settings, notify=notify, on_report=on_report).run(
                     lambda: False
                 )
-        except StorageError as error:  # before it could begin
+        except StorageError as error:  # before it could start
             notify(str(error))
             time.sleep(PAUSE_S)
 
 
 def name_puller(place: str, lake_dir: Path, settings: LakeSections) -> list[str]:
-    """Return the command that starts a process which copies a lake for a server."""
+    """Return the command line of a process that copies a lake for a server."""
     sections = {name: getattr(settings, name) for name in LakeSections.__struct_fields__}
     options = ["--source", place, "--lake", str(lake_dir)]
     options += ["--settings", msgspec.json.encode(sections).decode()]

@@ -1,4 +1,4 @@
-"""Pieces of another lake into this one: every file checked, every range a commit of its own."""
+"""Imports an export into a lake: every file is verified, every range is a separate commit."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 SPANNING = frozenset(
     table.name for table in (TRANSACTION_TRACES, TRACES, OPEN_EDGES, *ACTION_TABLES)
 )
-"""Tables whose rows follow from blocks before and after as well: those of a part of a lake are not
-right in another, so they are derived again after the import."""
+"""Tables whose rows also depend on earlier and later blocks: those of a part of a lake are wrong in
+another lake, so they are derived again after the import."""
 
 
 class ImportReport(msgspec.Struct, frozen=True):
-    """What was new; ``derive``: whether traces and actions have to be derived again."""
+    """What was imported; ``derive``: whether traces and actions must be derived again."""
 
     commits: int
     files: int
@@ -65,19 +65,19 @@ def import_piece(
     lake_dir: Path,
     on_file: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> ImportReport:
-    """Add what ``export_lake`` wrote at a place to a lake, which is made if it is not there.
+    """Add an export, written by ``export_lake``, to a lake, which is created if necessary.
 
-    An export of all days, imported into an empty folder, gives the same lake, traces, actions and
-    index included. Ranges that the lake has already are skipped, so that the same command
-    goes on where it was stopped. ``on_file`` is called after each file with the number of files
-    done and of all.
+    An export of all days, imported into an empty folder, results in the same lake, including
+    traces, actions and index. Ranges that the lake already has are skipped, so running the same
+    command again resumes an interrupted import. ``on_file`` is called after each file with the
+    number of files done and of all.
 
     Raises:
         PieceRefused: there is no manifest, or it is damaged, too new or contradicts itself.
-        LakeCorrupt: a file of the folder is missing or damaged; missing ones, and those of
-            another size or number of rows, are found before anything is copied.
-        RangeOverlap: the lake has some blocks of a range and lacks others.
-        NetworkMismatch: the lake is of another network.
+        LakeCorrupt: a file of the folder is missing or damaged; missing files, and wrong sizes
+            or row counts, are found before anything is copied.
+        RangeOverlap: the lake has only some blocks of a range.
+        NetworkMismatch: the lake belongs to another network.
         LakeFull, CommitConflict: as ``commit_range``.
         StorageError: object storage does not answer.
     """
@@ -99,9 +99,9 @@ def import_piece(
 
 
 class _Step(NamedTuple):
-    """One commit of an import: its blocks and files, and the index segments of the last one.
+    """One commit of an import: its blocks and files; the last one adds the index segments.
 
-    The first one brings the baseline, or the kept rows of a pruned lake.
+    The first one adds the baseline, or the kept rows of a pruned lake.
     """
 
     blocks: BlockRange
@@ -114,7 +114,7 @@ class _Step(NamedTuple):
 def _import_missing(
     source: Storage, log: LogReader, manifest: Manifest, on_file: Callable[[int, int], None]
 ) -> ImportReport:
-    """Commit what the lake lacks, range by range; the caller holds the lock."""
+    """Commit the missing ranges one by one; the caller holds the lock."""
     state = log.read()
     names = {file.path for file in manifest.files}
     is_same = manifest.whole and all(file.path in names for file in state.files)
@@ -151,7 +151,7 @@ def _list_missing(state: LogState, manifest: Manifest) -> list[BlockRange]:
     """Return the ranges of which the lake has no block.
 
     Raises:
-        RangeOverlap: it has a part of one, or is pruned further.
+        RangeOverlap: it has a part of one, or is pruned beyond it.
     """
     missing = []
     for each in manifest.ranges:
@@ -200,7 +200,7 @@ def _describe(state: LogState, step: _Step, manifest: Manifest, digest: str) -> 
 
 
 def _lacks_traces(state: LogState) -> bool:
-    """Whether an import that was stopped has left transactions without traces."""
+    """Whether an interrupted import has left transactions without traces."""
     transactions, traces = (
         {read_place(file.path) for file in list_files(state, table.name)}
         for table in (TRANSACTIONS, TRANSACTION_TRACES)

@@ -1,8 +1,8 @@
-"""Pieces of a lake, to be copied to another: a folder of data files, and a manifest of them.
+"""Manifests of exports: a folder of data files with ``manifest.json``.
 
-The folder has the files under the paths they have in the lake, and ``manifest.json``, written
-last: one JSON object with the SHA-256 of its body, like an entry of the log. It names every file
-with its digest, so that its receiver can check that all of it arrived.
+The files have the same paths as in the lake. ``manifest.json``, written last, is one JSON object
+with the SHA-256 of its body, like an entry of the log. It lists every file with its digest, so that
+the receiver can check that everything arrived.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-"""Version of the manifest's form."""
+"""Version of the manifest format."""
 
 _DAY = r"\d{4}-\d\d-\d\d"
 _DAYS = re.compile(rf"(?P<first>{_DAY})?\.\.(?P<last>{_DAY})?|(?P<one>{_DAY})")
@@ -42,18 +42,18 @@ _CHUNK_BYTES = 8 << 20
 
 
 class Days(msgspec.Struct, frozen=True):
-    """UTC days, both ends included; None is open."""
+    """UTC days, both ends included; None means unbounded."""
 
     first: str | None = None
     last: str | None = None
 
     def has(self, day: str) -> bool:
-        """Whether a day, ``YYYY-MM-DD``, is one of them."""
+        """Whether ``day``, as ``YYYY-MM-DD``, is included."""
         return (self.first or "") <= day and (self.last is None or day <= self.last)
 
 
 class BlockRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Masterchain blocks of one day that have one file a table, and the shards they commit."""
+    """Masterchain blocks of one day with one file per table, and the shards they commit."""
 
     first_mc_seqno: int
     last_mc_seqno: int
@@ -63,15 +63,15 @@ class BlockRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def place(self) -> Place:
-        """The place that its files' paths name."""
+        """The place named in the paths of its files."""
         return Place(self.first_mc_seqno, self.last_mc_seqno, self.day)
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a folder holds: ranges in order, their files; of a ``whole`` lake its index segments.
+    """The content of an export: ranges in order, and their files; index segments if ``whole``.
 
-    A whole lake brings its baseline. One that is pruned brings its kept rows, and the ranges that
-    these stand for. ``tables`` are the definitions of own tables, whose rows the receiver makes.
+    A whole lake includes its baseline; a pruned one its kept rows and the pruned ranges.
+    ``tables`` are the definitions of user-defined tables; the receiver computes their rows.
     """
 
     format: int
@@ -88,7 +88,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def earlier_files(self) -> list[DataFile]:
-        """Files of rows from before the first range: those of the baseline, or kept ones."""
+        """Files of rows from before the first range: the baseline, or kept rows."""
         last = 0 if self.pruned is msgspec.UNSET else self.pruned[-1][1]
         places = ((each, read_place(each.path)) for each in self.files)
         return [each for each, at in places if at.is_baseline or 0 < at.last <= last]
@@ -102,15 +102,15 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def open_files(self) -> list[DataFile]:
-        """Files of rows that are not final; a whole lake has them."""
+        """Files of rows that are not final; only a whole lake has them."""
         return [each for each in self.files if is_open(each.path)]
 
 
 def parse_days(text: str) -> Days:
-    """Read ``A..B``, ``A..``, ``..B`` or ``A``, each ``YYYY-MM-DD``.
+    """Parse ``A..B``, ``A..``, ``..B`` or ``A``, each ``YYYY-MM-DD``.
 
     Raises:
-        ValueError: it is none of these, or no such day.
+        ValueError: it is malformed, or a day does not exist.
     """
     match = _DAYS.fullmatch(text)
     if match is None:
@@ -133,11 +133,10 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def read_manifest(storage: Storage) -> Manifest | None:
-    """Return the manifest of a folder; None where it has none.
+    """Return the manifest of a folder; None if there is none.
 
     Raises:
-        PieceRefused: it is damaged, of a later version of this program, or claims what no lake
-            can have.
+        PieceRefused: it is damaged, impossible, or of a later version of this program.
         StorageError: object storage does not answer.
     """
     try:
@@ -159,22 +158,22 @@ def read_manifest(storage: Storage) -> Manifest | None:
         ) from error
     if manifest.format != FORMAT:
         raise PieceRefused(
-            f"{MANIFEST} has form {manifest.format}, and this version reads {FORMAT}"
+            f"{MANIFEST} has format {manifest.format}, but this version reads {FORMAT}"
         )
     check_manifest(manifest)
     return manifest
 
 
 def check_version(manifest: Manifest) -> None:
-    """Refuse an export of which this version does not know everything.
+    """Reject an export that has features unknown to this version.
 
     Raises:
-        PieceRefused: a later version has written it.
+        PieceRefused: a later version wrote it.
     """
     known = all(file.table in TABLES for file in manifest.files)
     if manifest.schema_version > SCHEMA_VERSION or not known:
         raise PieceRefused(
-            f"the export has schema version {manifest.schema_version}, and this version of "
+            f"the export has schema version {manifest.schema_version}, but this version of "
             f"tonlake writes {SCHEMA_VERSION}: install a newer one"
         )
 
@@ -182,14 +181,14 @@ def check_version(manifest: Manifest) -> None:
 def copy_file(
     source: Source, target: Storage, file: DataFile, standing: Mapping[str, FileInfo]
 ) -> bool:
-    """Copy one file and compare it with its digest; False if the copy was there already.
+    """Copy one file and verify its digest; return False if the copy exists already.
 
-    ``standing`` is what the target has. An object of the right size is taken for the copy, and
-    not read again: part of its digest is its name, and ``Storage.write`` writes its last bytes
-    only when the digest is right.
+    ``standing`` lists the target's files. An object of the right size counts as the copy without
+    being read: its name contains a part of the digest, and ``Storage.write`` writes the last bytes
+    only if the digest matches.
 
     Raises:
-        LakeCorrupt: the source is missing, or its bytes are not those that were committed.
+        LakeCorrupt: the source is missing, or its bytes differ from those committed.
         LakeFull: no room.
         StorageError: object storage does not answer.
     """
@@ -202,7 +201,7 @@ def copy_file(
 
 
 def _read_chunks(storage: Source, file: DataFile) -> Iterator[bytes]:
-    """Yield the bytes of a file; one that is larger than it should be is not read to its end."""
+    """Yield the bytes of a file; stop reading one that is larger than it should be."""
     size = 0
     try:
         with storage.open(file.path) as stream:

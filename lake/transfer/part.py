@@ -1,4 +1,4 @@
-"""Commits of a partial copy: what is left of those of its source, one for one."""
+"""Reduces commits of a source to those of a partial copy, one for one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import Commit, DataFile
 
 ORIGIN = "pull"
-"""Key of a commit's ``source``: the digest of the source's entry, of which it has a part."""
+"""Key in a commit's ``source``: the digest of the source's full entry."""
 
 
 def select_commit(
     commit: Commit, digest: str, selection: Selection, held: tuple[Range, ...]
 ) -> Commit:
-    """Return what a partial copy with the blocks ``held`` has of a commit of its source.
+    """Return the part of a source's commit that a partial copy with the blocks ``held`` has.
 
-    That is the files of its days and tables, a baseline only if it is whole, and pruned ranges only
-    with their kept rows. An index segment is kept if it is of such days alone, and no table lacks.
-    ``digest`` is that of the source's entry; ``previous`` stays as it is.
+    That is the files of its days and tables, the baseline only if it is complete, and pruned ranges
+    only with their kept rows. An index segment is kept if all of its days are selected and no table
+    is left out. ``digest`` is that of the source's entry; ``previous`` does not change.
     """
     has_blocks = commit.has_blocks and selection.has_day(commit.day)
     has_all = all(selection.has(file.path) for file in commit.added)
@@ -51,10 +51,10 @@ def select_commit(
 def _select_pruned(
     commit: Commit, selection: Selection, held: tuple[Range, ...]
 ) -> tuple[Range, ...] | msgspec.UnsetType:
-    """Return the pruned ranges of a commit, as far as a partial copy may claim to know them.
+    """Return the pruned ranges of a commit if a partial copy may claim them.
 
-    Kept rows stand with the last pruned day. Where that is not selected, the copy has no rows of
-    pruned blocks: either all its days come later, or it has lost all its blocks and shows why.
+    Kept rows belong to the last pruned day. If that day is not selected, the copy has no rows of
+    pruned blocks: either all its days come later, or the prune removed all its blocks and is shown.
     """
     if commit.pruned is msgspec.UNSET or subtract_ranges(held, commit.pruned) != held:
         return commit.pruned
@@ -64,7 +64,7 @@ def _select_pruned(
 
 
 def change_ranges(ranges: tuple[Range, ...], commit: Commit) -> tuple[Range, ...]:
-    """Return the masterchain blocks that a lake has after a commit, by those before it."""
+    """Return the masterchain blocks of a lake after a commit, given those before it."""
     span = commit.first_mc_seqno, commit.last_mc_seqno
     if commit.has_blocks:
         return merge_ranges((*ranges, span))

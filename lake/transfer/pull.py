@@ -1,8 +1,8 @@
-"""A lake copied from another: its log first, then its files by digest, then its commits at once.
+"""Copies a lake from another: first its log, then its files by digest, then all commits at once.
 
-The source is a folder, object storage or a web server, and is not trusted: what its log claims is
-checked before anything is copied (``check``), a file gets its name when its bytes have given their
-digest, and the log of the copy goes on only when all files are here.
+The source is a folder, object storage or a web server, and is not trusted: its log is validated
+before anything is copied (``check``), a file gets its name only once its bytes match the digest,
+and the log of the copy advances only once all files have arrived.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PULL_LOCK = f"{STAGING_FOLDER}/lock"
 
 
 class PullReport(msgspec.Struct, frozen=True):
-    """The commit that the copy is at, what was new, and which days and tables it has."""
+    """The commit of the copy, what was new, and its selection of days and tables."""
 
     snapshot: int
     commits: int
@@ -66,15 +66,15 @@ def open_pull(
     key: str = "",
     on_file: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Iterator[Puller]:
-    """Give what copies the lake at a place, once or again and again, into a folder.
+    """Yield a puller that copies the lake at ``place``, once or repeatedly, into a folder.
 
-    The same command goes on where it was stopped. Without ``selection`` a partial copy goes on
-    with its own. ``key`` is the API key of a service; ``on_file`` takes the number of files done
-    and of all.
+    Running the same command again resumes. Without ``selection``, a partial copy keeps its own.
+    ``key`` is the API key of a service; ``on_file`` is called with the number of files done and
+    of all.
 
     Raises:
         PieceRefused: the copy has other days or tables, or another process copies into it.
-        SourceRefused: what the source says of itself is damaged.
+        SourceRefused: the source's description of itself is damaged.
         StorageError: the source cannot be reached.
         LakeFull: no room.
     """
@@ -96,17 +96,17 @@ def open_pull(
 
 
 def _settle_selection(source: Source, lake_dir: Path, wanted: Selection) -> Selection:
-    """Return what the copy has of its source, and note it if that is not all.
+    """Return the selection of the copy, and store it if it is partial.
 
     Raises:
-        PieceRefused: it has something else than what is wanted.
+        PieceRefused: the copy has another selection than the one requested.
     """
     known = read_selection(lake_dir)
     if LogReader(lake_dir).read().number:
         if wanted not in (WHOLE, known):
             raise PieceRefused(
-                f"{lake_dir} has {_describe(known)} of its source, and is asked for "
-                f"{_describe(wanted)}: pull that into a new folder"
+                f"{lake_dir} has {_describe(known)} of its source, but "
+                f"{_describe(wanted)} was requested: pull that into a new folder"
             )
         return known
     chosen = fetch_selection(source).narrow(wanted)
@@ -128,7 +128,7 @@ def _describe(selection: Selection) -> str:
 
 
 class Puller:
-    """Copies what a source has and the copy has not; ``open_pull`` gives one."""
+    """Copies what the source has beyond the copy; see ``open_pull``."""
 
     def __init__(
         self,
@@ -145,13 +145,13 @@ class Puller:
         self._log = LogReader(lake_dir)
 
     def bring(self) -> PullReport:
-        """Copy all commits that are new, those that undo blocks included, and report them.
+        """Copy and report all new commits, including those that undo blocks.
 
         Raises:
-            SourceRefused: something that the source sent is refused; the copy is as before.
-            PieceRefused: the source holds no lake, or nothing of what is wanted.
+            SourceRefused: data of the source was rejected; the copy is unchanged.
+            PieceRefused: the source holds no lake, or nothing of the selection.
             LakeFull, StorageError: no room; the source cannot be reached.
-            CommitConflict: another writer has committed to the copy meanwhile.
+            CommitConflict: another writer committed to the copy meanwhile.
         """
         state = self._log.read()
         target = self._staged.read_on(state, lambda _number: None)
@@ -159,7 +159,7 @@ class Puller:
         if target.number > state.number:
             with hold_lock(self.lake_dir / LOCK_FILE):
                 if self._log.read().digest != state.digest:
-                    raise CommitConflict(f"another writer has committed to {self.lake_dir}")
+                    raise CommitConflict(f"another writer committed to {self.lake_dir}")
                 target, files = self._copy(state, target)
                 adopt_entries(self.lake_dir, self._staged.folder, state, target)
             if not state.number:
@@ -167,7 +167,7 @@ class Puller:
         elif not state.number:
             raise PieceRefused(
                 f"{self._source.name} holds no lake: it has no {LOG_FOLDER}/1.json (an export is "
-                "added with tonlake import)"
+                "imported with tonlake import)"
             )
         return PullReport(
             snapshot=target.number,
@@ -183,7 +183,7 @@ class Puller:
         """Compare the newest commit of the copy with that of the source.
 
         Raises:
-            SourceRefused: the source went back, or is another lake.
+            SourceRefused: the source was rolled back, or is another lake.
             StorageError: it cannot be reached.
         """
         self._staged.check_newest(self._log.read())
@@ -193,9 +193,9 @@ class Puller:
             raise PieceRefused(f"{self._source.name} has no blocks of {_describe(self._selection)}")
 
     def _copy(self, state: LogState, target: LogState) -> tuple[LogState, list[DataFile]]:
-        """Copy what ``target`` has beyond ``state``, and return both as they came to be.
+        """Copy what ``target`` has beyond ``state``, and return the final state and files.
 
-        A file may be gone because the source has merged it meanwhile: then the log has gone on.
+        A file may have disappeared because the source merged it meanwhile; its log has advanced.
         """
         copied = Snapshot(self.lake_dir, state)
         while True:
@@ -213,7 +213,7 @@ class Puller:
                 return target, files
 
     def _copy_files(self, files: list[DataFile]) -> None:
-        """Copy files and compare them with what the log claims; those that are here stay."""
+        """Copy files and verify them against the log; skip those that exist."""
         standing = self._target.list_files(sorted({file.table for file in files}))
         copy = partial(copy_file, self._source, self._target, standing=standing)
         for done, _ in enumerate(work_through(copy, files, self._source), 1):

@@ -1,7 +1,7 @@
-"""Lakes and exports read where they are, in object storage: a snapshot, and SQL over it.
+"""Reads lakes and exports in object storage: a snapshot, and SQL over it.
 
-The log is small and comes here; of the data, a query reads the row groups and columns it needs of
-the files of the days it asks for. Their digests are not compared: an import does that.
+The log is small and is copied; of the data files, a query reads the row groups and columns that it
+needs, for the days in its filter. Digests are not verified; an import does that.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ _ENTRY = re.compile(r"([1-9][0-9]*)(\.checkpoint)?\.json")
 def open_to_ask(
     place: Path | str, number: int | None, settings: LakeSettings, statement: str | None = None
 ) -> Iterator[tuple[Snapshot, DuckDBPyConnection]]:
-    """Give a snapshot of a lake, by default the newest, and a connection on it.
+    """Yield a snapshot of a lake, the newest by default, and a connection on it.
 
-    ``place`` is the lake's folder, or the URL of a lake or an export in object storage. The views
-    for people are those that a ``statement`` needs, or all.
+    ``place`` is the lake's folder, or the URL of a lake or an export in object storage. Only the
+    views for people that ``statement`` needs are created; without a statement, all.
 
     Raises:
         LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot`` and ``open_remote``.
-        StorageError: object storage does not answer, here or to a query.
+        StorageError: object storage does not answer, now or during a query.
     """
     if isinstance(place, Path):
         snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
@@ -88,7 +88,7 @@ def open_to_ask(
 def open_views(
     place: Path | str, number: int | None, settings: LakeSettings
 ) -> Iterator[tuple[Snapshot, Views]]:
-    """Give a snapshot and its views, for readers of named queries; otherwise as ``open_to_ask``."""
+    """Yield a snapshot and its views, for readers of named queries; see ``open_to_ask``."""
     if isinstance(place, Path):
         snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
         yield snapshot, Database(place, settings).open(snapshot)
@@ -100,7 +100,7 @@ def open_views(
 
 
 def open_remote(storage: Storage, number: int | None = None) -> Snapshot:
-    """Open a lake in storage as of commit ``number``, the newest by default; or an export.
+    """Open a lake in storage as of commit ``number``, the newest by default, or an export.
 
     Raises:
         LakeNotFound: there is neither.
@@ -125,7 +125,7 @@ def open_remote(storage: Storage, number: int | None = None) -> Snapshot:
 
 
 def list_needed(names: Iterable[str], number: int | None) -> list[str]:
-    """Return which files of a log give a state: the newest checkpoint, and the entries after it."""
+    """Return the log files that a state needs: the newest checkpoint, and the entries after it."""
     found = [match for match in map(_ENTRY.fullmatch, names) if match]
     last = number or max((int(match[1]) for match in found), default=0)
     checkpoints = [int(match[1]) for match in found if match[2] and int(match[1]) <= last]
@@ -139,7 +139,7 @@ def _is_entry(name: str) -> bool:
 
 
 def _read_export(storage: Storage, number: int | None) -> LogState:
-    """Return the state that an export has of a lake: its days, under the number of its snapshot."""
+    """Return the state of an export: its days, with the number of the exported snapshot."""
     manifest = read_manifest(storage)
     if manifest is None:
         raise LakeNotFound(f"{storage.name} holds neither a lake nor an export of one")
@@ -163,9 +163,9 @@ def _read_export(storage: Storage, number: int | None) -> LogState:
 def connect_remote(
     snapshot: Snapshot, storage: Storage, settings: LakeSettings, statement: str | None = None
 ) -> DuckDBPyConnection:
-    """Return an in-memory database with the views of ``connect``; it can open no file itself.
+    """Return an in-memory database with the views of ``connect``; it cannot open files itself.
 
-    Arrow reads the files: those of other days than a query asks for are not opened.
+    Arrow reads the files; those of days outside the filter of a query are not opened.
     """
     own = list_remote_tables(storage)
     return _connect(_describe_tables(snapshot, storage, own), own, settings, statement)
@@ -174,19 +174,19 @@ def connect_remote(
 class RemoteViews:
     """The views of a snapshot in storage, for readers in any number of threads.
 
-    What Arrow reads is registered for one connection alone, so every cursor gets it again. Views
-    over it are shared: they find the tables of the cursor that asks them.
+    Arrow datasets are registered per connection, so every cursor registers them again. The views
+    over them are shared: they resolve to the tables of the querying cursor.
     """
 
     def __init__(self, snapshot: Snapshot, storage: Storage, settings: LakeSettings) -> None:
-        """Take a snapshot that ``open_remote`` opened; no file of it is opened here."""
+        """Take a snapshot opened by ``open_remote``; none of its files is opened here."""
         own = list_remote_tables(storage)
         self._tables = _describe_tables(snapshot, storage, own)
         self._connection = _connect(self._tables, own, settings)
         self._idle: deque[DuckDBPyConnection] = deque()
 
     def lend(self, reader: object) -> DuckDBPyConnection:
-        """Return a connection on the snapshot, for one reader alone as long as it is there."""
+        """Return a connection on the snapshot, for the use of one reader as long as it exists."""
         try:
             cursor = self._idle.pop()
         except IndexError:
@@ -197,7 +197,7 @@ class RemoteViews:
         return cursor
 
     def provide(self, statement: str) -> None:
-        """Do nothing: every view is there."""
+        """Do nothing: all views exist."""
 
 
 def _connect(
@@ -221,7 +221,7 @@ def _connect(
 def _describe_tables(
     snapshot: Snapshot, storage: Storage, own: list[tuple[OwnTable, OwnState]]
 ) -> dict[str, FileSystemDataset]:
-    """Return the files of each view over files, those of own tables last."""
+    """Return the files of each view over files, user-defined tables last."""
     tables = {
         view: describe_files(storage, table, snapshot.files[table.name])
         for view, table in VIEWED_TABLES.items()
@@ -231,8 +231,8 @@ def _describe_tables(
 
 
 def describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) -> FileSystemDataset:
-    """Return a table's files, none of them opened; a column newer than a file is NULL there."""
-    # Half a second of every command's start, were it loaded with the module.
+    """Return a table's files as a dataset, unopened; columns newer than a file are NULL."""
+    # Importing it with the module would slow the start of every command by half a second.
     import pyarrow.dataset as ds  # noqa: PLC0415
 
     options = ds.ParquetFragmentScanOptions(pre_buffer=True)

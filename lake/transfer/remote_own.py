@@ -1,4 +1,4 @@
-"""Own tables of a lake in object storage, as they were when the lake was copied there."""
+"""User-defined tables of a lake in object storage, as of the time it was copied there."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _FILES_OF = "files of "
 
 
 def list_remote_tables(storage: Storage) -> list[tuple[OwnTable, OwnState]]:
-    """Return the own tables that have been filled; none of an export, which has no rows of them.
+    """Return the user-defined tables that have rows; none for an export, which has no rows.
 
     Raises:
-        LakeCorrupt: what says which files they have is damaged.
+        LakeCorrupt: a definition or a state is damaged.
         StorageError: object storage does not answer.
     """
     listed = storage.list_files([OWN_FOLDER])
@@ -48,8 +48,8 @@ def list_remote_tables(storage: Storage) -> list[tuple[OwnTable, OwnState]]:
 def describe_own_files(
     storage: Storage, tables: list[tuple[OwnTable, OwnState]]
 ) -> dict[str, FileSystemDataset]:
-    """Return the files of each table by the name under which its view reads them."""
-    # Half a second of every command's start, were it loaded with the module.
+    """Return the files of each table as a dataset, by the name under which its view reads them."""
+    # Importing it with the module would slow the start of every command by half a second.
     import pyarrow.dataset as ds  # noqa: PLC0415
 
     return {
@@ -63,7 +63,7 @@ def describe_own_files(
 
 
 def render_remote_views(tables: list[tuple[OwnTable, OwnState]]) -> str:
-    """Return the SQL text of the views over these files."""
+    """Return the SQL of the views over these files."""
 
     def read_files(name: str, _paths: list[str]) -> str:
         return quote_name(f"{_FILES_OF}{name}")

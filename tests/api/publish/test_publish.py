@@ -175,7 +175,7 @@ def test_an_explorer_without_a_node(
             base = source.stdout.readline().split()[0].rstrip("/")
             wait_for(f"{base}/readyz", source)
             with (
-                pytest.raises(StorageError, match=r"wants an API key: set \[pull\] key"),
+                pytest.raises(StorageError, match=r"requires an API key: set \[pull\] key"),
                 open_pull(f"{base}/lake", tmp_path / "refused"),
             ):
                 pass

@@ -74,7 +74,7 @@ def test_rebuilding(recording: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(
         main, ["rebuild", "traces", "--lake", str(lake_dir)], obj=compose_settings
     )
-    assert (done.exit_code, done.stdout) == (0, "nothing differs from the traces that were there\n")
+    assert (done.exit_code, done.stdout) == (0, "nothing differs from the existing traces\n")
     assert open_snapshot(lake_dir).number == before
     lost = CliRunner().invoke(
         main, ["rebuild", "traces", "--lake", str(tmp_path / "none")], obj=compose_settings

@@ -90,7 +90,7 @@ def test_refused(
 def test_no_source(tmp_path: Path) -> None:
     assert run("pull", tmp_path / "none", "--lake", tmp_path / "copy").exit_code == 2
     done = run("pull", "https://x/?y", "--lake", tmp_path / "copy")
-    assert (done.exit_code, "no URL of a folder" in done.stderr) == (1, True)
+    assert (done.exit_code, "not the URL of a folder" in done.stderr) == (1, True)
     done = run("pull", tmp_path, "--lake", tmp_path / "copy")
     assert (done.exit_code, "holds no lake" in done.stderr) == (1, True)
 

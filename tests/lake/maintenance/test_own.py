@@ -385,7 +385,7 @@ def test_commands(lake: Path, tmp_path: Path) -> None:
     shown = CliRunner().invoke(main, ["schema", "--dbt", "--lake", str(lake)]).output
     assert "- name: paid" in shown.split("- name: transactions", 1)[1]
     shown = CliRunner().invoke(main, ["schema", "--lake", str(lake)]).output
-    assert "# Own tables\n\n## paid" in shown
+    assert "# User-defined tables\n\n## paid" in shown
     assert run("refresh", "paid")[0] == 0
     code, shown = run("refresh", "other")
     assert (code, "no user-defined table other; there are: paid" in shown) == (1, True)

@@ -119,7 +119,7 @@ def test_a_file_committed_as_something_else(lake: Path, tmp_path: Path) -> None:
     rewrite(lake, msgspec.structs.replace(commit, added=(*commit.added, file)))
     (damage,) = verify_lake(lake).damage
     assert damage.file == file.path
-    assert "no Parquet file" in damage.reason
+    assert "not a Parquet file" in damage.reason
     with pytest.raises(pa.ArrowInvalid):
         pq.read_metadata(text)
 
@@ -128,7 +128,7 @@ def test_entries_that_do_not_follow_each_other(lake: Path) -> None:
     second, third = (read_commit(lake, at)[0] for at in (2, 3))
     rewrite(lake, msgspec.structs.replace(second, source={"kind": "another"}))
     assert verify_lake(lake).damage == [
-        Damage("_log/3.json", "it does not follow the entry before")
+        Damage("_log/3.json", "it does not follow the previous entry")
     ]
     rewrite(lake, second)
     rewrite(lake, msgspec.structs.replace(third, first_mc_seqno=18))

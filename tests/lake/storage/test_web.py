@@ -76,7 +76,7 @@ def test_a_busy_server_is_asked_again(server: WebServer) -> None:
     server.statuses = [503, 429, 429, 429, 429, 429, 429]
     assert read(folder) == DATA
     server.statuses = [503] * 5
-    with pytest.raises(StorageError, match="it answers 503"):
+    with pytest.raises(StorageError, match="it responds with 503"):
         read(folder)
     folder.close()
 
@@ -88,7 +88,7 @@ def test_a_busy_server_is_asked_again(server: WebServer) -> None:
         (410, FileNotFoundError, "410"),
         (403, PermissionError, "403"),
         (401, StorageError, "API key: set .pull. key"),
-        (500, StorageError, "answers 500 for day=1/file"),
+        (500, StorageError, "responds with 500 for day=1/file"),
         (206, StorageError, "answers 206"),
         (301, StorageError, "answers 301"),
     ],
@@ -113,7 +113,7 @@ def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("url", ["http://", "https://host/x?y", "http://host/#x"])
 def test_no_folder(url: str) -> None:
-    with pytest.raises(StorageError, match="no URL of a folder"):
+    with pytest.raises(StorageError, match="not the URL of a folder"):
         WebFolder(url)
 
 

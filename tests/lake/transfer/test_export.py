@@ -176,7 +176,7 @@ def test_paths_that_lead_elsewhere(read_lake: Path, tmp_path: Path, path: str) -
     folder = tmp_path / "piece"
     folder.mkdir()
     (folder / MANIFEST).write_bytes(encode_manifest(msgspec.structs.replace(manifest, files=files)))
-    with pytest.raises(PieceRefused, match="is no path of a lake's file"):
+    with pytest.raises(PieceRefused, match="is not the path of a lake file"):
         import_piece(folder, tmp_path / "copy")
 
 

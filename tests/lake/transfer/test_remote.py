@@ -134,7 +134,7 @@ def test_what_is_damaged_here_is_not_copied(s3: S3Server, exported: Path, tmp_pa
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("s3://missing/read", "no such bucket at http.*: make it"),
+        ("s3://missing/read", "no such bucket at http.*: create it"),
         ("s3:///read", "names no bucket: write s3://bucket/prefix"),
     ],
 )
@@ -284,7 +284,7 @@ open_storage("{URL}")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "StorageError" in done.stderr
-    assert "the one-file binary has no client of S3: install tonlake with pip" in done.stderr
+    assert "the one-file binary has no S3 client: install tonlake with pip" in done.stderr
 
 
 def put_lake(lake: Path, place: str) -> None:
