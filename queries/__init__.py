@@ -1,1 +1,1 @@
-"""Queries: how a question is asked. One statement a file, and the one loader."""
+"""Named queries: one SQL statement per file, and their loader and reader."""

@@ -1,4 +1,4 @@
--- How the actions of a trace differ between two versions of the classifier.
+-- Differences between the actions of two versions of the classifier.
 --
 -- One row for each kind of change: how many actions of a type were added, removed or changed.
 --

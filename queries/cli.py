@@ -1,4 +1,4 @@
-"""The command ``tonlake query``: a named query, answered by DuckDB."""
+"""The command ``tonlake query``: runs a named query with DuckDB."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ Examples:
   tonlake query jetton_holders --lake mainnet.lake -p master=EQ... -p at=2026-11-21
   tonlake query v3/blocks --lake s3://bucket/mainnet -p workchain=-1 -p limit=5 --format csv
 
-The queries below everyday/ are for people, the others are those of the API. The part of a name
-behind the last slash is enough where it is the only one, or below everyday/. Bytes are written as
-hex, lists with commas; a missing list filters nothing.
+Queries in everyday/ are for people, the others are those of the API. The part of a name after the
+last slash suffices if it is unique, or in everyday/. Bytes are written as hex, lists with commas; a
+missing list filters nothing.
 """
 
 
@@ -66,7 +66,7 @@ hex, lists with commas; a missing list filters nothing.
     help="Folder of the lake, or URL of a lake or an export.",
 )
 @click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")
-@click.option("--list", "listing", is_flag=True, help="Print the queries and what they take.")
+@click.option("--list", "listing", is_flag=True, help="Print the queries and their parameters.")
 @json_option
 @format_option
 @output_option
@@ -82,14 +82,14 @@ def query_command(
     output: Path | None,
     snapshot: int | None,
 ) -> None:
-    """Answer one of the named queries of queries/: everyday questions, and those of the API."""
+    """Run one of the named queries of queries/: everyday questions, and those of the API."""
     if listing:
         with _refusing_questions():
             queries = [find_query(name)] if name else list(load_queries().values())
         _print_queries(queries, as_json=as_json)
         return
     if name is None or place is None:
-        raise click.UsageError("name a query and a --lake, or ask for --list")
+        raise click.UsageError("name a query and a --lake, or use --list")
     output_format = "json" if as_json else output_format
     output = choose_output(output, output_format)
     with failing_cleanly(), _refusing_questions():
@@ -105,7 +105,7 @@ def query_command(
 
 @contextmanager
 def _refusing_questions() -> Iterator[None]:
-    """Print in one line what is wrong with a question, and end with an exit code."""
+    """Print an error of a query in one line, and exit with its code."""
     try:
         yield
     except QueryError as error:

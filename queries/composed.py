@@ -1,4 +1,4 @@
-"""Questions whose rows come from several queries: transactions and messages, complete."""
+"""Composes rows from several queries: complete transactions and messages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Row = dict[str, Any]
 
 
 class Record(NamedTuple):
-    """A row of ``v3/transactions``; the index has a type of the same fields.
+    """A row of ``v3/transactions``; the index has a type with the same fields.
 
-    ``messages`` are in order of direction, ``in`` first, and place. ``before`` and ``after`` are
-    the states around the transaction, None where they are not known.
+    ``messages`` are sorted by direction, ``in`` first, and index. ``before`` and ``after`` are the
+    account states around the transaction, None if unknown.
     """
 
     row: Row
@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
 
 class Composed(NamedTuple):
-    """What composes the rows, and the query that declares the parameters."""
+    """A function that composes the rows, and the query that declares its parameters."""
 
     query: Query
     compose: Callable[[Reader, Mapping[str, Any]], list[Any]]
@@ -94,11 +94,11 @@ def _compose_messages(reader: Reader, asked: Mapping[str, Any]) -> list[Any]:
 
 @cache
 def find_composed(name: str) -> Composed | None:
-    """Return what composes the rows of a name, or None where one query returns them.
+    """Return the composition of a name; None if a single query returns the rows.
 
     ``v3/transactions`` takes ``keys``, rows with ``hash`` and ``lt``, and returns a ``Record`` for
-    each in their order. ``v3/messages`` takes what ``v3/message_keys`` takes, and returns rows of
-    ``v3/message_rows`` with the columns of the keys.
+    each in their order. ``v3/messages`` takes the parameters of ``v3/message_keys``, and returns
+    rows of ``v3/message_rows`` with the columns of the keys.
     """
     if name == "v3/transactions":
         keys = Parameter("keys", "row[]", REQUIRED, "keys of transactions")

@@ -1,10 +1,10 @@
-"""What can go wrong while asking a question.
+"""Errors of the queries package.
 
 QueryError
 ├── QueryMalformed     a .sql file does not follow the rules of this package
 ├── QueryUnknown       there is no query of that name
-├── ParameterMismatch  a query was asked with other parameters than it declares
-├── QueryNeeded        an answer takes a query, and who asks cannot wait for one
+├── ParameterMismatch  parameters differ from those that the query declares
+├── QueryNeeded        the answer takes a query, and the caller cannot wait for one
 ├── QueryTooLarge      a page would have to read more rows than the limit
 └── QueryTimeout       the answer took longer than the limit and was interrupted
 """
@@ -25,15 +25,15 @@ class QueryUnknown(QueryError):
 
 
 class ParameterMismatch(QueryError):
-    """A query was asked with other parameters than its header declares."""
+    """Parameters differ from those that the query's header declares."""
 
 
 class QueryNeeded(QueryError):
-    """An answer takes a query, or as long as one, and who asks cannot wait for that."""
+    """The answer takes a query, or as long as one, and the caller cannot wait for that."""
 
 
 class QueryTooLarge(QueryError):
-    """A page would have to read more rows than the limit; names what narrows it."""
+    """A page would have to read more rows than the limit; the message advises how to narrow it."""
 
 
 class QueryTimeout(QueryError):

@@ -1,4 +1,4 @@
-"""A named query with its values in it: for a service that takes nothing but a statement."""
+"""Inlines parameter values into a named query, for services that accept only a statement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     r"|\$(?P<name>[A-Za-z]\w*)",
     re.DOTALL,
 )
-"""What may hold a dollar sign and means none (texts, names, comments), and a parameter."""
+"""Tokens that may contain a dollar sign (strings, names, comments), and parameters."""
 
 
 def fill_query(query: Query, values: Mapping[str, object]) -> str:
@@ -51,7 +51,7 @@ def _fill(statement: str, written: Mapping[str, str]) -> str:
 
 
 def write_literal(value: object) -> str:
-    """Return a value of a parameter as DuckDB reads it."""
+    """Return a parameter value as a DuckDB literal."""
     if value is None:
         return "null"
     if isinstance(value, bytes):

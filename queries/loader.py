@@ -1,8 +1,8 @@
-"""Loads the named queries: one statement a file, its header declares what it takes and gives.
+"""Loads the named queries: one statement per file; a header declares parameters and columns.
 
-A file begins with comment lines: what the query answers; one line for each parameter,
-``-- $name type [= default]  meaning``; for a question that people ask, ``-- chart: kind x=column
-y=columns [by=column]``; and ``-- returns: columns``. The statement follows. The loader refuses a
+A file begins with comment lines: the purpose of the query; one line per parameter,
+``-- $name type [= default]  meaning``; for an everyday question, ``-- chart: kind x=column
+y=columns [by=column]``; and ``-- returns: columns``. The statement follows. The loader rejects a
 file whose header and statement disagree, so the header can be trusted.
 """
 
@@ -35,7 +35,7 @@ TYPES = frozenset(
 
 REQUIRED = msgspec.UNSET
 EVERYDAY = "everyday/"
-"""Folder of the questions that people ask; none of them has a required parameter."""
+"""Folder of the everyday questions; none of them has a required parameter."""
 
 _PARAMETER = re.compile(
     r"^-- \$(?P<name>[a-z][a-z0-9_]*) +(?P<type>[a-z]+(?:\[\])?)"
@@ -50,7 +50,7 @@ _DEFAULTS: dict[str, Any] = {"null": None, "true": True, "false": False}
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One ``$name`` of a query; ``default`` is ``REQUIRED`` where there is none."""
+    """One ``$name`` of a query; ``default`` is ``REQUIRED`` if there is none."""
 
     name: str
     type: str
@@ -61,7 +61,7 @@ class Parameter(msgspec.Struct, frozen=True):
 class Chart(msgspec.Struct, frozen=True):
     """How to draw the rows: ``kind`` is line or bar, the others are columns.
 
-    ``y`` has one series each; with ``by``, the first of them has a series for each value of it.
+    Each column of ``y`` is a series; with ``by``, the first of them has a series per value of it.
     """
 
     kind: str
@@ -73,7 +73,7 @@ class Chart(msgspec.Struct, frozen=True):
 class Query(msgspec.Struct, frozen=True):
     """One named statement: ``name`` is its path without ``.sql``, such as ``v3/blocks``.
 
-    ``defaults`` has every parameter, ``REQUIRED`` where there is none.
+    ``defaults`` has every parameter, ``REQUIRED`` if it has no default.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Query(msgspec.Struct, frozen=True):
 
     @property
     def is_everyday(self) -> bool:
-        """Whether people ask it, and not the API: it reads views for people, in DuckDB alone."""
+        """Whether it is an everyday question, which reads views for people, only in DuckDB."""
         return self.name.startswith(EVERYDAY)
 
 
@@ -101,12 +101,12 @@ def load_queries() -> Mapping[str, Query]:
 
 
 def find_query(name: str) -> Query:
-    """Return a query by its name; the part behind the last slash is enough if it is the only one.
+    """Return a query by its name; the part after the last slash suffices if it is unique.
 
-    An everyday question is meant before others that are called the same.
+    An everyday question takes precedence over others of the same name.
 
     Raises:
-        QueryUnknown: there is none, or there are several; the message names the nearest.
+        QueryUnknown: there is none, or several match; the message suggests the nearest.
     """
     queries = load_queries()
     for full in (name, f"everyday/{name}"):
@@ -124,10 +124,10 @@ def find_query(name: str) -> Query:
 
 
 def parse_query(name: str, text: str) -> Query:
-    """Read one file's text, and check that header and statement agree.
+    """Parse a file, and check that header and statement agree.
 
     Raises:
-        QueryMalformed: no header, not exactly one statement, or other parameters than declared.
+        QueryMalformed: no header, not exactly one statement, or parameters that differ.
     """
     header = _read_header(text)
     parameters = {item.name: item for item in _read_parameters(name, header)}
@@ -187,7 +187,7 @@ def _read_default(match: re.Match[str]) -> object:
 
 
 def _read_purpose(header: list[str]) -> str:
-    """Return what stands above the parameters."""
+    """Return the comment lines above the parameters."""
     ends = ("-- $", _CHART_START, _RETURNS)
     lines = takewhile(lambda line: not line.startswith(ends), header)
     return " ".join(filter(None, (line[2:].strip() for line in lines)))
@@ -204,7 +204,7 @@ def _read_chart(name: str, header: list[str]) -> Chart | None:
 
 
 def _read_returns(header: list[str]) -> str:
-    """Return what stands from ``returns:`` to the end of the header."""
+    """Return the header from ``returns:`` to its end."""
     lines = dropwhile(lambda line: not line.startswith(_RETURNS), header)
     return " ".join(line[2:].strip() for line in lines).removeprefix("returns:").strip()
 

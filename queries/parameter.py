@@ -1,4 +1,4 @@
-"""Values of a query's parameters, as people write them."""
+"""Parses the values of a query's parameters, as users write them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "date": date.fromisoformat,
     "address": normalize_address,
 }
-"""What reads a value of each type; all others are integers."""
+"""Parser of each type; all other types are integers."""
 
 _FORMS = {
     "boolean": "true or false",
@@ -30,16 +30,16 @@ _FORMS = {
     "timestamp": "a time such as 2026-11-21 or 2026-11-21T04:20:00, UTC without a zone",
     "address": "an address: workchain:64 hex digits, or 48 characters whose checksum is right",
 }
-"""How a value of each type is written; all others are integers."""
+"""Syntax of each type, for error messages; all other types are integers."""
 
 
 def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, object]:
-    """Return the values of parameters; ``null`` is NULL, bytes are hex, lists have commas.
+    """Parse parameter values; ``null`` is NULL, bytes are hex, lists have commas.
 
     A timestamp without a zone is UTC.
 
     Raises:
-        ParameterMismatch: the query has no such parameter, or it is of another type.
+        ParameterMismatch: the query has no such parameter, or it has another type.
     """
     unknown = sorted(options.keys() - query.parameters.keys())
     if unknown:
@@ -52,7 +52,7 @@ def read_parameters(query: Query, options: Mapping[str, str]) -> dict[str, objec
 
 
 def advise_narrowing(bound: Mapping[str, object]) -> str:
-    """Return which spans, not given yet, would make a query that took too long read less."""
+    """Return advice for a query that took too long: the range parameters that would narrow it."""
     spans = [("start_utime", "end_utime"), ("start_lt", "end_lt"), ("mc_seqno",)]
     left = [
         " and ".join(span) for span in spans if all(bound.get(name, 0) is None for name in span)
@@ -61,7 +61,7 @@ def advise_narrowing(bound: Mapping[str, object]) -> str:
 
 
 def read_values(query: Query, values: Mapping[str, object]) -> dict[str, object]:
-    """Return values of any type, text read as ``read_parameters`` does where it is to be no text.
+    """Return values of any type, parsing text if the parameter is not text.
 
     Raises:
         ParameterMismatch: as ``read_parameters``.

@@ -1,4 +1,4 @@
-"""Asks named queries of one snapshot of a lake."""
+"""Runs named queries on one snapshot of a lake, by the index or by SQL."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ INDEX, SQL = "index", "sql"
 """What may answer a query."""
 
 FEW_FILES = 100
-"""The files of a table are compared after every query if there are no more: 0.5 ms."""
+"""Tables with at most this many files are checked for changes after every query: 0.5 ms."""
 
 Row = dict[str, Any]
 T = TypeVar("T")
 
 
 class Reader:
-    """One snapshot and a connection of its own; not shared between threads."""
+    """A reader of one snapshot, with its own connection; not shared between threads."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class Reader:
         observe: Callable[[str, float, str], None] | None = None,
         may_query: bool = True,
     ) -> None:
-        """Take a snapshot, a database of its own or its views, and its index.
+        """Take a snapshot, its own database or shared views, and an index.
 
-        Without ``may_query`` no SQL is run: what the index does not answer is refused.
-        The limits of a query are ``timeout_ms`` and, of a page, ``most_rows``; 0 for none.
-        ``lasting`` keeps the answers of ``lasting_rows``, for all readers of the snapshot.
-        ``observe`` takes the name of every query, the seconds it took, and what answered it:
-        ``index`` or ``sql``.
+        Without ``may_query`` no SQL runs: a query that the index does not answer is rejected.
+        The limits of a query are ``timeout_ms`` and, of a page, ``most_rows``; 0 means none.
+        ``lasting`` caches the results of ``lasting_rows`` for all readers of the snapshot.
+        ``observe`` is called with the name of every query, the seconds it took, and what answered
+        it: ``index`` or ``sql``.
         """
         self._lasting: dict[str, Any] = {} if lasting is None else lasting
         self.snapshot = snapshot
@@ -85,7 +85,7 @@ class Reader:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        """A cursor of its own, made when the first query is asked."""
+        """A separate cursor, opened for the first query."""
         if isinstance(self._database, duckdb.DuckDBPyConnection):
             return self._database.cursor()
         return self._database.lend(self)
@@ -95,17 +95,17 @@ class Reader:
             self._database.provide(statement)
 
     def rows(self, name: str, **parameters: object) -> list[Row]:
-        """Answer one query by the index, or else by its SQL.
+        """Run one query by the index, or else by its SQL.
 
-        A row is a dict, or an object whose columns are read by name as those of a dict are. Of
-        ``v3/transactions`` it is a ``queries.composed.Record``, or an object with its fields.
+        A row is a dict, or an object whose columns are read by name like a dict's. A row of
+        ``v3/transactions`` is a ``queries.composed.Record``, or an object with its fields.
 
         Raises:
-            QueryUnknown, ParameterMismatch: the question is put wrongly.
-            QueryNeeded: this reader may not query.
+            QueryUnknown, ParameterMismatch: the name or the parameters are wrong.
+            QueryNeeded: SQL would be needed, but ``may_query`` is False.
             QueryTimeout: it took longer than the limit.
             QueryTooLarge: it would have to read more rows than the limit.
-            LakeCorrupt: it needs a file that is damaged.
+            LakeCorrupt: it needs a damaged file.
         """
         composed = find_composed(name)
         query = load_queries().get(name) if composed is None else composed.query
@@ -127,11 +127,11 @@ class Reader:
         )
 
     def table(self, name: str, **parameters: object) -> pa.Table:
-        """Answer one query by its SQL, with DuckDB's types and with columns even without rows.
+        """Run one query by its SQL; the result has DuckDB's types, and columns even without rows.
 
         Raises:
             QueryUnknown: no file of this package has the name.
-            ParameterMismatch: as ``rows``, or DuckDB refuses a value.
+            ParameterMismatch: as ``rows``, or DuckDB rejects a value.
             QueryTimeout, QueryTooLarge, LakeCorrupt: as ``rows``.
         """
         query = load_queries().get(name)
@@ -150,20 +150,20 @@ class Reader:
     def select(
         self, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int
     ) -> Iterable[tuple[pa.Table, int]] | None:
-        """Return the rows of some blocks that selections choose, and others, as the index has them.
+        """Return the selected rows of some blocks, and possibly others, from the index.
 
-        See ``lake.scan.rows.Select``; None without an index, and where it declines.
+        See ``lake.scan.rows.Select``; None without an index, or if it declines.
         """
         if self._index is None:
             return None
         return find_selected(self._index, table, columns, chosen, span, most)
 
     def ask(self, statement: str, parameters: Mapping[str, object]) -> pa.Table:
-        """Answer a person's read-only statement with values for its ``$name``.
+        """Run a user's read-only statement, with values for its ``$name`` placeholders.
 
         Raises:
-            QueryError: of ``tonlake.lake.errors``; DuckDB refuses it, or it is not one that reads.
-            LakeCorrupt: it needs a file that is damaged.
+            QueryError: of ``tonlake.lake.errors``; DuckDB rejects it, or it does not only read.
+            LakeCorrupt: it needs a damaged file.
         """
         views = " ".join(choose_views(statement))
         try:
@@ -210,21 +210,21 @@ class Reader:
             self._observe(name, time.perf_counter() - started_s, answered_by)
 
     def lasting_rows(self, name: str, **parameters: object) -> Sequence[Mapping[str, Any]]:
-        """Answer a query once for all readers of the snapshot.
+        """Run a query once for all readers of the snapshot.
 
-        Only for the few questions whose parameters follow from the snapshot: all answers are kept.
+        Only for the few queries whose parameters depend on the snapshot: all results are kept.
         """
         return self.lasting(f"{name} {parameters}", lambda: self.rows(name, **parameters))
 
     def lasting(self, key: str, find: Callable[[], T]) -> T:
-        """Return what is found once for all readers of the snapshot, as ``lasting_rows``."""
+        """Call ``find`` once for all readers of the snapshot, and return its cached result."""
         found: T | None = self._lasting.get(key)
         if found is None:
             found = self._lasting[key] = find()
         return found
 
     def one(self, name: str, **parameters: object) -> Row | None:
-        """Answer one query by its first row, or None if there is none."""
+        """Return the first row of a query, or None if there is none."""
         found = self.rows(name, **parameters)
         return found[0] if found else None
 
@@ -257,7 +257,7 @@ def bind_parameters(query: Query, parameters: dict[str, object]) -> dict[str, ob
     """Complete ``parameters`` with the defaults of the query's header.
 
     Raises:
-        ParameterMismatch: one is missing, or one too many.
+        ParameterMismatch: a parameter is missing or unknown.
     """
     bound = {**query.defaults, **parameters}
     if len(bound) == len(query.defaults) and REQUIRED not in bound.values():

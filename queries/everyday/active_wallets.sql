@@ -1,6 +1,6 @@
 -- Active wallets and accounts by day.
 --
--- A wallet is active if it took a message from outside, an account if it had a transaction.
+-- A wallet is active if it received an external message, an account if it had a transaction.
 --
 -- $first date = null  first UTC day; null: of the lake
 -- $last  date = null  last UTC day; null: of the lake

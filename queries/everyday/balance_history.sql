@@ -1,6 +1,6 @@
 -- The balance of an account in TON and jettons after every change.
 --
--- $account address = null   account; null: the wallet that took most messages
+-- $account address = null   account; null: the wallet that received most external messages
 -- $jetton  address = null   only of this jetton; null: TON and every jetton
 -- $limit   integer = 10000  maximum number of rows
 --

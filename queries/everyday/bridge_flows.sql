@@ -1,4 +1,4 @@
--- What flows into and out of bridges, by day.
+-- Transfers into and out of bridges, by day.
 --
 -- Bridges are the accounts labelled with the category bridge; [lake] labels may name more.
 --

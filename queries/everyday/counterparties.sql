@@ -1,6 +1,6 @@
--- Whom an account exchanged most transfers with.
+-- The accounts that an account exchanged most transfers with.
 --
--- $account address = null  account; null: the wallet that took most messages
+-- $account address = null  account; null: the wallet that received most external messages
 -- $limit   integer = 50    maximum number of rows
 --
 -- chart: bar x=address y=transfers_in,transfers_out

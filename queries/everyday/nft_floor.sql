@@ -1,6 +1,6 @@
 -- Floor price of NFT collections: the cheapest item on sale at a fixed price.
 --
--- Of sale contracts that hold their item now; auctions have no fixed price.
+-- Only sale contracts that hold their item now; auctions have no fixed price.
 --
 -- $limit integer = 50  maximum number of rows
 --

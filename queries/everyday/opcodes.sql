@@ -1,4 +1,4 @@
--- Messages by opcode, with the name where it is known.
+-- Messages by opcode, with its name if known.
 --
 -- $first date    = null  first UTC day; null: of the lake
 -- $last  date    = null  last UTC day; null: of the lake

@@ -1,6 +1,6 @@
 -- Prices of a jetton in TON and US dollars, by hour or day.
 --
--- From the swaps in the lake, as the view dex_prices; US dollars need [lake] stablecoins.
+-- From the swaps in the lake, like the view dex_prices; US dollars need [lake] stablecoins.
 --
 -- $jetton address   = null   jetton master; null: every jetton
 -- $daily  boolean   = false  a row for each UTC day instead of each hour
@@ -30,7 +30,7 @@ with hours as (
         usd
     from dex_prices as prices
     left join ton_prices on prices.time = ton_prices.time
-    -- On the text, which prices are grouped by: the trades of others are not compared then.
+    -- On the text, which prices are grouped by, so that trades of other jettons are not compared.
     where
         $jetton is null
         or address = ton_address(ton_workchain($jetton), ton_account($jetton))

@@ -1,4 +1,4 @@
--- Wallets that came back: by the day of their first message from outside in the lake.
+-- Wallets that came back, by the day of their first external message in the lake.
 --
 -- $first date    = null  first UTC day; null: of the lake
 -- $last  date    = null  last UTC day; null: of the lake

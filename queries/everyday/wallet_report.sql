@@ -1,6 +1,6 @@
--- What an account received and sent, by asset.
+-- Amounts that an account received and sent, by asset.
 --
--- $account address = null  account; null: the wallet that took most messages
+-- $account address = null  account; null: the wallet that received most external messages
 -- $first   date    = null  first UTC day; null: of the lake
 -- $last    date    = null  last UTC day; null: of the lake
 --

@@ -1,12 +1,12 @@
--- Accounts whose id lies between two others, with the workchain that is asked for.
+-- Accounts of a workchain whose id lies between two others.
 --
 -- $workchain  integer  the workchain
 -- $low        blob     least account id
--- $high       blob     greatest one
+-- $high       blob     greatest account id
 -- $suffix     text     characters that the friendly address ends in; empty: any
--- $bounceable boolean  a flag of that address
--- $test_only  boolean  the other one
--- $first      bigint   lowest masterchain block that is searched
+-- $bounceable boolean  bounceable flag of that address
+-- $test_only  boolean  test-only flag of that address
+-- $first      bigint   lowest masterchain block to search
 -- $limit      integer  maximum number of rows
 --
 -- returns: workchain, account; by account

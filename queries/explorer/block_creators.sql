@@ -1,9 +1,9 @@
--- The validators that made blocks within a span of time, those with most blocks first.
+-- The validators that created blocks within a span of time, those with most blocks first.
 --
 -- $since bigint  Unix seconds of the first block that counts
 -- $until bigint  Unix seconds after the last one
 --
--- returns: created_by (public key), blocks, of them in the masterchain; the newest block's utime
+-- returns: created_by (public key), blocks, mc_blocks (in the masterchain), utime of the newest
 select
     created_by,
     count(*) as blocks,

@@ -1,9 +1,9 @@
--- Transactions, messages, blocks and accounts whose hash or account id has these digits.
+-- Transactions, messages, blocks and accounts whose hash or account id begins with some digits.
 --
 -- $low    blob     least hash that begins with the digits
--- $high   blob     greatest one
--- $suffix text     hex digits that the hash ends in, in small letters; empty: any
--- $first  bigint   lowest masterchain block that is searched
+-- $high   blob     greatest hash that begins with them
+-- $suffix text     lowercase hex digits that the hash ends in; empty: any
+-- $first  bigint   lowest masterchain block to search
 -- $limit  integer  maximum number of rows
 --
 -- returns: kind (transaction, message, block or account), hash, workchain, shard, seqno

@@ -1,6 +1,6 @@
 -- NFT collections with their items, owners, transfers and sales.
 --
--- $sort   text          owners, items, transfers or volume: what comes first
+-- $sort   text          sort key: owners, items, transfers or volume
 -- $limit  integer       maximum number of rows
 -- $offset integer  = 0  rows to skip
 --

@@ -1,11 +1,11 @@
--- Jettons with their holders, transfers, and what was swapped of them.
+-- Jettons with their holders, transfers and swap volume.
 --
--- $sort   text          holders, transfers or volume: what comes first
+-- $sort   text          sort key: holders, transfers or volume
 -- $limit  integer       maximum number of rows
 -- $offset integer  = 0  rows to skip
 --
 -- returns: workchain, account, holders (wallets with a balance), transfers (successful ones),
--- volume_ton (TON's worth of swaps; NULL: none with a known price)
+-- volume_ton (value of swaps in TON; NULL: none with a known price)
 with held as (
     select
         jetton_workchain as workchain,

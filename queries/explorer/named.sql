@@ -1,11 +1,11 @@
--- Jettons, NFT collections, domains and labels whose name or symbol resembles a text.
+-- Jettons, NFT collections, domains and labels with a name or symbol similar to a text.
 --
--- $text  text     what is searched, in any case
+-- $text  text     text to search, in any case
 -- $limit integer  maximum number of rows
 --
 -- returns: kind (jetton, collection, domain or label), workchain, account, name, symbol,
 -- likeness (0: equal, 1: begins with the text, 2: contains it, 3: similar spelling);
--- the most alike first
+-- most similar first
 with tokens as (
     select
         'jetton' as kind,

@@ -1,1 +1,1 @@
-"""The named queries on Apache Spark: the same files, said in Spark's SQL."""
+"""Runs the named queries on Apache Spark: the same files, translated to Spark's SQL."""

@@ -1,4 +1,4 @@
-"""The command ``tonlake spark sql``: a named query, answered by Apache Spark."""
+"""The command ``tonlake spark sql``: runs a named query on Apache Spark."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Bytes are written as hex, lists with commas; a missing list filters nothing.
     help="Folder of the lake, or its URL as Hadoop knows it.",
 )
 @click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")
-@click.option("--list", "listing", is_flag=True, help="Print every query and what it takes.")
+@click.option("--list", "listing", is_flag=True, help="Print the queries and their parameters.")
 @click.option("--translate", is_flag=True, help="Print the query in Spark's SQL, and stop.")
 @click.option(
     "--format",
@@ -59,9 +59,9 @@ Bytes are written as hex, lists with commas; a missing list filters nothing.
     type=click.Choice(["table", *TEXT_WRITERS]),
     default="table",
     show_default=True,
-    help="Form of the answer; table shows the first rows only.",
+    help="Format of the output; table shows the first rows only.",
 )
-@click.option("--to", help="Folder or URL: Spark writes the answer there as Parquet.")
+@click.option("--to", help="Folder or URL: Spark writes the result there as Parquet.")
 @click.option("--snapshot", type=click.IntRange(min=1), help="Number of the commit to query.")
 @master_option
 @conf_option
@@ -78,12 +78,12 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
     master: str,
     conf: tuple[str, ...],
 ) -> None:
-    """Answer one of the named queries of queries/ with Apache Spark."""
+    """Run one of the named queries of queries/ on Apache Spark."""
     if listing:
         _print_queries()
         return
     if name is None or (place is None and not translate):
-        raise click.UsageError("name a query and a --lake, or ask for --list")
+        raise click.UsageError("name a query and a --lake, or use --list")
     with failing_cleanly(), _refusing_questions():
         parameters = _read_options(name, options)
         if translate or place is None:
@@ -102,7 +102,7 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
 
 @contextmanager
 def _refusing_questions() -> Iterator[None]:
-    """Print in one line what is wrong with a question, and end with an exit code."""
+    """Print an error of a query in one line, and exit with its code."""
     try:
         yield
     except QueryError as error:

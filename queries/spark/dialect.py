@@ -1,4 +1,4 @@
-"""DuckDB's SQL in Spark's words: sqlglot's rules, and what they do not know (``rules.py``).
+"""Translates DuckDB's SQL to Spark's with sqlglot, plus rules that sqlglot lacks (``rules.py``).
 
 Parameters become literals of their declared types, so ``in (select unnest($hashes))`` becomes a
 list of constants, which Spark pushes down into the scan of Parquet files. The macros of
@@ -42,7 +42,7 @@ def _load_macros() -> Mapping[str, _Macro]:
     for statement in sqlglot.parse(read_sql("query_macros"), read="duckdb"):
         if isinstance(statement, exp.Create):
             parameters = tuple(parameter.name for parameter in statement.this.expressions)
-            body = _expand_all(statement.expression, macros)  # those above it
+            body = _expand_all(statement.expression, macros)  # earlier macros only
             macros[statement.this.this.name] = _Macro(parameters, body)
     return macros
 
@@ -74,7 +74,7 @@ def _substitute(macro: _Macro, arguments: Sequence[exp.Expression]) -> exp.Expre
 
 
 def _name_relation(node: exp.Expression) -> exp.Expression:
-    """Replace ``query_table('name')`` by the name; a parameter stays until it has a value."""
+    """Replace ``query_table('name')`` with the name; a parameter stays until it has a value."""
     called = node.this if isinstance(node, exp.Table) else None
     if not isinstance(called, exp.Anonymous) or called.name.lower() != "query_table":
         return node
@@ -93,8 +93,8 @@ _TYPES = {
 }
 
 
-class _Generator(Spark.Generator):  # type: ignore[misc]  # its types are not looked at
-    """Spark's own, which has QUALIFY since version 4."""
+class _Generator(Spark.Generator):  # type: ignore[misc]  # sqlglot is not type-checked
+    """sqlglot's generator, with QUALIFY, which Spark has since version 4."""
 
     TRANSFORMS = {  # noqa: RUF012 - as sqlglot declares it
         **Spark.Generator.TRANSFORMS,
@@ -120,12 +120,12 @@ def translate_view(name: str, text: str) -> str:
     """Return the statement behind ``create view``, the first of the text's statements."""
     view = sqlglot.parse(text, read="duckdb")[0]
     if not isinstance(view, exp.Create) or view.expression is None:
-        raise QueryMalformed(f"lake/duck/sql/{name}.sql: begins with no view")
+        raise QueryMalformed(f"lake/duck/sql/{name}.sql: does not begin with a view")
     return _write(expand_macros(view.expression))
 
 
 def list_tables(statement: str) -> set[str]:
-    """Return the tables and views that a statement of Spark reads."""
+    """Return the tables and views that a Spark statement reads."""
     tree = sqlglot.parse_one(statement, read="spark")
     own = {table.alias_or_name for table in tree.find_all(exp.CTE)}
     return {table.name for table in tree.find_all(exp.Table)} - own

@@ -1,4 +1,4 @@
-"""Asks named queries of one snapshot of a lake on Apache Spark."""
+"""Runs named queries on one snapshot of a lake with Apache Spark."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _TABLE_NAMES = {VIEW_NAMES.get(name, name): name for name in TABLES}
 
 
 class SparkReader:
-    """The queries of ``queries/`` over one lake, answered by Spark."""
+    """Runs the queries of ``queries/`` over one lake with Spark."""
 
     def __init__(self, lake: SparkLake) -> None:
-        """Take an open lake; its tables become views of the session as they are needed."""
+        """Take an open lake; its tables become views of the session on demand."""
         self._lake = lake
         self._views: set[str] = set()
 
     def ask(self, name: str, **parameters: object) -> DataFrame:
-        """Return the answer to one query as a data frame, not computed yet.
+        """Return the result of a query as a data frame, not computed yet.
 
         Raises:
-            QueryUnknown, ParameterMismatch: the question is put wrongly.
-            LakeCorrupt: it needs a file that is damaged.
+            QueryUnknown, ParameterMismatch: the name or the parameters are wrong.
+            LakeCorrupt: it needs a damaged file.
         """
         statement = translate(name, **parameters)
         for view in list_tables(statement):
@@ -42,7 +42,7 @@ class SparkReader:
         return self._lake.session.sql(statement)
 
     def table(self, name: str, **parameters: object) -> pa.Table:
-        """Answer one query as an Arrow table, all of it in this process.
+        """Run a query and collect the result as an Arrow table.
 
         Raises:
             QueryUnknown, ParameterMismatch, LakeCorrupt: as ``ask``.
@@ -50,7 +50,7 @@ class SparkReader:
         return self.ask(name, **parameters).toArrow()
 
     def rows(self, name: str, **parameters: object) -> list[dict[str, Any]]:
-        """Answer one query, a dict for each row, as ``tonlake.queries.reader.Reader.rows`` does.
+        """Run a query and return a dict per row, like ``tonlake.queries.reader.Reader.rows``.
 
         Raises:
             QueryUnknown, ParameterMismatch, LakeCorrupt: as ``ask``.
@@ -76,11 +76,11 @@ def translate(name: str, **parameters: object) -> str:
     """Return a named query in Spark's SQL, its parameters as constants.
 
     Raises:
-        QueryUnknown, ParameterMismatch: the question is put wrongly.
+        QueryUnknown, ParameterMismatch: the name or the parameters are wrong.
     """
     query = load_queries().get(name)
     if query is None:
         raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
     if needs_duckdb(query):
-        raise QueryUnknown(f"{name} needs what only DuckDB has: ask it with tonlake query")
+        raise QueryUnknown(f"{name} needs functions of DuckDB: run it with tonlake query")
     return translate_query(query, bind_parameters(query, parameters))

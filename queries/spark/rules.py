@@ -1,4 +1,4 @@
-"""What sqlglot does not know of DuckDB's SQL, as rules that rewrite a tree for Spark, in order."""
+"""Rewrites DuckDB constructs that sqlglot does not translate, as ordered rules over the tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _items(node: exp.Expression | None) -> list[exp.Expression] | None:
-    """Return the elements of a constant array, of several zipped ones as tuples."""
+    """Return the elements of a constant array; several zipped arrays become tuples."""
     node = _bare(node)
     if isinstance(node, exp.Array):
         return list(node.expressions)
@@ -30,7 +30,7 @@ def _zip(arrays: Sequence[exp.Expression]) -> list[exp.Expression] | None:
 
 
 def _bare(node: exp.Expression | None) -> exp.Expression | None:
-    """Return what stands in casts to lists."""
+    """Return the expression inside casts to lists."""
     while isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.ARRAY:
         node = node.this
     while isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.LIST:
@@ -39,7 +39,7 @@ def _bare(node: exp.Expression | None) -> exp.Expression | None:
 
 
 def _list_members(node: exp.Expression) -> exp.Expression:
-    """Turn ``x in (select unnest(constants), ...)`` into a list of constants."""
+    """Rewrite ``x in (select unnest(constants), ...)`` with a list of constants."""
     if not isinstance(node, exp.In) or not isinstance(node.args.get("query"), exp.Subquery):
         return node
     select = node.args["query"].this
@@ -57,7 +57,7 @@ def _one_of(value: exp.Expression, items: list[exp.Expression]) -> exp.Expressio
     if not items:
         return exp.false()
     found = exp.In(this=value.copy(), expressions=items)
-    # To Spark rows with NULL at the same place are equal; in SQL they are not.
+    # Spark treats rows with NULL at the same position as equal; in SQL they are not.
     known = [
         part.copy().is_(exp.null()).not_()
         for part in (value.expressions if isinstance(value, exp.Tuple) else ())
@@ -66,7 +66,7 @@ def _one_of(value: exp.Expression, items: list[exp.Expression]) -> exp.Expressio
 
 
 def _contain(node: exp.Expression) -> exp.Expression:
-    """Turn ``list_contains(constants, x)`` into a list of constants."""
+    """Rewrite ``list_contains(constants, x)`` with a list of constants."""
     if not isinstance(node, exp.ArrayContains):
         return node
     items = _items(node.this)
@@ -77,7 +77,7 @@ def _contain(node: exp.Expression) -> exp.Expression:
 
 
 def _measure(node: exp.Expression) -> exp.Expression:
-    """Turn the length of a constant list into a number."""
+    """Replace the length of a constant list with a number."""
     if not isinstance(node, exp.Length):
         return node
     items = _items(node.this)
@@ -85,7 +85,7 @@ def _measure(node: exp.Expression) -> exp.Expression:
 
 
 def _find_position(node: exp.Expression) -> exp.Expression:
-    """Say ``list_position``, which is NULL where nothing is found, and not 0."""
+    """Translate ``list_position``, which is NULL, not 0, if the value is not found."""
     if not isinstance(node, exp.Anonymous) or node.name.lower() != "list_position":
         return node
     found = exp.Anonymous(this="ARRAY_POSITION", expressions=node.expressions)
@@ -93,7 +93,7 @@ def _find_position(node: exp.Expression) -> exp.Expression:
 
 
 def _pass_over_nulls(node: exp.Expression) -> exp.Expression:
-    """Make aggregates pass over NULL, as DuckDB's do."""
+    """Make aggregates ignore NULL, as DuckDB's do."""
     if isinstance(node, exp.AnyValue) and not isinstance(node.parent, exp.IgnoreNulls):
         return exp.Anonymous(this="ANY_VALUE", expressions=[node.this, exp.true()])
     if isinstance(node, exp.Filter) and isinstance(node.this, exp.ArgMax | exp.ArgMin):
@@ -107,13 +107,13 @@ def _pass_over_nulls(node: exp.Expression) -> exp.Expression:
 
 
 def _unwrap_constants(node: exp.Expression) -> exp.Expression:
-    """Take a truth value out of parentheses: Spark reads ``where (false)`` as an alias."""
+    """Remove parentheses around a boolean: Spark parses ``where (false)`` as an alias."""
     inner = node.unnest() if isinstance(node, exp.Paren) else None
     return inner if isinstance(inner, exp.Boolean) else node
 
 
 def _rank(node: exp.Expression) -> exp.Expression:
-    """Write DISTINCT ON without an order, and ASOF JOIN with ``>=``, as conditions on ranks."""
+    """Rewrite DISTINCT ON without an order, and ASOF JOIN with ``>=``, as conditions on ranks."""
     if not isinstance(node, exp.Select):
         return node
     distinct = node.args.get("distinct")

@@ -1,4 +1,4 @@
-"""Which named queries Spark can answer."""
+"""Decides which named queries Spark can run."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 -- $account   blob     account id
 -- $mc_seqno  bigint   masterchain block
 --
--- returns: the state; no row where the lake has none up to the block
+-- returns: the state; no row if the lake has none up to the block
 select
     mc_seqno,
     hash,

@@ -4,7 +4,7 @@
 -- $account   blob     account id
 -- $mc_seqnos bigint[] masterchain blocks
 --
--- returns: the state at each block, at_mc_seqno; no row for one up to which the lake has none
+-- returns: the state at each block, at_mc_seqno; no row for a block before the first state
 select
     moments.at_mc_seqno,
     states.mc_seqno,

@@ -5,7 +5,7 @@
 -- $seqno     bigint   its seqno
 -- $mc_seqno  bigint   masterchain block that commits it
 --
--- returns: proof, mc_extra; no row where the lake stores no proofs
+-- returns: proof, mc_extra; no row if the lake stores no proofs
 select
     proof,
     mc_extra

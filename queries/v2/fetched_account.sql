@@ -1,12 +1,12 @@
--- An account as it was fetched from a lite server, because the lake does not have all of it.
+-- An account as fetched from a lite server, because the lake does not have its full history.
 --
 -- $workchain integer  workchain of the account
 -- $account   blob     account id
 -- $first     bigint   first masterchain block from which on no change of a state is missing
--- $mc_seqno  bigint   masterchain block after which the state is asked for
--- $hash      blob     = null  hash of the Account cell, where it is known
+-- $mc_seqno  bigint   masterchain block after which the state is requested
+-- $hash      blob     = null  hash of the Account cell, if known
 --
--- returns: the Account cell and the last transaction; no row where none was fetched by then
+-- returns: the Account cell and the last transaction; no row if none was fetched by then
 select
     mc_seqno,
     hash,

@@ -1,5 +1,5 @@
--- The first block of a line of shards that ends at or after a logical time, or was generated at
--- or after a time; one of the two is required.
+-- The first block, in the shards that contain an account, that ends at or after a logical time, or
+-- was generated at or after a time; one of the two is required.
 --
 -- $workchain integer        workchain of the block
 -- $shards    bigint[]       shards that contain an account, from the workchain's root shard down

@@ -1,4 +1,4 @@
--- Which of some hashes are public libraries as of a masterchain block.
+-- The hashes that are public libraries as of a masterchain block.
 --
 -- $hashes   blob[]  hashes of root cells
 -- $mc_seqno bigint  masterchain block

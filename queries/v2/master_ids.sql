@@ -2,7 +2,7 @@
 --
 -- $seqnos bigint[]  seqnos
 --
--- returns: those that the lake has, by seqno
+-- returns: the blocks that the lake has, by seqno
 select
     seqno,
     root_hash,

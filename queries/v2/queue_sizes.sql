@@ -1,8 +1,8 @@
--- The size of each shard's out message queue at a masterchain block, the masterchain first.
+-- The size of each shard's outbound message queue at a masterchain block, the masterchain first.
 --
 -- $mc_seqno bigint  masterchain block
 --
--- returns: block ids, and out_queue_size, NULL where it is unknown
+-- returns: block ids, and out_queue_size, NULL if unknown
 select
     tops.workchain,
     tops.shard,

@@ -2,7 +2,7 @@
 --
 -- $mc_seqnos bigint[]  masterchain blocks
 --
--- returns: mc_seqno, workchain, shard, gen_utime; no row where the block is not in the lake
+-- returns: mc_seqno, workchain, shard, gen_utime; no row if the block is not in the lake
 select
     mc_seqno,
     workchain,

@@ -1,4 +1,4 @@
--- Messages of some transactions, all of them or only those of some hashes.
+-- Messages of some transactions, all or only those with given hashes.
 --
 -- $tx_hashes  blob[]  hashes of the transactions
 -- $msg_hashes blob[]  hashes of the messages; empty: any

@@ -1,8 +1,8 @@
--- Metadata fetched from the addresses in token content.
+-- Metadata fetched from the URIs in token content.
 --
--- $uris text[]  the addresses, as contracts have them
+-- $uris text[]  the URIs, as contracts have them
 --
--- returns: the address, its state, whether it is tried again, and the JSON object; by address
+-- returns: the URI, its state, whether it will be retried, and the JSON object; by URI
 select
     uri,
     state,

@@ -2,7 +2,7 @@
 --
 -- $mc_seqno bigint  the masterchain block
 --
--- returns: the header by workchain, shard; only top_* where the block itself is not in the lake
+-- returns: the header by workchain, shard; only top_* if the block itself is not in the lake
 with tops as (
     select
         workchain,

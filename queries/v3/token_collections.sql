@@ -1,4 +1,4 @@
--- The content of those accounts that are NFT collections.
+-- The content of the given accounts that are NFT collections.
 --
 -- $workchains integer[]  workchains of the accounts
 -- $accounts   blob[]     account ids

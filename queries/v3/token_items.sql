@@ -1,4 +1,4 @@
--- The content of those accounts that are NFT items.
+-- The content of the given accounts that are NFT items.
 --
 -- $workchains integer[]  workchains of the accounts
 -- $accounts   blob[]     account ids

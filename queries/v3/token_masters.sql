@@ -1,4 +1,4 @@
--- The content of those accounts that are jetton masters.
+-- The content of the given accounts that are jetton masters.
 --
 -- $workchains integer[]  workchains of the accounts
 -- $accounts   blob[]     account ids

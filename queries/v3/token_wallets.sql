@@ -1,4 +1,4 @@
--- The newest state of those accounts that are jetton wallets.
+-- The newest state of the given accounts that are jetton wallets.
 --
 -- $workchains integer[]  workchains of the accounts
 -- $accounts   blob[]     account ids

@@ -1,4 +1,4 @@
--- The trace that each of some transactions belongs to.
+-- The trace of each of some transactions.
 --
 -- $hashes   blob[]  hashes of the transactions
 -- $first_lt bigint  lowest logical time among them

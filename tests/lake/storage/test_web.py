@@ -89,8 +89,8 @@ def test_a_busy_server_is_asked_again(server: WebServer) -> None:
         (403, PermissionError, "403"),
         (401, StorageError, "API key: set .pull. key"),
         (500, StorageError, "responds with 500 for day=1/file"),
-        (206, StorageError, "answers 206"),
-        (301, StorageError, "answers 301"),
+        (206, StorageError, "responds with 206"),
+        (301, StorageError, "responds with 301"),
     ],
 )
 def test_refusals(server: WebServer, status: int, error: type[Exception], words: str) -> None:

@@ -126,7 +126,7 @@ def test_files_that_cannot_be(folder: Path, changes: dict[str, Any]) -> None:
 def test_spans_without_their_blocks(folder: Path) -> None:
     files = read(folder).files
     rewrite(folder, files=tuple(file for file in files if file.table != "blocks"))
-    assert_refused(folder, r"1\.\.10 of the export have 0 blocks alone")
+    assert_refused(folder, r"1\.\.10 of the export have only 0 blocks")
 
 
 def test_files_of_other_blocks(folder: Path) -> None:
