@@ -1,7 +1,7 @@
 """The stages of derivation in execution order: their inputs, their outputs and their rebuilds.
 
 A stage turns the base rows of a commit, and the files of earlier stages, into derived files.
-``tonlake.lake.commit.commit`` runs all stages before it acquires the lock of the log.
+``tonlake.lake.commit.commit`` runs all stages before it acquires the log lock.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Classifies traces into actions: what each trace did, in terms of users."""
+"""Classifies traces into actions: what each trace did from a user's point of view."""

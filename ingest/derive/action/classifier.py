@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.rule import Rule
 
 MAX_NODES = 4000
-"""Maximum of nodes of a trace to which rules apply; larger traces have only basic actions."""
+"""Maximum nodes of a trace to which rules apply; larger traces have only basic actions."""
 
 _BOOK = RuleBook(RULES)
 

@@ -35,7 +35,7 @@ _SIGNATURE_BITS = 512
 _MODE_BITS = 8
 _V3_BITS, _V4_BITS = 96, 104
 _MAX_MESSAGES = 255
-"""Maximum of messages that one run of a contract can send. TVM: c5 holds at most 255 actions."""
+"""Maximum messages that one run of a contract can send. TVM: c5 holds at most 255 actions."""
 
 
 def make_ghosts(trace: Trace, interfaces: Interfaces) -> list[Action]:

@@ -30,7 +30,7 @@ MAX_CHARACTERS = 65_536
 """Maximum length of a signature."""
 
 MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED = 500, 1000, 12
-"""Maxima of constructors, of types in one cell when fully expanded, and of nested types."""
+"""Maximum constructors, types in one cell when fully expanded, and levels of nested types."""
 
 MAX_SHOWN, MAX_ERROR = 60, 300
 """Maximum characters of a name in an error, and of an error of the grammar."""

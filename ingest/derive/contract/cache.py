@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.stack import Cell, Value
 
 MAX_ANSWERS = 20_000
-"""Maximum of answers, 600 bytes each with their key: the accounts that recur within some
-commits."""
+"""Maximum number of answers, 600 bytes each with their key: enough for accounts that recur within a
+few commits."""
 
 MAX_PROGRAMS = 300
-"""Maximum of codes, up to 300 kB each once all of it was run: more than most commits have."""
+"""Maximum number of codes, up to 300 kB each once fully run: more than most commits have."""
 
 
 class _Bits(NamedTuple):

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.world import World
 
 _ROUNDS = 20
-"""Limit of rounds of gathered questions: a detector asks few, about at most two accounts that are
-not yet looked up."""
+"""Maximum number of rounds: a detector asks few questions, about at most two accounts that are not
+yet looked up."""
 
 
 class Clue(NamedTuple):

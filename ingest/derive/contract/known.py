@@ -36,10 +36,10 @@ STATE_COLUMNS = (
     *("balance", "extra_currencies", "code_hash", "data_hash"),
 )
 _FEW_ROWS = 10_000
-"""Maximum of unindexed account states that are held in memory."""
+"""Maximum number of unindexed account states that are held in memory."""
 
 _FILES_KEPT = 1_000
-"""Maximum of files of small tables held in memory; beyond it the cache is cleared."""
+"""Maximum number of files of small tables held in memory; beyond it the cache is cleared."""
 
 Rows = list[tuple[Any, ...]]
 

@@ -1,4 +1,4 @@
-"""Rows of the contract tables, and the interface names of codes.
+"""Builds the rows of the contract tables, and names the interfaces of codes.
 
 The names are those of TON Center. They are derived from the code hash and from the get-methods in
 the code, none of which is run; ``interfaces.txt`` is the table of names.

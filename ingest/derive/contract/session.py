@@ -253,7 +253,7 @@ class GetMethodSession:
     def _prepare(self, state: AccountState, code: Code, data: Cell, mc_seqno: int) -> GetMethodCall:
         """Return a call to an account without its stack, and cache it.
 
-        Detectors ask one account several methods before they continue with the next.
+        Detectors call several methods of one account before they move on to the next.
         """
         if self._prepared is not None and self._prepared[:2] == (state, mc_seqno):
             return self._prepared[2]

@@ -5,7 +5,7 @@ An integer is an ``int``, a cell is ``Cell``, a slice is CellSlice, null is None
 
 A detector is a generator. It yields questions, is sent the stack of each answer, and returns its
 findings. If an answer fails or has another shape, Mismatch is raised inside it: the account is no
-such contract. The detector reads sequentially, while its driver may batch questions of many.
+such contract. The detector reads sequentially, while its driver may batch the questions of many.
 """
 
 from __future__ import annotations

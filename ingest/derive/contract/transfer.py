@@ -1,4 +1,4 @@
-"""Rows of transfers and burns: messages to jetton wallets (TEP-74) and to NFT items (TEP-62).
+"""Builds rows of transfers and burns, messages to jetton wallets (TEP-74) and NFTs (TEP-62).
 
 A message counts if the account that consumed it was detected as such a contract after the
 masterchain block. If the account no longer exists by then, as after the last transfer of a wallet

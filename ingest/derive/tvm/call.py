@@ -30,7 +30,7 @@ _METHOD_MARK = 0x10000
 
 
 class GetMethodCall(msgspec.Struct, frozen=True):
-    """A run of a get-method; cells are bags; ``stack`` is deepest value first, method id last."""
+    """A get-method run; cells are bags; ``stack`` has the deepest value first, method id last."""
 
     code: bytes
     data: bytes | None
@@ -44,7 +44,7 @@ class GetMethodCall(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a run; ``stack`` is deepest value first."""
+    """The result of a run; ``stack`` has the deepest value first."""
 
     exit_code: int
     gas_used: int

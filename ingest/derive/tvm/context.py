@@ -31,7 +31,7 @@ _ADDR_STD = 0b100  # addr_std$10 without anycast
 _PARAM_BITS, _LIBRARY_BITS = 32, 256
 _CONFIGS_KEPT = 8
 _PARAMS_KEPT = 64
-"""Maximum of parsed parameters in the cache, each for one time: calls of a commit share them."""
+"""Maximum number of cached parsed parameters, each for one time: calls of a commit share them."""
 
 
 class NetworkConfig(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def join_params(params: Mapping[int, bytes]) -> bytes:
 
 @lru_cache(_CONFIGS_KEPT)
 def join_config(params: tuple[tuple[int, bytes], ...]) -> NetworkConfig:
-    """Return the configuration with some parameters; cached, as most calls share it."""
+    """Return the configuration with these parameters; cached, as most calls share it."""
     return NetworkConfig(join_params(dict(params)), dict(params))
 
 

@@ -177,7 +177,7 @@ def is_special(params: Mapping[int, bytes], workchain: int, account: bytes) -> b
 def compute_forward_fee(
     message: bytes, params: Mapping[int, bytes], *, is_masterchain: bool
 ) -> int:
-    """Return the forward fee of a message: for its cells except the root, each counted once.
+    """Return the forward fee of a message, for its cells except the root, each counted once.
 
     Raises:
         DecodeError: the configuration lacks the prices.

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from tonlake.ingest.settings import TvmSettings
 
 QUEUE = 64
-"""Maximum of get-methods that wait for a process."""
+"""Maximum number of get-methods that wait for a process."""
 WAIT_MS = 5000
 """Maximum time that a get-method waits for a process, in milliseconds."""
 STACK_ENTRIES = 8000
-"""Maximum of values, including nested ones, in a resulting stack."""
+"""Maximum number of values, including nested ones, in a resulting stack."""
 STACK_DEPTH = 100
 """Nesting depth that a resulting stack must stay below."""
 RESULT_BYTES = 16 << 20

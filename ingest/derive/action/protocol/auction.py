@@ -54,7 +54,7 @@ def _make_bid(match: Match) -> Draft | None:
 
 
 def _is_own_auction(block: Block, interfaces: Interfaces, item: NftItem) -> bool:
-    """Return whether coins for an item are a bid; for a domain, if an earlier one got refunded."""
+    """Return whether coins for an item are a bid; for a domain, if an earlier bid was refunded."""
     if is_telegram_item(item):
         return True
     return is_domain(interfaces, item) and any(after.opcode == OUTBID for after in block.next)

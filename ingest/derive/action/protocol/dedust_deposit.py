@@ -98,7 +98,7 @@ def _make_whole(match: Match) -> Draft | None:
     if not _is_known(match):
         return None
     minted = match.get("minted")
-    _leave_unknown(match)
+    _drop_unknown(match)
     draft = _draft(
         match,
         WHOLE,
@@ -113,7 +113,7 @@ def _make_whole(match: Match) -> Draft | None:
     return draft._replace(failed="rejection" in match)
 
 
-def _leave_unknown(match: Match) -> None:
+def _drop_unknown(match: Match) -> None:
     """Leave out jettons that were returned to an unknown wallet."""
     for back in match.all("back"):
         sent = back.previous

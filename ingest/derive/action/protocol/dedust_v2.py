@@ -68,7 +68,7 @@ def _is_carrier(block: Block) -> bool:
 
 
 def _is_first(block: Block) -> bool:
-    """Return whether a carrier begins a route; from within, long ones would be tried again."""
+    """Return whether a carrier starts a route, so that long ones are tried only once."""
     return _is_carrier(block) and (block.previous is None or not _is_carrier(block.previous))
 
 

@@ -1,4 +1,4 @@
-"""Hipo: liquid staking, at once or at the end of a round, with a bill (an NFT item) meanwhile.
+"""Hipo: liquid staking, at once or, represented by a bill (an NFT item), at the end of a round.
 
 The columns are those of the service's proposed rules, with the outcomes that a later revision adds:
 comments as deposits, and payouts at the end of a round that are postponed or rolled back.

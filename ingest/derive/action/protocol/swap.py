@@ -210,16 +210,16 @@ def paid_out(name: str) -> Pattern:
     )
 
 
-def pay(order: int, swap: int, most_hops: int) -> Pattern:
+def pay(order: int, swap: int, max_hops: int) -> Pattern:
     """Return the pattern of a payment: from the router, or into the next of several swaps.
 
     Names: ``payment`` is the order of a pool, ``between`` its payment into the next ``swap``, and
     ``out`` the payment of the router. ``order`` and ``swap`` are opcodes.
     """
     payment = call(order, name="payment")
-    if not most_hops:
+    if not max_hops:
         return payment.then(paid_out("out"))
-    again = call(swap, name="swap").then(pay(order, swap, most_hops - 1))
+    again = call(swap, name="swap").then(pay(order, swap, max_hops - 1))
     coins = call(PTON_TRANSFER, name="between").then(call(NOTIFY).then(again))
     return payment.then(
         one_of(

@@ -161,7 +161,7 @@ def _make_rotation(match: Match) -> Draft | None:
     rotation = read_rotation(body.copy())
     if rotation is None or not _is_run(transaction) or block.nodes[0].is_log:
         return None
-    if not is_external and not _is_kept(rotation, body, transaction, match.interfaces):
+    if not is_external and not _is_consistent(rotation, body, transaction, match.interfaces):
         return None
     extra = {
         "new_public_key": rotation.key,
@@ -181,7 +181,7 @@ def _is_run(transaction: Transaction) -> bool:
     return not transaction.aborted and transaction.exit_code in {0, None}
 
 
-def _is_kept(
+def _is_consistent(
     rotation: Rotation, request: Body, transaction: Transaction, interfaces: Interfaces
 ) -> bool:
     """Return whether the wallet's storage agrees with a rotation; True if it is unknown.

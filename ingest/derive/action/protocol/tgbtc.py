@@ -1,4 +1,4 @@
-"""tgBTC: bitcoins that a bridge mints and burns, and its keys.
+"""tgBTC: minting and burning of bitcoins by a bridge, and its keys.
 
 The contracts log their actions. If the messages around a log are not as expected, the log alone
 makes an action whose served type ends in ``_fallback``.

@@ -133,7 +133,7 @@ class Program:
         Args:
             account: Address and data; cells are built in the tree of the data.
             arguments: The initial stack; the last value is the method id.
-            gas_limit: Limit of the upper bound of the gas used.
+            gas_limit: The run is declined if its upper bound of gas exceeds this.
             planted: Cells of other trees by their position in that tree; keep it as long as the
                 tree.
 

@@ -29,7 +29,7 @@ _NAMES = {int.from_bytes(sha256(name.encode()).digest(), "big"): name for name i
 _BINARY = "image_data"
 _KEY_BITS, _CHUNK_BITS = 256, 32
 MAX_CELLS = 8192
-"""Maximum of cells of one value, with all of its chunks: a message cannot bring more into a
+"""Maximum number of cells of one value, with all of its chunks: a message cannot bring more into a
 contract's data (ConfigParam 43: max_msg_cells), and shared cells could expand without limit."""
 
 
