@@ -243,14 +243,14 @@ def _read_traces(lake_dir: Path, state: LogState, place: Place) -> pa.Table:
 def find_superseded(old: pa.Table, new: pa.Table) -> pa.Table:
     """Return the old rows of traces whose rows differ in ``new``."""
     before, after = _sum_up(old), _sum_up(new)
-    changed = [trace_id for trace_id, said in before.items() if after.get(trace_id) != said]
+    changed = [trace_id for trace_id, rows in before.items() if after.get(trace_id) != rows]
     trace_ids = pa.array(changed, ACTIONS.arrow.field("trace_id").type)
     return old.filter(pc.is_in(old["trace_id"], value_set=trace_ids))
 
 
 def _sum_up(actions: pa.Table) -> dict[bytes, list[str]]:
     """Return the compared columns of each trace's actions, independent of row order."""
-    said: dict[bytes, list[str]] = {}
+    by_trace: dict[bytes, list[str]] = {}
     for row in actions.select(_COMPARED).to_pylist():
-        said.setdefault(row["trace_id"], []).append(repr(row))
-    return {trace_id: sorted(rows) for trace_id, rows in said.items()}
+        by_trace.setdefault(row["trace_id"], []).append(repr(row))
+    return {trace_id: sorted(rows) for trace_id, rows in by_trace.items()}

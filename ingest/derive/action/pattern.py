@@ -1,6 +1,6 @@
 """The pattern language in which rules describe shapes of message trees.
 
-``call(op)`` is a message with an opcode, ``said(text)`` a TON transfer with a comment,
+``call(op)`` is a message with an opcode, ``comment(text)`` a TON transfer with a comment,
 ``built(type)`` a block that an earlier rule made (or a ``ton_transfer``), ``one_of(a, b)`` the
 first that fits. A shape grows from its anchor:
 
@@ -276,7 +276,7 @@ def built(*types: str, name: str = "") -> Pattern:
     return Pattern(*types).named(name)
 
 
-def said(*comments: str) -> Pattern:
+def comment(*comments: str) -> Pattern:
     """Return the pattern of a TON transfer with one of the comments."""
     return Pattern(*((TRANSFER, comment) for comment in comments))
 

@@ -22,7 +22,7 @@ FIRST, SECOND = "first_from_either", "second_from_either"
 CELL_REFERENCE = "cell_reference"
 
 
-class Around(Codec):
+class WrappingCodec(Codec):
     """A codec that wraps another one."""
 
     def __init__(self, inner: Codec) -> None:
@@ -34,7 +34,7 @@ class Around(Codec):
         return (program.add(self.inner),)
 
 
-class Reference(Around):
+class Reference(WrappingCodec):
     """``^T``: a value that fills a separate cell."""
 
     op = Op.REFERENCE
@@ -50,7 +50,7 @@ class Reference(Around):
         return value
 
 
-class Wrapped(Around):
+class Wrapped(WrappingCodec):
     """``^T`` as an argument of a type: shown inside an object ``cell_reference``."""
 
     op = Op.WRAPPED
@@ -60,7 +60,7 @@ class Wrapped(Around):
         return {CELL_REFERENCE: self.inner.decode(source, work)}
 
 
-class Maybe(Around):
+class Maybe(WrappingCodec):
     """``Maybe T``: a bit, followed by the value if it is one."""
 
     op = Op.MAYBE
@@ -91,7 +91,7 @@ class Either(Codec):
         return [program.add(side) for side in self._sides.values()]
 
 
-class Chunks(Around):
+class Chunks(WrappingCodec):
     """A list in a chain of cells: ``Maybe ^chunk``, where a chunk is ``Maybe ^next`` and items.
 
     Source: the bulk request of the Telegram wallet.
@@ -119,7 +119,7 @@ LEAF, FORK = "hashmap_node_leaf", "hashmap_node_fork"
 SHORT, LONG, SAME = "hashmap_label_short", "hashmap_label_long", "hashmap_label_same"
 
 
-class Dictionary(Around):
+class Dictionary(WrappingCodec):
     """A codec of dictionaries; ``inner`` decodes the values."""
 
     def __init__(self, key_bits: int, inner: Codec) -> None:

@@ -86,8 +86,8 @@ class ContractFinder:
         self._cache = CellCache.make()
         self._answers = AnswerCache()
         self._undoings: tuple[Undoing, ...] = ()
-        patient = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
-        self._tvm = TvmPool(patient)
+        tvm_settings = msgspec.structs.replace(settings.tvm, wall_ms=WALL_MS)
+        self._tvm = TvmPool(tvm_settings)
 
     def close(self) -> None:
         """Stop the TVM processes and close the lake."""

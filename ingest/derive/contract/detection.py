@@ -40,7 +40,7 @@ _ROUNDS = 20
 yet looked up."""
 
 
-class Clue(NamedTuple):
+class Trigger(NamedTuple):
     """A detector, the get-method that the code must have, and the code hashes it is limited to."""
 
     method: str
@@ -95,19 +95,19 @@ class ContractDetection:
         """Detect in the states of a commit; ``global_id`` is the network's, None if unknown."""
         self._world = world
         self._session = session
-        self._clues = (
-            Clue("get_wallet_data", detect_wallet),
-            Clue("get_jetton_data", detect_master),
-            Clue("get_collection_data", detect_collection),
-            Clue("get_nft_data", ItemDetector(global_id)),
-            Clue("get_sale_data", detect_sale),
-            Clue("get_fix_price_data_v4", detect_sale_v4),
-            Clue("get_auction_data_v4", detect_auction_v4),
-            Clue("get_telemint_token_name", detect_telemint),
-            Clue("get_multisig_data", detect_multisig),
-            Clue("get_order_data", detect_order),
-            Clue("get_vesting_data", detect_vesting, frozenset({VESTING_CODE})),
-            Clue("get_assets", detect_pool, POOLS),
+        self._triggers = (
+            Trigger("get_wallet_data", detect_wallet),
+            Trigger("get_jetton_data", detect_master),
+            Trigger("get_collection_data", detect_collection),
+            Trigger("get_nft_data", ItemDetector(global_id)),
+            Trigger("get_sale_data", detect_sale),
+            Trigger("get_fix_price_data_v4", detect_sale_v4),
+            Trigger("get_auction_data_v4", detect_auction_v4),
+            Trigger("get_telemint_token_name", detect_telemint),
+            Trigger("get_multisig_data", detect_multisig),
+            Trigger("get_order_data", detect_order),
+            Trigger("get_vesting_data", detect_vesting, frozenset({VESTING_CODE})),
+            Trigger("get_assets", detect_pool, POOLS),
         )
 
     def detect(
@@ -116,19 +116,19 @@ class ContractDetection:
         """Yield every finding in ``states``; ``before`` is the commit's first masterchain block."""
         self._world.load_cells({state.code_hash for state in states})
         codes = {state.code_hash for state in states if state.code_hash is not None}
-        clues = {code_hash: [*self._find_clues(code_hash)] for code_hash in codes}
-        suspects = [
-            (state, clue)
+        triggers = {code_hash: [*self._find_triggers(code_hash)] for code_hash in codes}
+        candidates = [
+            (state, trigger)
             for state in states
             if state.code_hash is not None and state.data_hash is not None
-            for clue in clues[state.code_hash]
+            for trigger in triggers[state.code_hash]
         ]
         self._world.load_cells(
-            {state.data_hash for state, _ in suspects} | {s.data_hash for s in states}
+            {state.data_hash for state, _ in candidates} | {s.data_hash for s in states}
         )
         yield from self._read_wallets(states)
         yield from self._settle(
-            [ActiveDetection(state, clue.detector) for state, clue in suspects], before
+            [ActiveDetection(state, trigger.detector) for state, trigger in candidates], before
         )
 
     def detect_before(
@@ -145,9 +145,9 @@ class ContractDetection:
             state = self._world.find_state(address, mc_seqno - 1)
             if state is None or state.code_hash is None or state.data_hash is None:
                 continue
-            clues = self._find_clues(state.code_hash)
+            triggers = self._find_triggers(state.code_hash)
             then = state._replace(mc_seqno=mc_seqno - 1)
-            active += [ActiveDetection(then, clue.detector) for clue in clues]
+            active += [ActiveDetection(then, trigger.detector) for trigger in triggers]
         yield from self._settle(active, before)
 
     def _settle(
@@ -167,12 +167,12 @@ class ContractDetection:
             for finding in each.findings:
                 yield each.state, finding
 
-    def _find_clues(self, code_hash: bytes) -> Iterator[Clue]:
-        for clue in self._clues:
-            if clue.codes is not None and code_hash not in clue.codes:
+    def _find_triggers(self, code_hash: bytes) -> Iterator[Trigger]:
+        for trigger in self._triggers:
+            if trigger.codes is not None and code_hash not in trigger.codes:
                 continue
-            if self._session.has_method(code_hash, clue.method):
-                yield clue
+            if self._session.has_method(code_hash, trigger.method):
+                yield trigger
 
     def _read_wallets(
         self, states: Sequence[AccountState]

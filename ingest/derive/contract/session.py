@@ -65,7 +65,7 @@ class GetMethodSession:
         self._tvm = tvm
         self._gas_limit = gas_limit
         self._codes: dict[bytes, Code | None] = {}
-        self._lacking: set[tuple[bytes, str]] = set()
+        self._missing_methods: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | None] = {}
         self._gathered: dict[Hashable, Posed] = {}
         self._cache = cache or AnswerCache()
@@ -123,7 +123,7 @@ class GetMethodSession:
     def has_method(self, code_hash: bytes, method: str) -> bool:
         """Return whether a code may have a method: its method table has it, or is unknown."""
         code = self.find_code(code_hash)
-        if code is None or (code_hash, method) in self._lacking:
+        if code is None or (code_hash, method) in self._missing_methods:
             return False
         return code.methods is None or method_id(method) in code.methods
 
@@ -199,7 +199,7 @@ class GetMethodSession:
 
     def _note_failure(self, code: Code, method: str) -> None:
         if code.methods is None:
-            self._lacking.add((code.cell.hash, method))
+            self._missing_methods.add((code.cell.hash, method))
 
     def run_tvm(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
         """Return the stack that the TVM leaves; None if it fails or is not available."""

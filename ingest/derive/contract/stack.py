@@ -211,7 +211,7 @@ class Results:
             raise Mismatch("expected a slice")
         return load_address(value.copy())
 
-    def sure_address(self) -> Address:
+    def required_address(self) -> Address:
         """Return an address; raise Mismatch for addr_none and null."""
         found = self.address()
         if found is None:

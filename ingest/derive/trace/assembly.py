@@ -77,7 +77,7 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     """
     batch = transactions.select(TRANSACTION_COLUMNS)
     messages = messages.select(MESSAGE_COLUMNS)
-    arrivals = _take_arrivals(batch, messages)
+    arrivals = _list_arrivals(batch, messages)
     parts = pa.concat_tables([_make_parts(batch, arrivals, messages), before.traces])
     sent = pa.concat_tables([_list_sent(batch, messages), _list_open("out", batch, before)])
     consumed = pa.concat_tables([_list_consumed(batch, arrivals), _list_open("in", batch, before)])
@@ -105,7 +105,7 @@ def assemble(transactions: pa.Table, messages: pa.Table, before: OpenTraces) -> 
     )
 
 
-def _take_arrivals(batch: pa.Table, messages: pa.Table) -> pa.Table:
+def _list_arrivals(batch: pa.Table, messages: pa.Table) -> pa.Table:
     """Return the in message of each transaction of the batch, NULLs if none, and its edge."""
     incoming = pc.indices_nonzero(_is(messages["direction"], "in"))
     at = _locate(batch["hash"], messages["tx_hash"].take(incoming))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import TRANSFER as TON_TRANSFER
-from tonlake.ingest.derive.action.pattern import built, call, one_of, said
+from tonlake.ingest.derive.action.pattern import built, call, comment, one_of
 from tonlake.ingest.derive.action.protocol.trade import (
     CANCEL_AUCTION,
     CLOSE_AUCTION,
@@ -182,11 +182,11 @@ OUTBID_RULE = Rule(
 _ENDED = built("nft_purchase", "nft_transfer", name="transfer").apart
 FINISH_RULE = Rule(
     "auction.finish",
-    one_of(said("finish", "stop"), call(FINISH_AUCTION, CLOSE_AUCTION)).then(_ENDED),
+    one_of(comment("finish", "stop"), call(FINISH_AUCTION, CLOSE_AUCTION)).then(_ENDED),
     _make_finish,
 )
 CANCEL_RULE = Rule(
     "auction.cancel",
-    one_of(said("cancel"), call(CANCEL_AUCTION)).then(_ENDED),
+    one_of(comment("cancel"), call(CANCEL_AUCTION)).then(_ENDED),
     _make_cancel,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import call, one_of, said
+from tonlake.ingest.derive.action.pattern import call, comment, one_of
 from tonlake.ingest.derive.action.protocol.jetton import BURN, NOTIFY
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
@@ -181,7 +181,7 @@ _BILL_BURNED = call(BILL_BURNED, name="bill_burned").after(call(BURN_BILL).maybe
 
 DEPOSIT_RULE = Rule(
     "hipo.deposit",
-    one_of(call(DEPOSIT), said("d", "D"))
+    one_of(call(DEPOSIT), comment("d", "D"))
     .where(_is_to_treasury)
     .then(
         one_of(

@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import call, one_of, said
+from tonlake.ingest.derive.action.pattern import call, comment, one_of
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ RULES = (
     ),
     Rule(
         "multisig.approve",
-        one_of(call(APPROVE), said("approve")).then(
+        one_of(call(APPROVE), comment("approve")).then(
             one_of(call(APPROVE_ACCEPTED), call(APPROVE_REJECTED, name="rejected"))
         ),
         _make_approve,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import TRANSFER
-from tonlake.ingest.derive.action.pattern import built, call, said
+from tonlake.ingest.derive.action.pattern import built, call, comment
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 if TYPE_CHECKING:
@@ -126,12 +126,12 @@ def _draft_withdrawal(
 NOMINATOR_RULES = (
     Rule(
         "nominator.deposit",
-        said("d").with_excesses,
+        comment("d").with_excesses,
         _make_deposit,
     ),
     Rule(
         "nominator.withdraw_request",
-        said("w").with_excesses,
+        comment("w").with_excesses,
         _make_request,
     ),
     Rule(

@@ -59,7 +59,7 @@ def detect_wallet(me: Address) -> Detection:
     For wallets of mintless jettons, is_claimed shows whether the airdrop was claimed.
     """
     answer = Results((yield Question(me, "get_wallet_data")), 4)
-    balance, owner, jetton = answer.amount(), answer.sure_address(), answer.sure_address()
+    balance, owner, jetton = answer.amount(), answer.required_address(), answer.required_address()
     answer.cell()
     named = Results((yield Question(jetton, "get_wallet_address", (owner.slice(),))), 1)
     if named.address() != me:

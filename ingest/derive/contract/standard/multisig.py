@@ -66,7 +66,7 @@ def detect_order(me: Address) -> Detection:
     An order that is not initialised has only its multisig address and seqno.
     """
     answer = Results((yield Question(me, "get_order_data")), 9)
-    multisig, seqno = answer.sure_address(), answer.integer()
+    multisig, seqno = answer.required_address(), answer.integer()
     rest = [answer.take() for _ in range(7)]
     named = Results((yield Question(multisig, "get_order_address", (seqno,))), 1)
     if named.address() != me:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonlake.ingest.derive.action.block import CALL, TRANSFER, Block
 from tonlake.ingest.derive.action.engine import Index, RuleBook, run_rules
 from tonlake.ingest.derive.action.interface import Interfaces
-from tonlake.ingest.derive.action.pattern import Pattern, said
+from tonlake.ingest.derive.action.pattern import Pattern, comment
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
 
@@ -80,8 +80,8 @@ def test_rules_are_tried_only_where_a_trace_has_what_they_demand() -> None:
 
 
 def test_transfers_are_found_by_their_comment() -> None:
-    rule = Rule("said", said("d", "D"), lambda _match: Draft("deposit", {}))
-    for comment, found in [("d", "deposit"), ("D", "deposit"), ("dd", TRANSFER), (None, TRANSFER)]:
-        block = Block(TRANSFER, columns={"ton_transfer_data": {"content": comment}})
+    rule = Rule("comment", comment("d", "D"), lambda _match: Draft("deposit", {}))
+    for text, found in [("d", "deposit"), ("D", "deposit"), ("dd", TRANSFER), (None, TRANSFER)]:
+        block = Block(TRANSFER, columns={"ton_transfer_data": {"content": text}})
         [(kind, _)] = run([block], rule)
         assert kind == found
