@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import BlockId, RawBlock, ZeroState
@@ -19,7 +20,7 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.file.regular import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 STATES_FOLDER = "archive/states"
@@ -30,6 +31,8 @@ _NAME = re.compile(r"zerostate_(-?\d+)_([0-9A-F]{64})")
 def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState, ...]:
     """Return the zero states of a node's folder by workchain, the masterchain's first.
 
+    A damaged file does no harm where another has the same state.
+
     Args:
         db_dir: The node's folder.
         known: Ids of zero states (seqno 0) for which the node has handles; they locate files
@@ -39,24 +42,38 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
         SourceError: a file's bytes do not match its name.
     """
     found: dict[int, ZeroState] = {}
+    damage: dict[int, SourceError] = {}
+    for path, name, workchain, is_right in _list_files(db_dir, known):
+        if workchain in found:
+            continue
+        try:
+            state = _read_state(path, name, workchain)
+        except SourceError as error:
+            damage.setdefault(workchain, error)
+            continue
+        if is_right(state):
+            found[workchain] = state
+        else:
+            reason = f"{name}: the bytes are not those of the state it is named after"
+            damage.setdefault(workchain, SourceError(reason))
+    for workchain in damage.keys() - found.keys():
+        raise damage[workchain]
+    return tuple(found[workchain] for workchain in sorted(found))
+
+
+def _list_files(
+    db_dir: Path, known: Iterable[BlockId]
+) -> Iterator[tuple[Path, str, int, Callable[[ZeroState], bool]]]:
+    """Yield files with their names, workchains, and whether a state is the one they should have."""
     folder = db_dir / STATES_FOLDER
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        match = _NAME.fullmatch(path.name)
-        if match:
+        if match := _NAME.fullmatch(path.name):
             name = f"{STATES_FOLDER}/{path.name}"
-            state = _read_state(path, name, int(match[1]))
-            if _hash_key(state) != match[2]:
-                raise SourceError(f"{name}: the bytes are not those of the state it is named after")
-            found[state.workchain] = state
+            yield path, name, int(match[1]), partial(_has_key, match[2])
     for block_id in known:
         name = f"{STATIC_FOLDER}/{block_id.file_hash.hex().upper()}"
-        path = db_dir / name
-        if block_id.workchain not in found and path.exists():
-            state = _read_state(path, name, block_id.workchain)
-            if (state.file_hash, state.root_hash) != (block_id.file_hash, block_id.root_hash):
-                raise SourceError(f"{name}: the bytes are not those of zero state {block_id}")
-            found[state.workchain] = state
-    return tuple(found[workchain] for workchain in sorted(found))
+        if (path := db_dir / name).exists():
+            yield path, name, block_id.workchain, partial(_has_hashes, block_id)
 
 
 def read_zero_block(db_dir: Path, known: Iterable[BlockId]) -> RawBlock | None:
@@ -84,7 +101,11 @@ def _read_state(path: Path, name: str, workchain: int) -> ZeroState:
     return ZeroState(workchain, root_hash, hashlib.sha256(data).digest(), data)
 
 
-def _hash_key(state: ZeroState) -> str:
+def _has_key(digest: str, state: ZeroState) -> bool:
     block_id = BlockId(state.workchain, MASTERCHAIN_SHARD, 0, state.root_hash, state.file_hash)
     key = pack_constructor(ZERO_STATE_FILE_KEY) + pack_block_id(block_id)
-    return hashlib.sha256(key).hexdigest().upper()
+    return hashlib.sha256(key).hexdigest().upper() == digest
+
+
+def _has_hashes(block_id: BlockId, state: ZeroState) -> bool:
+    return (state.file_hash, state.root_hash) == (block_id.file_hash, block_id.root_hash)
