@@ -16,7 +16,6 @@ from tonlake.ingest.derive.trace.derivation import rederive_traces
 from tonlake.ingest.span import Scope
 from tonlake.ingest.spread import HERE
 from tonlake.lake.commit.rewrite import commit_derived
-from tonlake.lake.log.place import Derivation, NewFile
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     ACTION_TABLES,
@@ -42,14 +41,14 @@ from tonlake.lake.schema.contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
     import pyarrow as pa
 
     from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.place import Derive, Place
+    from tonlake.lake.log.place import Derivation, Derive, NewFile, Place
     from tonlake.lake.log.state import Commit, LogState
     from tonlake.lake.schema.column import Table
 
@@ -113,6 +112,13 @@ STAGES = (
         marker=(TRANSACTIONS.name, TRANSACTION_TRACES.name),
     ),
     Stage(
+        "bodies",
+        reads=_names(MESSAGES),
+        writes=_names(MESSAGE_BODIES),
+        rederive=rederive_bodies,
+        has_versions=True,
+    ),
+    Stage(
         "contracts",
         reads=_names(*_CHAIN, *_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES),
         writes=_names(*CONTRACT_TABLES),
@@ -132,13 +138,6 @@ STAGES = (
         has_versions=True,
         enabled=lambda settings: settings.ingest.classify_actions,
     ),
-    Stage(
-        "bodies",
-        reads=_names(MESSAGES),
-        writes=_names(MESSAGE_BODIES),
-        rederive=rederive_bodies,
-        has_versions=True,
-    ),
 )
 """All stages in execution order."""
 
@@ -151,7 +150,7 @@ def derive_in_order(steps: Mapping[str, Step], *, at_once: bool = False) -> Deri
     """
     present = [stage for stage in STAGES if stage.name in steps]
 
-    def derive(state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Derivation:
+    def derive(state: LogState, rows: Mapping[str, pa.Table], place: Place) -> Iterator[Derivation]:
         begun: dict[str, Future[Derivation]] = {}
 
         def run(stage: Stage) -> Derivation:
@@ -161,15 +160,16 @@ def derive_in_order(steps: Mapping[str, Step], *, at_once: bool = False) -> Deri
             earlier = [file for file in files if file.table in stage.reads]
             return steps[stage.name](state, inputs, place, earlier)
 
-        with ThreadPoolExecutor(max(1, len(present)), thread_name_prefix="stage") as pool:
-            begin = pool.submit if at_once else HERE.submit
+        if not at_once:
             for stage in present:
-                begun[stage.name] = begin(run, stage)
-            made = [task.result() for task in begun.values()]
-        return Derivation(
-            [file for each in made for file in each.files],
-            frozenset[str]().union(*(each.removed for each in made)),
-        )
+                begun[stage.name] = HERE.submit(run, stage)
+                yield begun[stage.name].result()
+            return
+        with ThreadPoolExecutor(max(1, len(present)), thread_name_prefix="stage") as pool:
+            for stage in present:
+                begun[stage.name] = pool.submit(run, stage)
+            for task in begun.values():
+                yield task.result()
 
     return derive
 

@@ -7,8 +7,10 @@ in the middle of an answer too, closes its pipe, and disturbs no other.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import traceback
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.errors import WorkerLost
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 _CONTEXT = multiprocessing.get_context("spawn")
 """Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork."""
+
+AT_END = ExitStack()
+"""What is open in a task process for as long as it lives; closed before it ends."""
 
 
 class TaskProcess:
@@ -87,7 +92,8 @@ def _serve(pipe: Connection, folder: Path, begin: Begin, values: tuple[object, .
         try:
             work, given = channel.receive()
         except EOFError:
-            return
+            AT_END.close()
+            os._exit(0)  # to take apart all that it has loaded costs 0.2 s of CPU
         answer: tuple[Any, Exception | None]
         try:
             answer = work(*given), None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 from contextlib import ExitStack, closing
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.wholestate import decode_accounts, load_branch
+from tonlake.ingest.run.process import AT_END
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
@@ -120,6 +120,4 @@ def write_elsewhere(
 
 @cache
 def _find_reader(lake_dir: Path, folder: PartFolder, baseline: Baseline) -> StateReader:
-    reader = StateReader(lake_dir, folder, baseline)
-    atexit.register(reader.close)
-    return reader
+    return AT_END.enter_context(closing(StateReader(lake_dir, folder, baseline)))

@@ -6,14 +6,13 @@ nothing. Each opens the source for itself.
 
 from __future__ import annotations
 
-import atexit
 import multiprocessing
 import os
 import signal
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -26,7 +25,7 @@ from tonlake.ingest.decode.heap import keep_freed_memory
 from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.channel import BufferFiles, SharedValue
-from tonlake.ingest.run.process import TaskProcess
+from tonlake.ingest.run.process import AT_END, TaskProcess
 from tonlake.ingest.run.readahead import Part, ReadAhead
 from tonlake.ingest.run.reading import cut_span, read_pieces
 from tonlake.ingest.span import Span
@@ -163,11 +162,10 @@ class _Worker:
     def __init__(self, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
         self._lake_dir = lake_dir
         self._open_source = open_source
-        self.hidden = ExitStack()  # as long as the process lives
 
     @cached_property
     def source(self) -> BlockSource:
-        return self.hidden.enter_context(closing(self._open_source()))
+        return AT_END.enter_context(closing(self._open_source()))
 
     @cached_property
     def versions(self) -> VersionRegistry:
@@ -184,8 +182,7 @@ def _begin(lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
     _worker = _Worker(lake_dir, open_source)
     # Ctrl-C reaches all processes of a terminal: the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker.hidden.enter_context(without_pandas())
-    atexit.register(_worker.hidden.close)
+    AT_END.enter_context(without_pandas())
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
 
 

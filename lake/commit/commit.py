@@ -47,12 +47,12 @@ from tonlake.lake.log.state import (
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pyarrow as pa
 
-    from tonlake.lake.file.datafile import Changes, Submit
+    from tonlake.lake.file.datafile import Changes, FilesAhead, Submit
     from tonlake.lake.log.ranges import Range
 
 CHECKPOINT_COMMITS = 100
@@ -88,9 +88,9 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
 
     Missing tables count as empty. Rows of mc_seqno 0, the zero state, belong to the range that
     begins at 1. A lake that does not exist is created. ``day`` is the UTC day of the blocks
-    (``YYYY-MM-DD``), ``source`` a fingerprint of the source of the rows. ``derive`` returns the
-    rows derived from these, ``log`` is a reader of this lake's log, and ``submit`` starts calls
-    in other processes, which write large files.
+    (``YYYY-MM-DD``), ``source`` a fingerprint of the source of the rows. ``derive`` yields the
+    rows derived from these, stage by stage, ``log`` is a reader of this lake's log, and ``submit``
+    starts calls in other processes, which write large files.
 
     Raises:
         RowsRejected: rows do not fit the schema or the range.
@@ -114,9 +114,8 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
         for _attempt in range(ATTEMPTS):
             expected = reader.read()
             _check_fit(expected, place, network)
-            derived = derive(expected, rows, place)
+            derived = _write_stages(derive(expected, rows, place), ahead)
             files = [*base, *derived.files]
-            ahead.begin(files[len(base) :])
             ahead.wait()
             with hold_lock(lake_dir / LOCK_FILE):
                 state = reader.read()
@@ -128,6 +127,17 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
                 append_commit(lake_dir, state, commit)
                 return commit
     raise give_up(lake_dir)
+
+
+def _write_stages(stages: Iterable[Derivation], ahead: FilesAhead) -> Derivation:
+    """Return what all stages derive; the files of each are written while the next is at work."""
+    files, removed = list[NewFile](), set[str]()
+    for derived in stages:
+        of_stage = [*derived.files]
+        ahead.begin(of_stage)
+        files += of_stage
+        removed |= derived.removed
+    return Derivation(files, frozenset(removed))
 
 
 def still_holds(expected: LogState, state: LogState) -> bool:

@@ -75,13 +75,16 @@ class Derivation(NamedTuple):
     removed: frozenset[str]
 
 
-Derive = Callable[["LogState", Mapping[str, pa.Table], Place], Derivation]
-"""Derives rows from the lake so far, and from the base rows and the place of a commit."""
+Derive = Callable[["LogState", Mapping[str, pa.Table], Place], Iterable[Derivation]]
+"""Derives rows from the lake so far, and from the base rows and the place of a commit: stage by
+stage, so that the files of one are written while the next is at work."""
 
 
-def derive_nothing(_state: LogState, _rows: Mapping[str, pa.Table], _place: Place) -> Derivation:
+def derive_nothing(
+    _state: LogState, _rows: Mapping[str, pa.Table], _place: Place
+) -> tuple[Derivation, ...]:
     """Return no derived files."""
-    return Derivation((), frozenset())
+    return ()
 
 
 def is_open(path: str) -> bool:

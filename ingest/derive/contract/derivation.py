@@ -62,7 +62,7 @@ WALL_MS = 10_000
 """Wall-clock limit of a get-method during ingest, in milliseconds; gas normally ends it earlier."""
 
 _STATES_OF_PART = 12_000
-"""Account states per part of a commit; a worker holds them as Python objects."""
+"""Most account states per part of a commit; a worker holds them as Python objects."""
 
 _CELLS_KEPT = 5_000
 """Cells kept between commits, mostly of recurring codes: two megabytes. Above it all are
@@ -129,7 +129,9 @@ class ContractFinder:
         if self.spread.count == 1:
             found, self._states = self._derive_part(state, rows, first)
             return found
-        count = max(self.spread.count, -(-rows[ACCOUNT_STATES.name].num_rows // _STATES_OF_PART))
+        # As many for each process: a part that is left over would be waited for.
+        each = -(-rows[ACCOUNT_STATES.name].num_rows // (_STATES_OF_PART * self.spread.count))
+        count = self.spread.count * each
         read = {name: rows[name] for name in _WORLD if name in rows} | select_moves(rows)
         shared = self.spread.share(read)
         parts = [

@@ -46,7 +46,8 @@ def test_a_stage_sees_its_inputs_alone_in_the_order_of_the_list() -> None:
 
     steps = {stage.name: make_step(stage) for stage in reversed(STAGES)}
     rows = {name: TABLES[name].empty for name in BASE}
-    made = derive_in_order(steps)(LogState(), rows, PLACE)
+    made = [*derive_in_order(steps)(LogState(), rows, PLACE)]
     assert seen == [(stage.name, set(stage.reads)) for stage in STAGES]
-    assert made.removed == {stage.name for stage in STAGES}
-    assert {file.table for file in made.files} == {n for stage in STAGES for n in stage.writes}
+    for stage, derived in zip(STAGES, made, strict=True):
+        assert derived.removed == {stage.name}
+        assert {file.table for file in derived.files} == stage.writes

@@ -17,7 +17,7 @@ import pytest
 
 from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
 from tonlake.ingest.run.channel import BufferFiles
-from tonlake.ingest.run.process import TaskProcess
+from tonlake.ingest.run.process import AT_END, TaskProcess
 from tonlake.lake.errors import LakeCorrupt, LakeFull
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ def fail_oddly() -> NoReturn:
     error = ValueError("odd")
     error.lock = threading.Lock()  # type: ignore[attr-defined]
     raise error
+
+
+def leave_at_end(path: Path) -> None:
+    AT_END.callback(path.touch)
 
 
 def make_large() -> bytes:
@@ -81,6 +85,15 @@ def test_work_is_done_in_another_process(process: TaskProcess) -> None:
     assert process.run(os.getpid) not in {0, os.getpid()}
     assert process.run(make_large) == bytes(LARGE)
     assert not process.is_busy
+
+
+def test_what_is_open_at_the_end_is_closed(tmp_path: Path) -> None:
+    process = TaskProcess(BufferFiles(tmp_path), begin)
+    process.run(leave_at_end, tmp_path / "closed")
+    assert not (tmp_path / "closed").exists()
+    process.stop()
+    process.join()
+    assert (tmp_path / "closed").exists()
 
 
 def test_what_work_raises_is_raised(process: TaskProcess) -> None:

@@ -7,9 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pyarrow as pa
@@ -30,10 +31,20 @@ from tonlake.lake.errors import (
     RangeOverlap,
     RowsRejected,
 )
+from tonlake.lake.file import datafile
+from tonlake.lake.log.place import Derivation, NewFile
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+
+    from tonlake.lake.file.datafile import Order, Written
+    from tonlake.lake.log.place import Place
+    from tonlake.lake.log.state import LogState
 
 ROOT = Path(__file__).resolve().parents[3]
 TWO = ("blocks", "transactions")
@@ -309,3 +320,31 @@ def test_a_link_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(LakeFull, match=r"_log/2\.json"):
         commit_rows(tmp_path, 4, 6)
     assert file_bytes(tmp_path) == before
+
+
+@mock.patch.object(datafile, "PLAIN_ROWS", 0)
+def test_files_of_a_stage_are_begun_before_the_next_is_derived(tmp_path: Path) -> None:
+    begun: list[str] = []
+
+    def submit(work: Callable[[Order], Written], order: Order) -> Future[Written]:
+        begun.append(order.file.table)
+        return pool.submit(work, order)
+
+    def derive(_state: LogState, _rows: object, place: Place) -> Iterator[Derivation]:
+        for name in ("traces", "open_edges"):
+            assert name not in begun
+            yield Derivation([NewFile(name, place, make_table(name, 1, 9))], frozenset())
+            assert begun[-1] == name
+
+    with ThreadPoolExecutor(1) as pool:
+        made = commit_range(
+            tmp_path,
+            make_tables(1, 9, names=["blocks"]),
+            first_mc_seqno=1,
+            last_mc_seqno=9,
+            day="2026-01-01",
+            source={},
+            derive=derive,
+            submit=submit,
+        )
+    assert [file.table for file in made.added] == begun == ["blocks", "traces", "open_edges"]

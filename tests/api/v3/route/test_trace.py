@@ -21,6 +21,7 @@ from tonlake.api.v3.route import trace as trace_routes
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.derive.recording.replay import join_overlapping, replay_traces
 from tonlake.ingest.derive.recording.trace import Recorded
+from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
@@ -271,7 +272,7 @@ def ask_recorded(
             last_mc_seqno=group.last_mc_seqno,
             day=group.day,
             source={},
-            derive=TraceFiles(lake_dir),
+            derive=derive_in_order({"traces": TraceFiles(lake_dir)}),
         )
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)

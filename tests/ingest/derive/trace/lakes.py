@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.forest import BLOCKS_A_DAY, Forest
 from tests.ingest.derive.trace.oracle import trace_rows
+from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace.derivation import TRACE_TABLES
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
@@ -16,7 +17,7 @@ from tonlake.lake.log.snapshot import open_snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tonlake.lake.log.place import Derive
+    from tonlake.ingest.derive.trace.derivation import TraceFiles
     from tonlake.lake.log.state import Commit
 
 ORDERS = {
@@ -26,7 +27,9 @@ ORDERS = {
 }
 
 
-def commit_forest(lake_dir: Path, forest: Forest, first: int, last: int, derive: Derive) -> Commit:
+def commit_forest(
+    lake_dir: Path, forest: Forest, first: int, last: int, traces: TraceFiles | None
+) -> Commit:
     tables = forest.tables(first, last)
     return commit_range(
         lake_dir,
@@ -35,7 +38,7 @@ def commit_forest(lake_dir: Path, forest: Forest, first: int, last: int, derive:
         last_mc_seqno=last,
         day=f"1970-01-{1 + first // BLOCKS_A_DAY:02}",
         source={},
-        derive=derive,
+        derive=derive_in_order({} if traces is None else {"traces": traces}),
     )
 
 

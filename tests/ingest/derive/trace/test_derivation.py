@@ -27,7 +27,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.log.place import derive_nothing, is_open
+from tonlake.lake.log.place import is_open
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
@@ -145,7 +145,7 @@ def test_damage_of_what_is_read_stops_the_commit(tmp_path: Path) -> None:
 
 def test_a_lake_without_traces_must_be_rebuilt_first(tmp_path: Path) -> None:
     forest = long_forest()
-    commit_forest(tmp_path, forest, 1, 3, derive_nothing)
+    commit_forest(tmp_path, forest, 1, 3, None)
     with pytest.raises(TracesMissing, match="rebuild traces"):
         commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
     made = rebuild("traces", tmp_path, IngestSections())

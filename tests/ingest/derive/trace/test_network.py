@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.lakes import read_traces, shuffled_ranges
+from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
@@ -91,7 +92,7 @@ def commit_demo(lake_dir: Path, tables: dict[str, pa.Table], first: int, last: i
         last_mc_seqno=last,
         day="2026-01-01",
         source={},
-        derive=TraceFiles(lake_dir),
+        derive=derive_in_order({"traces": TraceFiles(lake_dir)}),
     )
 
 
