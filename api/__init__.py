@@ -1,1 +1,1 @@
-"""The HTTP API: how an answer is said. v2 and v3 of TON Center over one snapshot of the lake."""
+"""The HTTP API: v2 and v3 of TON Center over a snapshot of the lake."""

@@ -1,4 +1,4 @@
-"""The HTTP application: both versions of the API over one lake."""
+"""Builds the HTTP application: both versions of the API over one lake."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ EXPOSED_HEADERS = [
 
 
 class Service:
-    """The application in its layers of middleware; ``state`` holds the parts it works with."""
+    """The application with its middleware; ``state`` holds its parts."""
 
     def __init__(self, app: ASGIApp, state: State) -> None:
-        """Take the outermost layer."""
+        """Take the outermost middleware."""
         self._app, self.state = app, state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or serve the events of the process."""
+        """Handle a request or a lifespan event."""
         await self._app(scope, receive, send)
 
 
@@ -98,7 +98,7 @@ def create_app(
 ) -> Service:
     """Return the service over the lake in ``lake_dir``, which may still be empty.
 
-    ``servers`` are asked for accounts that it lacks, and closed; ``clock`` is that of rate limits.
+    ``servers`` are asked for unknown accounts and closed at shutdown; ``clock`` is for rate limits.
     """
     http = settings.http
     fetcher = None if servers is None else AccountFetcher(lake_dir, servers, settings)
@@ -153,10 +153,10 @@ def create_app(
 
 
 def make_rules(settings: Settings, clock: Callable[[], float]) -> AccessRules:
-    """Return who may send requests, and how many a second.
+    """Return the access rules: API keys and rate limits.
 
     Raises:
-        KeyFileInvalid: the file of keys cannot be read.
+        KeyFileInvalid: the key file cannot be read.
     """
     return AccessRules(
         keys_file=settings.access.keys_file,
@@ -174,7 +174,7 @@ def create_application(
     on_startup: list[Callable[[], Any]],
     on_shutdown: list[Callable[[], Any]],
 ) -> Litestar:
-    """Return the application of the framework: all routes, and what writes errors and headers."""
+    """Return the Litestar application: all routes, error handlers and response headers."""
     return Litestar(
         route_handlers=[
             *service.routes,
@@ -211,7 +211,7 @@ def list_origins(settings: Settings) -> list[str]:
 
 
 async def add_headers(message: Message, scope: Scope) -> None:
-    """Put the headers that every answer carries."""
+    """Add the headers common to all responses."""
     if message["type"] != "http.response.start":
         return
     message["headers"] = complete_headers(message["headers"], scope, message["status"])
@@ -222,7 +222,7 @@ async def add_headers(message: Message, scope: Scope) -> None:
 
 
 def complete_headers(given: Iterable[Header], scope: Scope, status: int) -> list[Header]:
-    """Return the headers of an answer with those that every answer carries, each of them once."""
+    """Return the headers of a response with those common to all responses, without duplicates."""
     ours = list_headers(scope)
     ours += list_validators(scope, status, scope["litestar_app"].state.settings, VERSION)
     names = {name for name, _ in ours}
@@ -233,7 +233,7 @@ def complete_headers(given: Iterable[Header], scope: Scope, status: int) -> list
 
 
 def list_headers(scope: Scope) -> list[Header]:
-    """Return the headers that an answer carries beside those that its handler gave it."""
+    """Return the headers of a response in addition to those of its handler."""
     state: dict[str, Any] = scope.get("state") or {}
     headers = [*FIXED_HEADERS]
     if STARTED_S in state:
@@ -251,7 +251,7 @@ def list_headers(scope: Scope) -> list[Header]:
 
 
 def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:
-    """Answer an error in the words of the API version that was asked; a reader gets a page."""
+    """Render an error in the format of the API version, or as a page for browsers."""
     status, text = explain_error(request, error)
     accept = request.headers.get("accept", "")
     if not request.url.path.startswith("/api/") and choose_format(accept) == HTML:
@@ -267,7 +267,7 @@ def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:
 
 
 def explain_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
-    """Return status and text of an error; an unexpected one is logged."""
+    """Return status and text of an error; log it if it is unexpected."""
     status, text = describe_error(request, error)
     if status >= 500 and not isinstance(error, HTTPException | _EXPLAINED):  # noqa: PLR2004
         LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
@@ -275,7 +275,7 @@ def explain_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
 
 
 def describe_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
-    """Return status and text of an error; the text names no path and no internals."""
+    """Return status and text of an error; the text reveals no file paths or internals."""
     for kind, status, text in _FIXED_TEXTS:
         if isinstance(error, kind):
             return status, text.format(method=request.method, path=request.url.path)
@@ -287,7 +287,7 @@ def describe_error(request: ApiRequest, error: Exception) -> tuple[int, str]:
 
 
 _EXPLAINED = ApiError | LakeError | QueryTimeout | QueryTooLarge | TvmError
-"""Errors that say for themselves what is wrong."""
+"""Errors whose text explains them."""
 
 _FIXED_TEXTS: tuple[tuple[type[Exception], int, str], ...] = (
     (NotFoundException, 404, "unknown path: {path}"),

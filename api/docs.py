@@ -1,6 +1,6 @@
-"""The API's description, readable and to try out.
+"""The API reference: the OpenAPI document, and Swagger UI to read and try it.
 
-Nothing is loaded from elsewhere: Swagger UI comes out of an installed package.
+Swagger UI is served from an installed package; nothing is loaded from other hosts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ SwaggerUIBundle({
   plugins: [{wrapComponents: {DeepLink: plain}}],
 });
 """
-"""A path is no link within its button: a screen reader finds none there. A click sets the URL."""
+"""Paths are plain text rather than links in buttons, which screen readers miss; clicks still
+set the URL."""
 
 _STYLE = """\
 :root { color-scheme: light dark; --ground: #fff; --text: #17212c; --link: #0a55aa; --turn: none; }
@@ -97,11 +98,11 @@ h1 { margin: 0; padding: 0 1rem; font: 700 1.6rem/1.3 system-ui, sans-serif; }
   #ui .table-container { overflow-x: auto; }
 }
 """
-"""Swagger UI has no dark colours: there its colours are inverted, and their hues turned back."""
+"""Swagger UI has no dark theme: its colours are inverted, and the hues rotated back."""
 
 _POLICY = "Content-Security-Policy"
 _HEADERS = {**HEADERS, _POLICY: f"{HEADERS[_POLICY]}; img-src 'self' data:"}
-"""Those of the explorer's pages; the style of Swagger UI has pictures in it."""
+"""The headers of the explorer's pages; Swagger UI's style contains images."""
 
 
 @cache
@@ -121,7 +122,7 @@ def read_asset(name: str) -> bytes:
 
 @get("/docs", sync_to_thread=False)
 def answer_docs(request: ApiRequest) -> Response[str]:
-    """Show the API's description, to read and to try out, in the colours of the explorer."""
+    """Return the API reference in the theme of the explorer."""
     sql = '<a href="/sql">SQL</a> ' if request.app.state.settings.sql.enabled else ""
     page = _DOCS.format(theme=read_theme(request), sql=sql)
     return Response(page, media_type=_HTML, headers=_HEADERS)
@@ -135,13 +136,13 @@ def answer_style() -> Response[str]:
 
 @get("/docs/start.js", sync_to_thread=False)
 def answer_start() -> Response[str]:
-    """Return the script that shows the description: the page itself must have none."""
+    """Return the script that starts Swagger UI: inline scripts are forbidden."""
     return Response(_START, media_type=_SCRIPT, headers=_DAY)
 
 
 @get("/openapi.json", sync_to_thread=True)
 def answer_openapi() -> Response[bytes]:
-    """Describe the API for programs."""
+    """Return the OpenAPI document."""
     return Response(write_description(), media_type="application/json")
 
 

@@ -1,34 +1,34 @@
-"""What can go wrong while answering a request, and the status that says so.
+"""Errors of the API and their HTTP status codes.
 
 ApiError
 ├── RequestInvalid           a parameter cannot be converted, or a rule between parameters is broken
-│   └── AddressInvalid       text that is no address
-├── CredentialMissing        a required parameter is absent on a legacy operation (401, as the peer)
-├── ParameterMissing         the one operation that answers 400 where nothing was asked for
-├── AnswerNotFound           what was asked for is not there
-│   └── NotCovered           it lies outside what the lake covers; names the covered ranges
-├── AnswerConflict           the thing is there, but is not what the operation is about
-├── StackTypeUnknown         an argument of a get-method has a type that does not exist
-├── ResultDeep               the stack that a get-method left is nested too deep to be shown
-├── GetMethodFailed          version 3: what version 2 refuses with a status of its own
-├── LiteServerError          version 2: what a lite server refuses, in the words clients match on
-├── SendingUnavailable       no upstream is set that could hand a message to the network
-├── UpstreamRefusal          the upstream refuses; has a status of its own
-├── KeyMissing               the service asks for an API key
-├── KeyUnknown               the API key is not one of this service
-├── RateExceeded             more requests a second than the key or the address may make
-├── KeyFileInvalid           the file of keys cannot be read or written
-├── ServiceBusy              too many requests are on their way: ask again later
-├── BodyLate                 the body of the request did not come in time
-├── ShareExceeded            one address has as many streams open as it may
-├── OriginForbidden          a page of another web origin, or under a foreign name, asks for SQL
+│   └── AddressInvalid       text that is not an address
+├── CredentialMissing        a required parameter is absent on a legacy operation (401)
+├── ParameterMissing         a required parameter is absent on an operation that responds 400
+├── AnswerNotFound           the requested object does not exist
+│   └── NotCovered           it may be outside of the lake's ranges, which the text lists
+├── AnswerConflict           the object exists, but is not of the kind that the operation needs
+├── StackTypeUnknown         an argument of a get-method has an unknown type
+├── ResultDeep               the resulting stack of a get-method is nested too deeply
+├── GetMethodFailed          v3: an error that has its own status in v2
+├── LiteServerError          v2: an error with the text of a lite server, which clients match
+├── SendingUnavailable       there is no upstream to send messages to, or it cannot be reached
+├── UpstreamRefusal          the upstream refuses, with its own status
+├── KeyMissing               the request has no API key
+├── KeyUnknown               the API key is not valid
+├── RateExceeded             the key or the address exceeds its rate limit
+├── KeyFileInvalid           the key file cannot be read or written
+├── ServiceBusy              too many requests are in flight: retry later
+├── BodyLate                 the body of the request did not arrive in time
+├── ShareExceeded            one key or address has too many streams or scans open
+├── OriginForbidden          an SQL request from a page of another origin or a foreign host name
 ├── SqlOff                   SQL over HTTP is not enabled
-├── SqlBusy                  too many statements run and wait: ask again later
+├── SqlBusy                  too many statements are running and waiting: retry later
 ├── SqlUnavailable           this machine cannot run statements safely
-└── LakeUnavailable          no commit yet, or a snapshot that is gone: ask again later
-    └── NotDerived           the lake has the blocks, but this was not derived from them yet
+└── LakeUnavailable          there is no commit yet, or the snapshot is gone: retry later
+    └── NotDerived           the lake has the blocks, but this is not derived from them yet
 
-STATUS is the one table from classes, of this tree and of the packages below, to HTTP status codes.
+STATUS maps error classes, of this tree and of the packages below, to HTTP status codes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tonlake.queries.errors import QueryTimeout, QueryTooLarge
 
 
 class ApiError(Exception):
-    """Root of every error of this package; its text is safe to show."""
+    """Base of all errors of this package; its text is safe to show to clients."""
 
 
 class RequestInvalid(ApiError):
@@ -54,122 +54,122 @@ class RequestInvalid(ApiError):
 
 
 class AddressInvalid(RequestInvalid):
-    """Text that is no address."""
+    """Text that is not an address."""
 
     def __init__(self, text: str, reason: str) -> None:
-        """Name the text, shortened, and what is wrong with it."""
-        super().__init__(f"{text[:80]!r} is no address: {reason}")
+        """Take the text, which is shortened, and what is wrong with it."""
+        super().__init__(f"{text[:80]!r} is not an address: {reason}")
 
 
 class CredentialMissing(ApiError):
-    """A required parameter is absent on a legacy operation, which answers 401 to that."""
+    """A required parameter is absent on a legacy operation, which responds 401."""
 
 
 class ParameterMissing(ApiError):
-    """A required parameter is absent on an operation that answers 400 to that."""
+    """A required parameter is absent on an operation that responds 400."""
 
 
 class AnswerNotFound(ApiError):
-    """What was asked for is not there."""
+    """The requested object does not exist."""
 
 
 class NotCovered(AnswerNotFound):
-    """What was asked for lies outside what the lake covers; names the covered ranges."""
+    """The requested object may be outside of the lake's ranges, which the text lists."""
 
 
 class AnswerConflict(ApiError):
-    """The thing is there, but is not what the operation is about."""
+    """The object exists, but is not of the kind that the operation needs."""
 
 
 class LiteServerError(ApiError):
-    """What a lite server refuses, in its words, which clients of version 2 match on (500)."""
+    """An error with the text of a lite server, which v2 clients match (500)."""
 
 
 class StackTypeUnknown(ApiError):
-    """An argument of a get-method has a type that does not exist; ``kind`` names it."""
+    """An argument of a get-method has an unknown type ``kind``."""
 
     def __init__(self, kind: str) -> None:
-        """Name the type, shortened, in the words of version 2."""
+        """Take the type, which is shortened; the text is that of v2."""
         self.kind = kind[:80]
         super().__init__(f"Unsupported stack entry type: {self.kind}")
 
 
 class ResultDeep(ApiError):
-    """The stack that a get-method left is nested too deep to be shown."""
+    """The resulting stack of a get-method is nested too deeply."""
 
 
 class GetMethodFailed(ApiError):
-    """A get-method of version 3 failed in a way for which version 2 has a status of its own."""
+    """A get-method of v3 failed with an error that has its own status in v2."""
 
 
 class SendingUnavailable(ApiError):
-    """Nothing is set that could hand a message to the network, or it cannot be reached."""
+    """There is no upstream to send messages to, or it cannot be reached."""
 
 
 class UpstreamRefusal(ApiError):
-    """The upstream refuses; ``status`` and the text are its own."""
+    """The upstream refuses, with its own ``status`` and text."""
 
     def __init__(self, status: int, text: str) -> None:
-        """Take over what it said."""
+        """Take the status and the text of the upstream."""
         self.status = status
         super().__init__(text)
 
 
 class KeyMissing(ApiError):
-    """The service answers those alone who have an API key."""
+    """The request has no API key."""
 
 
 class KeyUnknown(ApiError):
-    """The API key is not one of this service; the key itself is never named."""
+    """The API key is not valid; the text never includes it."""
 
 
 class RateExceeded(ApiError):
-    """More requests a second than the key or the address may make; says when to come again."""
+    """The key or the address exceeds its rate limit."""
 
     def __init__(self, rps: int, retry_after_s: int) -> None:
-        """Take the limit, and the whole seconds until a request is admitted."""
+        """Take the limit, and the seconds until a request is admitted, rounded up."""
         self.retry_after_s = retry_after_s
         super().__init__(f"Ratelimit exceeded: {rps} requests a second are allowed")
 
 
 class KeyFileInvalid(ApiError):
-    """The file of keys cannot be read or written; for those who run the service."""
+    """The key file cannot be read or written."""
 
 
 class ServiceBusy(ApiError):
-    """Too many requests are on their way: ask again later."""
+    """Too many requests are in flight: retry later."""
 
 
 class BodyLate(ApiError):
-    """The body of the request did not come in time."""
+    """The body of the request did not arrive in time."""
 
 
 class ShareExceeded(ApiError):
-    """One address has as many streams open as it may."""
+    """One key or address has too many streams or scans open."""
 
 
 class OriginForbidden(ApiError):
-    """A page of another web origin asks, or one that was loaded under a foreign host name."""
+    """An SQL request from a page of another origin, or under a foreign host name."""
 
 
 class SqlOff(ApiError):
-    """SQL over HTTP is not enabled; says how it is."""
+    """SQL over HTTP is not enabled; the text says how to enable it."""
 
 
 class SqlBusy(ApiError):
-    """Too many statements run and wait: ask again later."""
+    """Too many statements are running and waiting: retry later."""
 
 
 class SqlUnavailable(ApiError):
-    """Statements cannot be run safely on this machine, or not at all; says why."""
+    """This machine cannot run statements, or not safely; the text says why."""
 
 
 class LakeUnavailable(ApiError):
-    """No commit yet, or not readable now: ask again later."""
+    """There is no commit yet, or the lake cannot be read now: retry later."""
 
 
 class NotDerived(LakeUnavailable):
-    """The lake has the blocks, but this was not derived from them yet; says how."""
+    """The lake has the blocks, but this is not derived from them yet; the text says how to."""
 
 
 STATUS: dict[type[Exception], int] = {
@@ -210,9 +210,9 @@ STATUS: dict[type[Exception], int] = {
 
 
 def status_of(error: Exception) -> int:
-    """Return the HTTP status for an error, by its nearest class in `STATUS`; 500 for others.
+    """Return the HTTP status of an error by its nearest class in ``STATUS``; 500 for others.
 
-    The refusal of an upstream keeps the status that it came with.
+    The refusal of an upstream keeps its own status.
     """
     if isinstance(error, UpstreamRefusal):
         return error.status

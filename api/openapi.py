@@ -1,7 +1,7 @@
-"""The OpenAPI 3.1 description of both versions, made from what the routes themselves follow.
+"""Generates the OpenAPI 3.1 document of both API versions from the code of the routes.
 
-Parameters come from the structs that convert them, answers from the structs that are encoded: the
-description cannot say anything else than the program does.
+Parameters come from the structs that convert them, responses from the structs that are encoded, so
+the document cannot differ from what the program does.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _RPC = {
     "required": ["method"],
 }
 TABLES = "x-table-media-types"
-"""The other media types of a list, asked for with ``Accept``.
+"""Extension with the other media types of a list, selected by ``Accept``.
 
-They are no ``content`` of the answer: generated clients would take the JSON for any of them.
+As ``content`` of the response they would make generated clients parse JSON as any of them.
 """
 _TRUE = {"type": "string", "examples": ["true"]}
 _SHARED = {
@@ -72,7 +72,7 @@ _SHARED = {
         },
         "Snapshot (commit number) to read; default: the newest.",
     ),
-    # Bad values of these are ignored, as by the peer: any text is allowed.
+    # Invalid values of these are ignored, as by TON Center: any text is allowed.
     "X-No-Address-Book": ("header", _TRUE, "true: return an empty address book."),
     "X-No-Metadata": ("header", _TRUE, "true: return empty metadata."),
     "X-Timeout": (
@@ -84,7 +84,7 @@ _SHARED = {
 
 
 class _Types:
-    """The types that operations use, described together at the end, with equal names resolved."""
+    """Collects the types of all operations and describes them at once, resolving equal names."""
 
     def __init__(self) -> None:
         self._kinds: list[Any] = []
@@ -92,9 +92,9 @@ class _Types:
         self._bodies: dict[str, str] = {}
 
     def refer(self, kind: Any, body_of: str = "") -> Schema:  # noqa: ANN401 - any type
-        """Return the schema of a type, which ``describe`` fills in.
+        """Return the schema of a type, still empty until ``describe``.
 
-        ``body_of`` is the path whose request body it is: fields of bodies are parameters.
+        ``body_of`` is the path of a request body: its fields are described as parameters.
         """
         self._kinds.append(kind)
         self._shown.append({})
@@ -116,7 +116,7 @@ class _Types:
 
 
 def describe_api(routes: Mapping[str, Iterable[HTTPRouteHandler]]) -> Schema:
-    """Return the whole document; ``routes`` are those below ``/api/v3`` and ``/api/x``."""
+    """Return the OpenAPI document; ``routes`` are those below ``/api/v3`` and ``/api/x``."""
     types = _Types()
     paths: dict[str, Any] = {}
     for api, listed in routes.items():
@@ -151,7 +151,7 @@ def describe_api(routes: Mapping[str, Iterable[HTTPRouteHandler]]) -> Schema:
 
 
 def _describe_route(api: str, path: str, route: HTTPRouteHandler, types: _Types) -> Schema:
-    """Return the operations of one route by verb."""
+    """Return the operations of one route by HTTP method."""
     kind: type[Query] | None = route.opt.get("query")
     answer = route.opt.get("answer")
     shown = answer or route.fn
@@ -175,7 +175,7 @@ def _describe_route(api: str, path: str, route: HTTPRouteHandler, types: _Types)
 
 
 def _describe_method(name: str, method: Method) -> Iterator[tuple[str, Schema]]:
-    """Yield the operations of one method of version 2 by verb."""
+    """Yield the operations of one v2 method by HTTP method."""
     result = {
         "type": "object",
         "properties": {"ok": {"const": True}, "result": {}, "@extra": {"type": "string"}},
@@ -226,7 +226,7 @@ def _write_body(schema: Schema, *, required: bool = True) -> Schema:
 
 
 def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Schema:
-    """Return the answers of an operation; a list comes in the other forms that may be asked for."""
+    """Return the responses of an operation; with ``tables``, also the other media types."""
     refused = {"schema": {"$ref": _REF.format(name=error)}}
     content: Schema = {_JSON: {"schema": schema}}
     described: Schema = {"200": {"description": "Success.", "content": content}}
@@ -243,7 +243,7 @@ def _list_responses(schema: Schema, error: str, *, tables: bool = False) -> Sche
 
 
 def _list_parameters(path: str, kind: type[Query] | None) -> list[Schema]:
-    """Return the query parameters that a struct converts; lists are repeated parameters."""
+    """Return the query parameters of a struct; lists are repeated parameters."""
     if kind is None:
         return []
     required = {item.name for item in msgspec.structs.fields(kind) if item.required}
@@ -263,25 +263,25 @@ def _refer_shared() -> list[Schema]:
 
 
 def _describe_answer(answer: Any, route: HTTPRouteHandler, types: _Types) -> Schema:  # noqa: ANN401
-    """Return the schema of what an operation answers, or of what its route says it answers."""
+    """Return the schema of an operation's response, from its annotation or its route's option."""
     kind = route.opt.get("answers") if answer is None else _find_return_type(answer)
     return {} if kind is None else types.refer(kind)
 
 
 def _gives_rows(answer: Any) -> bool:  # noqa: ANN401 - a function, or None
-    """Return whether what an operation answers has a list, which comes as a table as well."""
+    """Return whether a response contains a list, which is also available as a table."""
     kind = None if answer is None else _find_return_type(answer)
     return get_origin(kind) is list or (isinstance(kind, type) and has_list(kind))
 
 
 def _find_return_type(answer: Any) -> Any:  # noqa: ANN401 - any annotation
-    """Evaluate a return annotation, whose names may be imported for type checks alone."""
+    """Evaluate a return annotation, whose names may be imported only for type checking."""
     names: dict[str, Any] = {}
     for name, module in sorted(sys.modules.items()):
         if name.startswith("tonlake.api.v3."):
             names.update(vars(module))
     names.update(answer.__globals__)
-    return eval(answer.__annotations__["return"], names)  # noqa: S307 - the program's own text
+    return eval(answer.__annotations__["return"], names)  # noqa: S307 - trusted source code
 
 
 def _first_line(function: Any) -> str:  # noqa: ANN401 - a function
@@ -289,5 +289,5 @@ def _first_line(function: Any) -> str:  # noqa: ANN401 - a function
 
 
 def _describe_anything(_kind: type) -> Schema:
-    """Describe what may be any JSON: bodies as they were decoded, and texts written before."""
+    """Describe values that may be any JSON: decoded bodies and pre-encoded text."""
     return {"description": "Any JSON."}

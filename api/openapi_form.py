@@ -1,4 +1,4 @@
-"""What generators of clients need of an OpenAPI document beyond the standard."""
+"""Adapts the OpenAPI document to generators of clients."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 
 def name_operation(api: str, verb: str, path: str) -> str:
-    """Return the id of an operation, from which generated clients take the names of functions."""
+    """Return the id of an operation, which generated clients use as a function name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", path.strip("/").replace("/", "_"))
     return f"{api}_{verb}_{words}".lower()
 
 
 def complete_arrays(value: object) -> None:
-    """Let arrays whose items may be anything say so: generators refuse those without items."""
+    """Add empty ``items`` to arrays of anything: generators refuse arrays without items."""
     if isinstance(value, dict):
         if value.get("type") == "array" and not {"items", "prefixItems"} & value.keys():
             value["items"] = {}

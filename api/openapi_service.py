@@ -1,4 +1,4 @@
-"""The OpenAPI description of what is beside the versions of the API: streams, SQL, monitoring."""
+"""Describes the operations outside of v2 and v3 for OpenAPI: streams, SQL, monitoring."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ TAGS = [
     {"name": "streams", "description": "Events of new blocks: server-sent events, WebSocket"},
     {"name": "scan", "description": "Rows of a table in chain order, for indexers"},
     {"name": "sql", "description": "SQL over the lake, if the setting [sql] enabled is set"},
-    {"name": "tables", "description": "Own tables: answers to statements, kept by the lake"},
+    {"name": "tables", "description": "User-defined tables: results of statements, refreshed"},
     {"name": "x", "description": "Beyond TON Center's API: prices"},
     {"name": "service", "description": "Health and monitoring"},
 ]
-"""Groups of operations, in the order in which a reference shows them."""
+"""Tags of operations, in the order in which a reference shows them."""
 
 _STREAM = (
-    "Events of each commit that pass the filters, until the client goes away. Each event is a line"
-    " `data:` with a JSON object, after a line `id:`; the header `Last-Event-ID` continues behind"
-    " one. Blocks that were undone come as `blocks_undone`."
+    "Events of each commit that match the filters, until the client disconnects. Each event is a"
+    " line `data:` with a JSON object, after a line `id:`; the header `Last-Event-ID` continues"
+    " after one. Undone blocks are reported as `blocks_undone`."
 )
 _SOCKET = (
-    'A WebSocket (answered with 101). Send `{"operation": "subscribe", …}` with the filters of'
+    'A WebSocket (status 101). Send `{"operation": "subscribe", …}` with the filters of'
     ' the server-sent events as lists, `{"operation": "unsubscribe"}` or'
-    ' `{"operation": "ping"}`; events come as JSON objects.'
+    ' `{"operation": "ping"}`; events are JSON objects.'
 )
 _SQL = (
-    "Answer one SQL statement (DuckDB) in a sandboxed process. Off by default: setting"
-    " `[sql] enabled`. The answer is JSON unless `format` or `Accept` asks for"
+    "Run one SQL statement (DuckDB) in a sandboxed process. Off by default: setting"
+    " `[sql] enabled`. The response is JSON unless `format` or `Accept` selects"
     f" {', '.join(media for media in MEDIA_TYPES.values() if media != _JSON)}."
 )
 _SCAN = (
     "Rows of a table, or of several, by masterchain block, in batches. Each batch has a cursor"
-    " behind which a later scan goes on: in the custom metadata of an Arrow record batch, in a line"
-    " `@batch` of NDJSON. With `follow` the answer goes on with new blocks."
+    " from which a later scan continues: in the custom metadata of an Arrow record batch, in a line"
+    " `@batch` of NDJSON. With `follow` the response continues with new blocks."
 )
 _TABLE = (
-    "A page of an own table (`tonlake table add`). `column=value` filters, and so do `column.ne`,"
+    "A page of a user-defined table (`tonlake table add`). Filters are `column=value`, `column.ne`,"
     " `column.lt`, `column.lte`, `column.gt` and `column.gte`; bytes are hex."
 )
 _ROWS = {
@@ -86,16 +86,16 @@ _STATEMENT = {
 
 
 def describe_service() -> dict[str, Schema]:
-    """Return the operations by path and verb."""
+    """Return the operations by path and HTTP method."""
     return {
         **_describe_streams(),
         "/sql": _describe_sql(),
         PATH: _describe_scan(),
         **_describe_tables(),
-        "/healthz": _describe_check("healthz", "Show that the process answers", _TEXT),
+        "/healthz": _describe_check("healthz", "Check that the process responds", _TEXT),
         "/readyz": _describe_check("readyz", "Show the snapshot served and its lag; 503 if late"),
         "/version": _describe_check("version", "Show name and version of the program"),
-        "/metrics": _describe_check("metrics", "Show figures in Prometheus's text format", _TEXT),
+        "/metrics": _describe_check("metrics", "Return metrics in Prometheus text format", _TEXT),
     }
 
 
@@ -136,7 +136,7 @@ def _describe_streams() -> dict[str, Schema]:
                 "tags": ["streams"],
                 "summary": "Follow events (WebSocket)",
                 "description": _SOCKET,
-                "responses": {"default": {"description": "No WebSocket was asked for."}},
+                "responses": {"default": {"description": "Not a WebSocket request."}},
             }
         },
     }
@@ -154,7 +154,7 @@ def _describe_sql() -> Schema:
         "get": common
         | {
             "operationId": "sql_get",
-            "summary": "Answer a SQL statement",
+            "summary": "Run a SQL statement",
             "parameters": [
                 describe_parameter("/sql", "query", _STRING, required=True),
                 describe_parameter("/sql", "format", forms, required=False),
@@ -163,7 +163,7 @@ def _describe_sql() -> Schema:
         "post": common
         | {
             "operationId": "sql_post",
-            "summary": "Answer a SQL statement in the body",
+            "summary": "Run a SQL statement in the body",
             "requestBody": {"required": True, "content": {_JSON: {"schema": _STATEMENT}}},
         },
     }
@@ -172,7 +172,7 @@ def _describe_sql() -> Schema:
 def _describe_scan() -> Schema:
     _refs, named = msgspec.json.schema_components([Scan], ref_template="{name}")
     named["Scan"]["properties"]["tables"]["additionalProperties"] = named["TableScan"]
-    # Generators of clients know none of the other types.
+    # Generators of clients do not know the other types.
     answers = _list_answers(SCAN_TYPES[CSV], _STRING)
     usual, *others = SCAN_TYPES.values()
     text = f"Success: {usual}, or by Accept {', '.join(others)}."
@@ -181,7 +181,7 @@ def _describe_scan() -> Schema:
         "post": {
             "operationId": "scan_post",
             "tags": ["scan"],
-            "summary": "Send rows of a table in chain order",
+            "summary": "Stream rows of a table in chain order",
             "description": _SCAN,
             "requestBody": {
                 "required": True,
@@ -206,7 +206,7 @@ def _describe_tables() -> dict[str, Schema]:
             "get": common
             | {
                 "operationId": "tables_get",
-                "summary": "List the own tables: statement, columns, rows, newest commit",
+                "summary": "List user-defined tables: statement, columns, rows, newest commit",
                 "responses": _list_answers(_JSON, {"type": "object"}),
             }
         },
@@ -214,7 +214,7 @@ def _describe_tables() -> dict[str, Schema]:
             "get": common
             | {
                 "operationId": "table_get",
-                "summary": "Return a page of an own table",
+                "summary": "Return a page of a user-defined table",
                 "description": _TABLE,
                 "parameters": [name, *chosen],
                 "responses": _list_answers(_JSON, _ROWS),

@@ -1,4 +1,4 @@
-"""What the OpenAPI document writes about parameters: a description and an example for each name."""
+"""Loads descriptions and examples of parameters for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Schema = dict[str, Any]
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """A description, and an example as text."""
+    """The description of a parameter, and an example as text."""
 
     example: str
     description: str
 
     def read_example(self, schema: Schema) -> Any:  # noqa: ANN401 - of the schema's type
-        """Return the example in the type of a schema."""
+        """Return the example in the type of ``schema``."""
         if "anyOf" in schema:
             return self.read_example(schema["anyOf"][0])
         if schema["type"] == "array" and self.example != "[]":
@@ -31,7 +31,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 @cache
 def load_parameters() -> Mapping[tuple[str, str], Parameter]:
-    """Return the parameters by name and path, from the packaged table; "" for any path."""
+    """Return the parameters by name and path ("" for any path), from ``parameters.txt``."""
     text = files("tonlake.api").joinpath("parameters.txt").read_text(encoding="utf-8")
     found = {}
     for line in text.splitlines():
@@ -43,10 +43,10 @@ def load_parameters() -> Mapping[tuple[str, str], Parameter]:
 
 
 def find_parameter(path: str, name: str) -> Parameter:
-    """Return what is written about a parameter; the entry of the longest matching path.
+    """Return the entry of a parameter with the longest matching path.
 
     Raises:
-        KeyError: the table has no such name.
+        KeyError: ``parameters.txt`` does not have the name.
     """
     table = load_parameters()
     paths = [place for known, place in table if known == name and path.startswith(place)]
@@ -56,10 +56,10 @@ def find_parameter(path: str, name: str) -> Parameter:
 
 
 def describe_parameter(path: str, name: str, schema: Schema, *, required: bool) -> Schema:
-    """Return the OpenAPI parameter of a query.
+    """Return the OpenAPI description of a query parameter.
 
-    The example of an optional parameter is part of its schema: one beside the schema would be
-    filled in by the reference page, and a request with every filter finds nothing.
+    The example of an optional parameter is in its schema: outside of it, Swagger UI would fill it
+    in, and a request with every filter finds nothing.
     """
     known = find_parameter(path, name)
     example = known.read_example(schema)
@@ -74,9 +74,9 @@ def describe_parameter(path: str, name: str, schema: Schema, *, required: bool) 
 
 
 def describe_property(path: str, name: str, schema: Schema) -> Schema:
-    """Return the schema of a body's field, with description and example.
+    """Return the schema of a body's field with description and example.
 
-    It has no default: generated clients would demand a value.
+    It has no default: generated clients would require a value.
     """
     known = find_parameter(path, name)
     schema = {key: value for key, value in schema.items() if key != "default"}

@@ -1,4 +1,4 @@
-"""Settings of the API, section by section, and the struct of all settings that a command loads."""
+"""Settings of the API, by section, and the struct with all settings."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from tonlake.ingest.settings import IngestSections
 
 
 class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the API listens, how much it answers at a time, and in which form."""
+    """Address, limits and response formats of the API."""
 
     host: Annotated[str, Meta(description="Address the API listens on")] = "127.0.0.1"
     port: Annotated[
-        int, Meta(description="Port the API listens on; 0 takes a free one", ge=0, le=65535)
+        int, Meta(description="Port the API listens on; 0: a free one", ge=0, le=65535)
     ] = 8080
     requests_in_flight: Annotated[
-        int, Meta(description="Most requests at the same time; more are answered 503", ge=1)
+        int, Meta(description="Maximum concurrent requests; more get 503", ge=1)
     ] = 1000
     request_wait_ms: Annotated[
         int, Meta(description="Milliseconds a request may wait for a thread; then 503", ge=1)
     ] = 2000
     request_threads: Annotated[
         int,
-        Meta(description="Threads for fast requests; as many again serve the slow ones", ge=1),
+        Meta(description="Threads for fast requests; slow ones have as many again", ge=1),
     ] = 2
     body_timeout_ms: Annotated[
-        int, Meta(description="Milliseconds the body of a request may take; then 408", ge=1)
+        int, Meta(description="Timeout of a request body in milliseconds; then 408", ge=1)
     ] = 30_000
     query_timeout_ms: Annotated[
-        int, Meta(description="Milliseconds a query may take; 0 sets no limit", ge=0)
+        int, Meta(description="Timeout of a query in milliseconds; 0: no limit", ge=0)
     ] = 3000
     query_rows: Annotated[
         int,
-        Meta(description="Rows that a page may read where no index finds it; 0: no limit", ge=0),
+        Meta(description="Rows a page may read without an index; 0: no limit", ge=0),
     ] = 20_000_000
-    response_bytes: Annotated[int, Meta(description="Largest response body", ge=1)] = 64 << 20
+    response_bytes: Annotated[int, Meta(description="Maximum response body", ge=1)] = 64 << 20
     cache_mib: Annotated[
         int,
         Meta(description="Memory of the response cache, valid until a commit, in MiB", ge=0),
@@ -50,10 +50,10 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "*"
     max_limit: Annotated[
-        int, Meta(description="Most rows of a list, in both API versions", ge=1)
+        int, Meta(description="Maximum rows of a list, in both API versions", ge=1)
     ] = 1000
     opcode_format: Annotated[
-        Literal["hex", "integer"], Meta(description="API v3: how opcodes are written")
+        Literal["hex", "integer"], Meta(description="API v3: format of opcodes")
     ] = "hex"
     testnet: Annotated[
         bool | None,
@@ -65,12 +65,12 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
     debug_headers: Annotated[
         bool,
-        Meta(description="Name in a response header what answered: the index, SQL or both"),
+        Meta(description="Add a response header with what answered: index, SQL or both"),
     ] = False
 
 
 class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which clients may send requests, and how many."""
+    """Access control: API keys, rate limits, published files, proxies."""
 
     keys_file: Annotated[
         str,
@@ -103,10 +103,10 @@ class AccessSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the service logs, and how."""
+    """Format and content of the log."""
 
     format: Annotated[
-        Literal["text", "json"], Meta(description="Form of the log; json: one object per line")
+        Literal["text", "json"], Meta(description="Format of the log; json: one object per line")
     ] = "text"
     requests: Annotated[
         bool, Meta(description="Log every request: route, status, time; never keys or parameters")
@@ -114,24 +114,24 @@ class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who sees metrics, and where spans are sent."""
+    """Access to metrics, and export of spans."""
 
     public: Annotated[
         bool,
-        Meta(description="Answer /metrics without a key even if other machines can connect"),
+        Meta(description="Serve /metrics without a key even if other machines can connect"),
     ] = False
     otel_endpoint: Annotated[
         str,
         Meta(
-            description="Collector of spans of requests and queries (OpenTelemetry, OTLP over"
-            " HTTP), such as http://127.0.0.1:4318; empty: none; needs the extra [otel]",
+            description="OpenTelemetry collector (OTLP over HTTP) for spans of requests and"
+            " queries, such as http://127.0.0.1:4318; empty: none; needs the extra [otel]",
             pattern=r"^(https?://[^\s?#]+)?$",
         ),
     ] = ""
 
 
 class UpstreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where messages of clients are sent."""
+    """Destination of messages that clients send."""
 
     url: Annotated[
         str,
@@ -144,69 +144,69 @@ class UpstreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     liteserver: Annotated[
         str,
         Meta(
-            description="Without url: messages are sent to the lite servers of this configuration"
-            " file of a network"
+            description="Network configuration with lite servers that messages are sent to, if url"
+            " is not set"
         ),
     ] = ""
 
 
 class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many clients streams have."""
+    """Limits of streams."""
 
     clients: Annotated[
-        int, Meta(description="Most clients of streams at the same time; more get 503", ge=0)
+        int, Meta(description="Maximum concurrent stream clients; more get 503", ge=0)
     ] = 1000
 
 
 class PendingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many pending messages are kept."""
+    """Limits of pending messages."""
 
     messages: Annotated[
-        int, Meta(description="Most messages kept until they are in a block; 0 keeps none", ge=0)
+        int, Meta(description="Maximum pending messages to keep; 0: none", ge=0)
     ] = 10_000
 
 
 class SqlSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether there is SQL over HTTP, and what one statement may use."""
+    """SQL over HTTP, and the limits of a statement."""
 
     enabled: Annotated[
         bool, Meta(description="Answer SQL over HTTP: /sql, for programs and as a page")
     ] = False
     workers: Annotated[
-        int, Meta(description="Statements that run at the same time, a process each", ge=1)
+        int, Meta(description="Maximum concurrent statements, each in its own process", ge=1)
     ] = 2
     hosts: Annotated[
         str,
         Meta(
-            description="Host names under which /sql is reached, separated by commas; addresses"
-            " and localhost always may be used"
+            description="Host names of the service that may be used for /sql, separated by commas;"
+            " IP addresses and localhost are always allowed"
         ),
     ] = ""
     timeout_ms: Annotated[int, Meta(description="Milliseconds a statement may run", ge=1)] = 10_000
-    memory_mib: Annotated[int, Meta(description="Memory a statement may use, in MiB", ge=128)] = (
+    memory_mib: Annotated[int, Meta(description="Memory limit of a statement in MiB", ge=128)] = (
         1024
     )
-    rows: Annotated[int, Meta(description="Most rows of one answer", ge=1)] = 100_000
+    rows: Annotated[int, Meta(description="Maximum rows of a result", ge=1)] = 100_000
     user: Annotated[
-        str, Meta(description="User that statements run as if the service runs as root")
+        str, Meta(description="User that statements run as, if the service runs as root")
     ] = "nobody"
 
 
 class ScanSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many scans there are at the same time."""
+    """Limits of scans."""
 
     clients: Annotated[
         int,
         Meta(
-            description="Most scans at the same time, a quarter of them of one API key or address;"
-            " more get 503 or 429",
+            description="Maximum concurrent scans, a quarter of them per API key or address; more"
+            " get 503 or 429",
             ge=0,
         ),
     ] = 64
 
 
 class Settings(IngestSections, frozen=True, forbid_unknown_fields=True):
-    """All settings, section by section, with their defaults."""
+    """All settings, by section, with their defaults."""
 
     http: HttpSettings = HttpSettings()
     access: AccessSettings = AccessSettings()

@@ -112,7 +112,9 @@ def show_nft(question: Question) -> Shown | Redirect:
     if found.nft_collections:
         return _show_collection(question, address, found.nft_collections[0])
     check_no_contract_missing(question.call.reader)
-    raise AnswerNotFound(f"{question.names.friendly(str(address))} is no NFT item or collection")
+    raise AnswerNotFound(
+        f"{question.names.friendly(str(address))} is not an NFT item or collection"
+    )
 
 
 def _show_item(question: Question, address: Address, item: NFTItem) -> Shown:

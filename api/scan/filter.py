@@ -166,7 +166,7 @@ def read_number(value: str | int) -> int:
     try:
         return int(value, 0)
     except ValueError as error:
-        raise ConversionError(f"{value!r} is no number") from error
+        raise ConversionError(f"{value!r} is not a number") from error
 
 
 def read_text(text: str) -> str:
@@ -182,5 +182,5 @@ def _read_hash(value: str | int) -> bytes:
         return parse_hash(str(value))
     except ConversionError as error:
         raise ConversionError(
-            f"{str(value)[:80]!r} is no hash: 64 hex digits or 44 base64 characters"
+            f"{str(value)[:80]!r} is not a hash: 64 hex digits or 44 base64 characters"
         ) from error

@@ -1,1 +1,1 @@
-"""Events as they happen: what commits bring, and what is pending, sent to subscribers."""
+"""Streams of events: new commits and pending messages, sent to subscribers as they happen."""

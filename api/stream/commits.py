@@ -1,7 +1,7 @@
-"""Rows of the blocks of one commit, a few blocks at a time, however old the commit is.
+"""Reads the rows of one commit's blocks in chunks, however old the commit is.
 
-While the files are there that the commit added, they are read. Once they were merged into larger
-ones and removed, the newest lake has the same rows.
+They come from the files that the commit added, or, after these were compacted and removed, from the
+files of the newest snapshot.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 CHUNK_TRANSACTIONS = 2_000
-"""Transactions, about, that are read at a time."""
+"""Approximate transactions per chunk."""
 
 KEPT_CHUNKS, KEPT_COMMITS = 2, 256
-"""Chunks whose rows are kept, as all types of events are made from them, and commits."""
+"""Cached chunks, whose rows all types of events are made from, and cached commits."""
 
 _SEQNO_COLUMNS = {TRACES.name: "mc_seqno_end", ACTIONS.name: "mc_seqno"}
 _LEFT_OUT = {TRANSACTIONS.name: ("boc", "recipe", "time"), MESSAGES.name: ()}
@@ -49,7 +49,7 @@ class Chunk(NamedTuple):
 
 
 class CommitRows:
-    """Reads the rows of commits from the files of a lake; rows for one thread at a time."""
+    """Reads the rows of commits from the files of a lake; ``read`` is for one thread at a time."""
 
     def __init__(self, lake_dir: Path) -> None:
         """Take the folder; nothing is read yet."""
@@ -59,7 +59,7 @@ class CommitRows:
         self._chunks: OrderedDict[Chunk, dict[str, list[Row]]] = OrderedDict()
 
     def find_undone(self, number: int) -> Range | None:
-        """Return the blocks that a commit took out of the lake, if that is what it did.
+        """Return the blocks that a commit removed from the lake, or None if it is not an undo.
 
         Raises:
             LakeCorrupt: the log is damaged.
@@ -68,7 +68,7 @@ class CommitRows:
         return (commit.first_mc_seqno, commit.last_mc_seqno) if commit.undone else None
 
     def list_chunks(self, number: int) -> list[Chunk]:
-        """Return the blocks that a commit brought, in order, a few at a time; [] if it has none.
+        """Return the blocks that a commit added as chunks, in order; [] if it added none.
 
         Raises:
             LakeCorrupt: the log is damaged.
@@ -95,9 +95,9 @@ class CommitRows:
             return commit
 
     def read(self, chunk: Chunk, table: str) -> list[Row]:
-        """Return the rows of a table that belong to the blocks, in the order of its files.
+        """Return the rows of a table for the blocks of ``chunk``, in the order of its files.
 
-        Those of the last chunks are kept: they never change.
+        Rows never change, so those of the last chunks are cached.
 
         Raises:
             LakeCorrupt: a file or the log is damaged.
@@ -116,7 +116,7 @@ class CommitRows:
             try:
                 return list(self._read_files(own, chunk))
             except LakeCorrupt:
-                # It may have been swept this very moment: then the newest lake does without it.
+                # The file may just have been removed: then the newest snapshot does not list it.
                 newest = self._list_newest(chunk, table)
                 if any(file in newest for file in own):
                     raise
@@ -126,7 +126,7 @@ class CommitRows:
             for one in read_state(self._lake_dir).undoings
             if one.commit > chunk.commit
         ]
-        # What stands at the place of undone blocks by now is of other blocks.
+        # Rows now at the seqnos of undone blocks belong to other blocks.
         return [
             row
             for row in self._read_files(self._list_newest(chunk, table), chunk)
@@ -134,7 +134,7 @@ class CommitRows:
         ]
 
     def _list_newest(self, chunk: Chunk, table: str) -> list[DataFile]:
-        """Return the files of the newest lake that may have rows of the blocks."""
+        """Return the files of the newest snapshot that may have rows of the blocks."""
         found = []
         for file in read_state(self._lake_dir).files:
             if file.table == table:
@@ -152,7 +152,7 @@ class CommitRows:
             where = (seqno >= chunk.first) & (seqno <= chunk.last)
             place = read_place(file.path)
             is_whole = chunk.first <= max(1, place.first) and chunk.last >= place.last
-            if is_whole and place.first > 1:  # what begins at 1 has the zero state as well
+            if is_whole and place.first > 1:  # a file that begins at 1 also has the zero state
                 yield from read_rows(self._lake_dir, file, columns).to_pylist()
             else:
                 yield from read_rows(self._lake_dir, file, columns, where).to_pylist()
@@ -163,7 +163,7 @@ def _name_seqno(table: str) -> str:
 
 
 def _list_own(commit: Commit, table: str) -> list[DataFile]:
-    """Return the files of a table that hold rows of the commit's own blocks."""
+    """Return the files of a table with the rows of the commit's own blocks."""
     span = commit.first_mc_seqno, commit.last_mc_seqno
     return [
         file for file in commit.added if file.table == table and read_place(file.path)[:2] == span
@@ -171,7 +171,7 @@ def _list_own(commit: Commit, table: str) -> list[DataFile]:
 
 
 class Sources(NamedTuple):
-    """What transactions are written from, by their hashes; states by account and hash."""
+    """The rows that transactions are rendered from, by hash; states by account and hash."""
 
     rows: dict[bytes, Row]
     messages: dict[bytes, list[Row]]
@@ -179,7 +179,7 @@ class Sources(NamedTuple):
 
 
 def read_sources(reader: CommitRows, chunk: Chunk) -> Sources:
-    """Return what the transactions of some blocks are written from.
+    """Return the rows that the transactions of ``chunk`` are rendered from.
 
     Raises:
         LakeCorrupt: a file or the log is damaged.
@@ -196,5 +196,5 @@ def read_sources(reader: CommitRows, chunk: Chunk) -> Sources:
 
 
 def place_of(row: Row) -> tuple[int, int, bytes]:
-    """Return by what transactions are ordered."""
+    """Return the sort key of transactions."""
     return row["lt"], row["workchain"], row["account"]

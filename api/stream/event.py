@@ -1,4 +1,4 @@
-"""One event, its place in the stream, and its text, which is equal for all clients."""
+"""An event of a stream: its cursor, filter fields and JSON text."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 TRANSACTIONS, STATES, JETTONS = "transactions", "account_state_change", "jettons_change"
 TRACES, ACTIONS, INVALIDATED = "trace", "actions", "trace_invalidated"
 UNDONE = "blocks_undone"
-"""Masterchain blocks are no part of the chain any more; sent to every client."""
+"""Masterchain blocks are no longer part of the chain; sent to every client."""
 
 TYPES = (TRANSACTIONS, STATES, JETTONS, TRACES, ACTIONS)
-"""Types that can be subscribed to, in the order in which those of one block are sent."""
+"""Types to subscribe to, in the order in which the events of one block are sent."""
 
 FINALITIES = ("pending", "confirmed", "finalized")
 PENDING, FINALIZED = FINALITIES.index("pending"), FINALITIES.index("finalized")
 
 POSITIONS_PER_TYPE = 1 << 32
-"""Positions of a block are numbered by type, so that they do not depend on the subscription."""
+"""Each type has its own range of positions in a block, so they do not depend on subscriptions."""
 
 _CURSOR = re.compile(r"([0-9]{1,18}):([0-9]{1,18}):([0-9]{1,18})")
 
 
 class Cursor(NamedTuple):
-    """A place in the stream: commit, masterchain block in it, position in the block.
+    """A position in the stream: commit, masterchain block in it, position in the block.
 
-    As the id of an event it means that this event and all before it were sent.
+    As an event id it means that this event and all earlier ones were sent.
     """
 
     commit: int
@@ -45,15 +45,15 @@ class Cursor(NamedTuple):
     position: int = 0
 
     def __str__(self) -> str:
-        """Return the text that clients give back as ``Last-Event-ID``."""
+        """Return the text that clients send back as ``Last-Event-ID``."""
         return f"{self.commit}:{self.mc_seqno}:{self.position}"
 
 
 def parse_cursor(text: str) -> Cursor:
-    """Read the id of an event.
+    """Parse an event id.
 
     Raises:
-        ConversionError: it is none.
+        ConversionError: ``text`` is not an event id.
     """
     match = _CURSOR.fullmatch(text)
     if match is None or max(map(int, match.groups())) > INT64_MAX:
@@ -62,38 +62,38 @@ def parse_cursor(text: str) -> Cursor:
 
 
 class Event(msgspec.Struct, eq=False, dict=True):
-    """One event: what it is filtered by, and its text, which is the same for all clients."""
+    """An event: the fields it is filtered by, and its JSON text, shared by all clients."""
 
     kind: str
-    """One of ``TYPES``, or ``INVALIDATED``."""
+    """One of ``TYPES``, ``INVALIDATED`` or ``UNDONE``."""
 
     body: bytes
     """JSON object."""
 
     cursor: Cursor | None = None
-    """Its place; None for what no commit holds, which is never sent again."""
+    """Its position; None for events that are not from a commit, which are never replayed."""
 
     accounts: frozenset[str] = frozenset()
-    """Raw addresses that it is about."""
+    """Raw addresses of the accounts involved."""
 
     norm: bytes | None = None
-    """Normal hash of the message from outside that began it, where known."""
+    """Normalised hash of the external message that started the trace, if known."""
 
     finality: int = FINALIZED
     """Index in ``FINALITIES``."""
 
     action: tuple[str, frozenset[str]] | None = None
-    """Type of an action, and the types around it."""
+    """Type of an action, and the types of its ancestors."""
 
     @cached_property
     def frame(self) -> bytes:
-        """The event for server-sent events; without an id where it has no cursor."""
+        """The event in server-sent events format, without an id if it has no cursor."""
         start = b"" if self.cursor is None else b"id: %s\n" % str(self.cursor).encode()
         return b"%bdata: %b\n\n" % (start, self.body)
 
     @cached_property
     def message(self) -> str:
-        """The event for a WebSocket: its id stands in the object."""
+        """The event as WebSocket text, with its id as a field of the object."""
         if self.cursor is None:
             return self.body.decode()
         return f'{{"event_id":"{self.cursor}",{self.body[1:].decode()}'
@@ -139,7 +139,7 @@ def make_event(
     norm: bytes | None = None,
     finality: int = FINALIZED,
 ) -> Event:
-    """Return an event whose fields are ``body``, those that are UNSET left out."""
+    """Return an event with the fields of ``body``, without those that are UNSET."""
     present = {name: value for name, value in body.items() if value is not msgspec.UNSET}
     text = write_head(kind, norm, finality) + b"," + msgspec.json.encode(present)[1:]
     named = frozenset(account for account in accounts if account)
@@ -147,13 +147,13 @@ def make_event(
 
 
 def make_undoing(number: int, first: int, last: int) -> Event:
-    """Return the event of masterchain blocks that a commit took out of the lake."""
+    """Return the event that a commit removed masterchain blocks from the lake."""
     body = {"type": UNDONE, "first_mc_seqno": first, "last_mc_seqno": last}
     return Event(UNDONE, msgspec.json.encode(body), cursor=Cursor(number, first, 1))
 
 
 def write_head(kind: str, norm: bytes | None, finality: int = FINALIZED) -> bytes:
-    """Return how the JSON of an event begins: the fields of all types."""
+    """Return the beginning of an event's JSON: the fields common to all types."""
     head = {"type": kind, "finality": FINALITIES[finality]}
     if norm is not None:
         head["trace_external_hash_norm"] = encode_bytes(norm)

@@ -1,9 +1,9 @@
-"""Reads new commits once for all clients of streams, and old ones for those who come back.
+"""Sends the events of new commits to all stream clients, and replays old ones on reconnect.
 
-Commits are read by one task, in order; every event is made once, and offered to the clients that
-may want it. A client that gives the id of the last event it got is first sent what came since,
-read from the lake by the same code, and then joins between two commits: nothing is left out and
-nothing comes twice, whether or not the server was restarted in between.
+One task reads commits in order; each event is made once and offered to the clients that may want
+it. A client with a last event id first gets the events since, read from the lake by the same code,
+and then joins the live clients between two commits: no event is lost or sent twice, even if the
+server was restarted meanwhile.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ if TYPE_CHECKING:
     from tonlake.api.stream.subscription import Subscription
 
 CLIENT_EVENTS = 10_000
-"""Events that may wait for one client of a stream; with more it is closed."""
+"""Maximum backlog of a client, which is closed beyond it."""
 
 T = TypeVar("T")
 
 LOG = logging.getLogger("tonlake.stream")
 
 LOOK_EVERY_S = 0.05
-"""How often a new commit is looked for while there are clients."""
+"""Interval at which the hub looks for a new commit."""
 
 READERS = 2
 """Threads that read commits."""
 
 WATCH_S = 1.0
-"""How often what else waits for commits is called without any."""
+"""Maximum interval between calls of the watcher, which is also called after each commit."""
 
 KEPT_EVENTS = 20_000
-"""Events of the past that are kept, about, for clients that come back at the same time."""
+"""Approximate size of the event cache, for clients that reconnect at the same time."""
 
-STOPPED = "the server stops: come back with last_event_id"
+STOPPED = "the server is stopping: reconnect with last_event_id"
 UNREADABLE = "the lake cannot be read: {error}"
-NO_SUCH_COMMIT = "last_event_id names commit {number}, and the lake has {newest}"
-TOO_MANY = "too many clients of streams at once"
+NO_SUCH_COMMIT = "last_event_id is of commit {number}, but the newest of the lake is {newest}"
+TOO_MANY = "too many stream clients"
 
 
 class Hub:
-    """All clients of the streams of one server."""
+    """All stream clients of a server."""
 
     def __init__(self, lake_dir: Path, holder: SnapshotHolder, settings: Settings) -> None:
         """Take the lake; nothing is read before ``start``."""
@@ -86,41 +86,41 @@ class Hub:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Have something done after every commit, and every second; in a thread."""
+        """Register a function to call in a thread after every commit and every second."""
         self._watcher = watcher
 
     async def start(self) -> None:
-        """Begin to look for commits, from the one that is the newest now."""
+        """Start to follow commits, beginning after the newest one."""
         self._loop = asyncio.get_running_loop()
         self._newest = await self._in_thread(self._holder.newest_number)
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Close all clients, and stop looking."""
+        """Close all clients and stop following."""
         self.end_clients()
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        # Threads outlive the tasks that wait for them, and read what is closed after this.
+        # Threads outlive the tasks that wait for them, and use parts that are closed next.
         await asyncio.gather(*self._threads, return_exceptions=True)
         self._readers.shutdown(wait=False)
 
     def count_clients(self) -> int:
-        """Return how many clients there are."""
+        """Return the number of clients."""
         return len(self._clients)
 
     def end_clients(self) -> None:
-        """Close all clients; each is sent the reason."""
+        """Close all clients, sending each the reason."""
         for client in self._clients:
             client.close(STOPPED)
 
     def join(self, subscription: Subscription, cursor: Cursor | None) -> Client:
-        """Take in a client that begins after a place; None: with the next commit.
+        """Add a client that begins after ``cursor``; None begins with the next commit.
 
         Raises:
             LakeUnavailable: there are too many clients.
-            RequestInvalid: the place is not of this lake.
+            RequestInvalid: the cursor is not of this lake.
         """
         if len(self._clients) >= self._settings.stream.clients:
             raise LakeUnavailable(TOO_MANY)
@@ -133,14 +133,14 @@ class Hub:
         return client
 
     def leave(self, client: Client) -> None:
-        """Let go of a client."""
+        """Remove a client."""
         self._clients.discard(client)
         self._live.remove(client)
 
     async def follow(self, client: Client, wait_s: float) -> AsyncGenerator[list[Event], None]:
-        """Yield lists of events for a client, past ones first; [] after so long without any.
+        """Yield lists of events for a client, past ones first; [] after ``wait_s`` without any.
 
-        It ends when the client is closed, and lets go of it in any case.
+        It ends when the client is closed, and always removes it.
         """
         try:
             async with aclosing(self._list_past(client)) as past:
@@ -162,7 +162,7 @@ class Hub:
             self.leave(client)
 
     async def _list_past(self, client: Client) -> AsyncGenerator[list[Event], None]:
-        """Yield what the client wants of past commits, in order, then add it to the live ones."""
+        """Yield the past events that the client wants, in order, then make it a live client."""
         while True:
             for number in range(max(1, client.sent.commit), self._newest + 1):
                 async for events in self._read(number, client.subscription.types, client.sent):
@@ -175,14 +175,14 @@ class Hub:
                     return
 
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
-        """Run something in a thread, which is tracked until it has ended."""
+        """Run ``work`` in a thread that ``close`` waits for."""
         future = asyncio.get_running_loop().run_in_executor(self._readers, work, *arguments)
         self._threads.add(future)
         future.add_done_callback(self._threads.discard)
         return await asyncio.shield(future)
 
     def publish(self, events: list[Event]) -> None:
-        """Offer events that no commit holds; from any thread."""
+        """Offer events that are not from a commit; thread-safe."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._offer, events)
 
@@ -200,7 +200,7 @@ class Hub:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def _advance(self, newest: int) -> None:
-        """Offer the events of the next commit; without clients go to the newest at once."""
+        """Offer the events of the next commit; without clients skip to the newest commit."""
         types = self._live.types
         if not types:
             self._newest = newest
@@ -224,10 +224,10 @@ class Hub:
     async def _read(
         self, number: int, types: Iterable[str], after: Cursor
     ) -> AsyncGenerator[list[Event], None]:
-        """Yield the events of a commit, in order, a few blocks at a time.
+        """Yield the events of a commit, in order, one chunk of blocks at a time.
 
         Raises:
-            LakeError, QueryTimeout: they cannot be read.
+            LakeError, QueryTimeout: the commit cannot be read.
         """
         plan = self._plans.get(number)
         if plan is None:
@@ -240,13 +240,13 @@ class Hub:
             events: list[Event] = []
             for kind in TYPES:
                 if kind in types:
-                    # Most clients ask for what was made for another one a moment ago.
+                    # Usually another client has just requested the same events.
                     found = self._kept.get((chunk, kind))
                     events += await self._make(chunk, kind) if found is None else found
             yield sorted(events, key=lambda event: event.cursor or after)
 
     def _plan(self, number: int) -> _Plan:
-        """Return the plan of a commit, which is kept for a while."""
+        """Return the plan of a commit, and cache it."""
         undone = self._rows.find_undone(number)
         undoing = None if undone is None else make_undoing(number, *undone)
         plan = _Plan(undoing, self._rows.list_chunks(number))
@@ -270,7 +270,7 @@ class Hub:
 
 
 class _Plan(NamedTuple):
-    """The events of a commit: that it undid blocks, or those of its blocks."""
+    """The events of a commit: of undone blocks, or those of its chunks."""
 
     undoing: Event | None
     chunks: list[Chunk]

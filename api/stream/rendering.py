@@ -1,4 +1,4 @@
-"""Events from rows: what the blocks of a commit did, as clients of a stream get it."""
+"""Makes the events of streams from the rows of a commit."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 KEPT_NORMS = 50_000
-"""Traces of which it is remembered which message began them."""
+"""Cached traces with the normalised hash of the message that started them."""
 
 
 class EventMaker:
-    """Makes the events of one type from the rows of some blocks."""
+    """Makes the events of each type from the rows of a chunk."""
 
     def __init__(self, rows: CommitRows, holder: SnapshotHolder, settings: Settings) -> None:
-        """Take what is read from."""
+        """Take the rows, the snapshots and the settings."""
         self._rows = rows
         self._holder = holder
         self._settings = settings
@@ -63,11 +63,11 @@ class EventMaker:
         }
 
     def make(self, chunk: Chunk, kind: str) -> list[Event]:
-        """Return the events of a type, in order; the same whenever they are made.
+        """Return the events of type ``kind``, in order; their cursors are reproducible.
 
         Raises:
             LakeError: a file is damaged.
-            QueryTimeout: a question about traces took too long.
+            QueryTimeout: a query about traces took too long.
         """
         events = []
         counts: dict[int, int] = {}
@@ -99,7 +99,7 @@ class EventMaker:
     def _read_norms(
         self, chunk: Chunk, messages: dict[bytes, list[Row]]
     ) -> dict[bytes, tuple[bytes, bytes | None]]:
-        """Return the trace of each transaction, and the message from outside that began it."""
+        """Return the trace id of each transaction, and the hash of the message that started it."""
         traces = {
             row["hash"]: row["trace_id"]
             for row in self._rows.read(chunk, schema.TRANSACTION_TRACES.name)

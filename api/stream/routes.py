@@ -1,4 +1,4 @@
-"""Streams over HTTP: server-sent events, and a WebSocket; both send the same events."""
+"""Streams over HTTP: server-sent events and a WebSocket, with the same events."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 PREFIX = "/api/streaming/v2"
 KEEP_ALIVE_S = 15.0
-"""A client to which nothing was sent for this long is sent its position."""
+"""An idle client is sent its position after this long."""
 
 PIECE_BYTES = 64 << 10
-"""Bytes, about, that are handed to a connection at once."""
+"""Approximate bytes written to a connection at once."""
 
 _CLOSE_TRY_AGAIN = 1013
 
 
 @get(f"{PREFIX}/sse", sync_to_thread=False)
 def answer_query(request: ApiRequest) -> Stream:
-    """Send the events that the parameters choose, until the client goes away.
+    """Stream the events that match the parameters, until the client disconnects.
 
     Raises:
-        RequestInvalid: a parameter that cannot be read, or a place that is not of this lake.
+        RequestInvalid: a parameter is invalid, or the cursor is not of this lake.
         LakeUnavailable: there are too many clients.
     """
     arguments = read_arguments(request)
@@ -53,10 +53,10 @@ def answer_query(request: ApiRequest) -> Stream:
 
 @post(f"{PREFIX}/sse", sync_to_thread=False, status_code=200)
 def answer_body(request: ApiRequest, body: RawBody) -> Stream:
-    """Send the events that a JSON object chooses, until the client goes away.
+    """Stream the events that match a JSON object, until the client disconnects.
 
     Raises:
-        RequestInvalid: no object, or as above.
+        RequestInvalid: the body is not an object, or as above.
         LakeUnavailable: there are too many clients.
     """
     return _stream(request, read_json_query(_decode(body)))
@@ -70,14 +70,14 @@ def _stream(request: ApiRequest, query: StreamQuery) -> Stream:
         try:
             cursor = parse_cursor(header)
         except ConversionError as error:
-            raise RequestInvalid("the header Last-Event-ID is no id of an event") from error
+            raise RequestInvalid("the header Last-Event-ID is not an event id") from error
     client = hub.join(make_subscription(query), cursor)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return Stream(_write_frames(hub, client), media_type="text/event-stream", headers=headers)
 
 
 async def _write_frames(hub: Hub, client: Client) -> AsyncIterator[bytes]:
-    """Yield what is sent to a client of server-sent events."""
+    """Yield the frames of server-sent events for a client."""
     state = {"status": "subscribed", "last_event_id": str(client.sent)}
     yield b"id: %s\nevent: subscribed\ndata: %b\n\n" % (
         str(client.sent).encode(),
@@ -94,7 +94,7 @@ async def _write_frames(hub: Hub, client: Client) -> AsyncIterator[bytes]:
 
 
 def _cut(events: list[Event]) -> list[list[Event]]:
-    """Return the same events in lists that are handed over one by one."""
+    """Split events into lists of about ``PIECE_BYTES``."""
     parts: list[list[Event]] = []
     size = PIECE_BYTES
     for event in events:
@@ -120,7 +120,7 @@ def _decode(text: bytes | str) -> object:
 
 @websocket(f"{PREFIX}/ws")
 async def serve_socket(socket: WebSocket[Any, Any, Any]) -> None:
-    """Take subscriptions over a WebSocket, and send the events of the newest one."""
+    """Accept subscriptions over a WebSocket, and send the events of the newest one."""
     await socket.accept()
     session = _Session(socket)
     try:
@@ -133,7 +133,7 @@ async def serve_socket(socket: WebSocket[Any, Any, Any]) -> None:
 
 
 class _Session:
-    """One WebSocket and its subscription."""
+    """A WebSocket and its subscription."""
 
     def __init__(self, socket: WebSocket[Any, Any, Any]) -> None:
         self._socket = socket
@@ -141,7 +141,7 @@ class _Session:
         self._task: asyncio.Task[None] | None = None
 
     async def take(self, text: str) -> None:
-        """Carry out the operation of a message, and answer it."""
+        """Handle a message of the client and respond to it."""
         message: object = None
         client = None
         try:
@@ -171,7 +171,7 @@ class _Session:
         return {"status": "subscribed", "last_event_id": str(client.sent)}, client
 
     async def stop(self) -> None:
-        """End the subscription, if there is one."""
+        """End the subscription, if any."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""What a client of a stream asks for, and the events that wait for it, within a bound."""
+"""Subscriptions of stream clients, and their bounded backlogs of events."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST_FILTERS = 1000
-"""Most addresses, and most messages, of one subscription."""
+"""Maximum addresses, and maximum messages, of one subscription."""
 
 
 class StreamQuery(Query, frozen=True, kw_only=True):
-    """Filters of events; what is left out filters nothing, but for finality."""
+    """Filters of events; a missing one matches all, except that finality defaults to finalized."""
 
     types: Texts = ()
     addresses: Addresses = ()
@@ -52,7 +52,7 @@ class StreamQuery(Query, frozen=True, kw_only=True):
 
 
 class Subscription(msgspec.Struct, frozen=True):
-    """What a client wants to be sent."""
+    """The filters of a client, resolved."""
 
     types: frozenset[str]
     accounts: frozenset[str]
@@ -68,11 +68,11 @@ class Subscription(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> frozenset[str | bytes | None]:
-        """Accounts and norms of the filter; None alone for all."""
+        """Accounts and norms of the filter; only None if all events match."""
         return frozenset((None,)) if self.is_open else self.accounts | self.norms
 
     def accepts(self, event: Event) -> bool:
-        """Return whether an event passes the filter."""
+        """Return whether an event matches the filters."""
         if event.kind == UNDONE:
             return True
         if event.finality < self.min_finality:
@@ -90,7 +90,7 @@ class Subscription(msgspec.Struct, frozen=True):
 
 
 def make_subscription(query: StreamQuery) -> Subscription:
-    """Check filters and return what they mean.
+    """Validate and resolve filters.
 
     Raises:
         RequestInvalid: an unknown type or finality, or too many filters.
@@ -114,10 +114,10 @@ def make_subscription(query: StreamQuery) -> Subscription:
 
 
 def read_json_query(values: object) -> StreamQuery:
-    """Read filters from a JSON object: lists of text, or text.
+    """Parse filters from a JSON object: lists of text, or text.
 
     Raises:
-        RequestInvalid: it is no object, or a value has another form.
+        RequestInvalid: it is not an object, or a value has another type.
     """
     if not isinstance(values, dict):
         raise RequestInvalid("a subscription is a JSON object")
@@ -134,24 +134,24 @@ def _list_texts(name: str, value: Any) -> Iterable[str]:  # noqa: ANN401 - any J
     return texts
 
 
-TOO_SLOW = "more than {most} events waited for this client: come back with last_event_id"
+TOO_SLOW = "more than {most} events were waiting for this client: reconnect with last_event_id"
 
 
 class Client:
-    """What a client asked for, the events that wait for it, and how far it was sent them."""
+    """A stream client: its subscription, its backlog, and the cursor of the last event sent."""
 
     def __init__(self, subscription: Subscription, cursor: Cursor, most_events: int) -> None:
-        """Take the subscription, the place after which it begins, and the bound."""
+        """Take the subscription, the cursor to begin after, and the maximum backlog."""
         self.subscription = subscription
         self.sent = cursor
         self.fault: str | None = None
-        """Why it is closed."""
+        """Why it was closed; None while it is open."""
         self._most_events = most_events
         self._events: list[Event] = []
         self._changed = asyncio.Event()
 
     def push(self, event: Event) -> bool:
-        """Let an event wait; False closes the client, for which too many wait already."""
+        """Append an event to the backlog; close the client and return False if it is full."""
         if len(self._events) >= self._most_events:
             self.close(TOO_SLOW.format(most=self._most_events))
             return False
@@ -160,17 +160,17 @@ class Client:
         return True
 
     def close(self, fault: str) -> None:
-        """Drop what waits, and record why nothing more will come."""
+        """Drop the backlog and record why the stream ends."""
         self.fault = self.fault or fault
         self._events = []
         self._changed.set()
 
     def pass_over(self, cursor: Cursor) -> None:
-        """Note that everything up to a place was sent, or is filtered out."""
+        """Note that everything up to ``cursor`` was sent or filtered out."""
         self.sent = max(self.sent, cursor)
 
     async def take(self, wait_s: float) -> list[Event]:
-        """Return what waits, in order; [] if there is nothing for so long, or no more to come."""
+        """Return the backlog, in order; [] after ``wait_s`` without events, or once closed."""
         if not self._events and self.fault is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
@@ -181,27 +181,27 @@ class Client:
 
 
 class ClientIndex:
-    """Clients by what they ask for, so that an event is not offered to all of them."""
+    """An index of clients by their filters, so that an event is not offered to all of them."""
 
     def __init__(self) -> None:
-        """Know no clients."""
+        """Start without clients."""
         self.clients: set[Client] = set()
         self._by_key: dict[str | bytes | None, set[Client]] = {}
-        """By account or norm; None has those without a filter."""
+        """By account or norm; None has the clients without such a filter."""
 
     @property
     def types(self) -> frozenset[str]:
-        """The types that some client subscribed to."""
+        """The types that any client subscribed to."""
         return frozenset[str]().union(*(client.subscription.types for client in self.clients))
 
     def add(self, client: Client) -> None:
-        """Take in a client."""
+        """Add a client."""
         self.clients.add(client)
         for key in client.subscription.keys:
             self._by_key.setdefault(key, set()).add(client)
 
     def remove(self, client: Client) -> None:
-        """Forget a client, if it is known."""
+        """Remove a client, if present."""
         if client not in self.clients:
             return
         self.clients.discard(client)
@@ -211,7 +211,7 @@ class ClientIndex:
                 del self._by_key[key]
 
     def find(self, event: Event) -> set[Client]:
-        """Return all clients that may want an event."""
+        """Return all clients whose filters may match an event."""
         if event.kind == UNDONE:
             return set(self.clients)
         found: set[Client] = set()

@@ -1,8 +1,8 @@
-"""Events of traces: put together from the blocks at hand and those shortly before them.
+"""Makes the events of traces, assembled from a chunk of blocks and those shortly before it.
 
-The event of a trace is sent when its last transaction is committed. Transactions of its earlier
-blocks were written when those were read, and are kept for a while; a server that has just started
-reads the earlier blocks again. Only a trace that took very long is read from the newest lake.
+The event of a trace is sent when its last transaction is committed. Transactions of earlier blocks
+are cached from when those were read; after a restart the earlier blocks are read again. Only traces
+that span many commits are read from the newest snapshot.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 TRACES_AT_ONCE = 4_000
-"""Transactions, about, of the traces that are read together."""
+"""Approximate transactions of the traces read per query."""
 
 NEAR_COMMITS = 100
-"""A trace that began this many commits before is read from the newest lake."""
+"""A trace that began more commits ago is read from the newest snapshot."""
 
 KEPT_TRANSACTIONS = 10_000
-"""Transactions that are kept, about, for traces that are not complete."""
+"""Approximate size of the cache of transactions, for traces that are not complete."""
 
 _ALL_ACTIONS = expand_names(("latest",))
 
 
 class _Member(NamedTuple):
-    """A transaction of a trace: its row of ``transaction_traces``, and how it is written."""
+    """A transaction of a trace: its row of ``transaction_traces``, and its JSON struct."""
 
     row: Row
     written: Transaction
@@ -59,10 +59,10 @@ _Members = dict[bytes, list[_Member]]
 
 
 class TraceMaker:
-    """Makes the events of traces that ended in some blocks."""
+    """Makes the events of traces that end in a chunk of blocks."""
 
     def __init__(self, rows: CommitRows, holder: SnapshotHolder, settings: Settings) -> None:
-        """Take what is read from."""
+        """Take the rows, the snapshots and the settings."""
         self._rows = rows
         self._holder = holder
         self._settings = settings
@@ -70,11 +70,11 @@ class TraceMaker:
         self._count = 0
 
     def make(self, chunk: Chunk) -> Iterator[tuple[int, Event]]:
-        """Yield the masterchain block and the event of each trace that is complete by now.
+        """Yield the masterchain block and the event of each trace that the chunk completes.
 
         Raises:
             LakeError: a file is damaged.
-            QueryTimeout: a question about an old trace took too long.
+            QueryTimeout: a query about an old trace took too long.
         """
         self._write_members(chunk)
         rows = [
@@ -93,12 +93,12 @@ class TraceMaker:
         for row in rows:
             trace = found.get(row["trace_id"])
             if trace is None:
-                continue  # its blocks were undone since
+                continue  # its blocks have been undone since
             trace.actions = _show_actions(actions[row["trace_id"]])
             yield row["mc_seqno_end"], make_trace_event(trace, row["external_hash_norm"])
 
     def _compose(self, chunk: Chunk, rows: Sequence[Row]) -> dict[bytes, Trace]:
-        """Return the traces whose transactions are all in these blocks and those shortly before."""
+        """Return the traces whose transactions are all in this chunk or shortly before it."""
         ended = {row["trace_id"]: row for row in rows}
         members: _Members = {trace_id: [] for trace_id in ended}
         first = min((row["mc_seqno_start"] for row in rows), default=chunk.first)
@@ -114,9 +114,9 @@ class TraceMaker:
         return complete
 
     def _list_back(self, chunk: Chunk, first: int) -> Iterator[_Members]:
-        """Yield what is in the blocks, and in those before back to ``first``, newest first.
+        """Yield the transactions of the chunk and of those before it, back to block ``first``.
 
-        Blocks that were undone since are left out.
+        Newest first, without blocks that have been undone since.
         """
         yield self._write_members(chunk)
         undone: list[Range] = []
@@ -134,7 +134,7 @@ class TraceMaker:
                     reached = one.first
 
     def _write_members(self, chunk: Chunk) -> _Members:
-        """Return the transactions of some blocks by their traces; they are kept for a while."""
+        """Return the transactions of a chunk by trace id, cached."""
         found = self._kept.get(chunk)
         if found is not None:
             self._kept.move_to_end(chunk)
@@ -156,7 +156,7 @@ class TraceMaker:
 
 
 def _leave_out(members: _Members, undone: Sequence[Range]) -> _Members:
-    """Return the transactions that are in none of the ranges of masterchain blocks."""
+    """Return the transactions outside of the ``undone`` ranges of masterchain blocks."""
     if not undone:
         return members
     return {
@@ -170,14 +170,14 @@ def _leave_out(members: _Members, undone: Sequence[Range]) -> _Members:
 
 
 def _show_actions(rows: Sequence[Row]) -> list[Action]:
-    """Return the actions of one trace that are shown to who knows all types."""
+    """Return the actions of a trace as shown to clients that know all types."""
     shown = [row for row in rows if _ALL_ACTIONS.isdisjoint(row["ancestor_type"] or ())]
     shown.sort(key=lambda row: (row["start_lt"], row["end_lt"], row["action_id"]))
     return [render_action(row) for row in shown]
 
 
 def _cut(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Yield the rows of traces in lists of not too many transactions together."""
+    """Split the rows of traces into lists of about ``TRACES_AT_ONCE`` transactions."""
     batch: list[Row] = []
     for row in rows:
         if batch and sum(one["transactions"] for one in [*batch, row]) > TRACES_AT_ONCE:

@@ -107,8 +107,8 @@ def _read_filters(arguments: Arguments, state: OwnState) -> Iterator[Filter]:
         column, _, comparison = (name, "", "") if name in columns else name.rpartition(".")
         if column not in columns or comparison not in COMPARISONS:
             raise RequestInvalid(
-                f"{name[:80]} is no filter: a column ({', '.join(sorted(columns))}), alone or with "
-                ".ne, .lt, .lte, .gt or .gte"
+                f"{name[:80]} is not a filter: use a column ({', '.join(sorted(columns))}), "
+                "alone or with .ne, .lt, .lte, .gt or .gte"
             )
         yield from (Filter(column, COMPARISONS[comparison], value) for value in values)
 

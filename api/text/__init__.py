@@ -1,1 +1,1 @@
-"""Values as text: addresses, hashes, encodings, stacks of get-methods."""
+"""Converts values to and from text: addresses, hashes, encodings, stacks of get-methods."""

@@ -1,4 +1,4 @@
-"""Account addresses as people write them: raw, and friendly (TEP-2)."""
+"""Parses and renders account addresses, raw and user-friendly (TEP-2)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Address(msgspec.Struct, frozen=True, order=True):
 
 
 class WrittenAddress(msgspec.Struct, frozen=True):
-    """An address with the flags of its written form; raw forms have none."""
+    """An address with the flags of its user-friendly form; raw addresses have none."""
 
     address: Address
     friendly: bool
@@ -38,10 +38,10 @@ class WrittenAddress(msgspec.Struct, frozen=True):
 
 
 def read_address(text: str) -> WrittenAddress:
-    """Read a raw address in any letter case, or a friendly one in either alphabet.
+    """Parse a raw address in any letter case, or a friendly one in either base64 alphabet.
 
     Raises:
-        AddressInvalid: neither form, or a wrong tag or checksum.
+        AddressInvalid: ``text`` is neither, or has a wrong tag or checksum.
     """
     raw = _RAW.fullmatch(text)
     if raw is None:
@@ -53,22 +53,22 @@ def read_address(text: str) -> WrittenAddress:
 
 
 def parse_address(text: str) -> Address:
-    """Read an address in any form; see `read_address`."""
+    """Parse an address in any notation; see ``read_address``."""
     return read_address(text).address
 
 
 def render_raw(workchain: int, account: bytes) -> str:
-    """Return ``workchain:HEX``, as version 3 prints addresses."""
+    """Return ``workchain:HEX``, the notation of API v3."""
     return f"{workchain}:{account.hex().upper()}"
 
 
 def render_friendly(
     address: Address, *, bounceable: bool, test_only: bool, url_safe: bool = True
 ) -> str:
-    """Return the 48-character form (TEP-2); the workchain must fit 8 bits.
+    """Return the 48-character user-friendly form (TEP-2).
 
     Raises:
-        AddressInvalid: the workchain does not fit.
+        AddressInvalid: the workchain does not fit in 8 bits.
     """
     if not -128 <= address.workchain <= 127:  # noqa: PLR2004
         raise AddressInvalid(str(address), "its workchain has no friendly form")
@@ -82,14 +82,14 @@ def render_friendly(
 
 
 def find_tag(*, bounceable: bool, test_only: bool) -> int:
-    """Return the first byte of the friendly form, the flags of the address."""
+    """Return the tag byte of the user-friendly form, which holds the flags."""
     return (_BOUNCEABLE if bounceable else _NON_BOUNCEABLE) | (_TEST_ONLY if test_only else 0)
 
 
 def name_workchain(name: str) -> str:
-    """Return the column with the workchain of an account id.
+    """Return the workchain column that belongs to a column of account ids.
 
-    An id ``account`` belongs to ``workchain``, ``tx_account`` to ``tx_workchain``, and any other
+    ``account`` belongs to ``workchain``, ``tx_account`` to ``tx_workchain``, and any other
     ``owner`` or ``owner_id`` to ``owner_workchain``.
     """
     if name.endswith("account"):

@@ -1,4 +1,4 @@
-"""How values are written as text: hashes, addresses, shards, coins, bags of cells."""
+"""Encodes values as text: hashes, addresses, shards, opcodes, bags of cells."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _UINT32, _UINT64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
 
 def encode_bytes(data: bytes) -> str:
-    """Return standard base64 with padding: the form of hashes and of bags of cells."""
+    """Return standard base64 with padding, as used for hashes and bags of cells."""
     return base64.b64encode(data).decode("ascii")
 
 
 def encode_optional(data: bytes | None) -> str | None:
-    """Return base64, or None."""
+    """Return base64; None for None."""
     return None if data is None else encode_bytes(data)
 
 
 def encode_number(number: object | None) -> str | None:
-    """Return a decimal as text, or None: large numbers are text in JSON."""
+    """Return a number as text, as JSON numbers lose precision; None for None."""
     return None if number is None else str(number)
 
 
 def encode_account(workchain: int | None, account: bytes | None) -> str | None:
-    """Return the raw address, or None where there is none."""
+    """Return the raw address; None without a workchain or an account."""
     return None if workchain is None or account is None else render_raw(workchain, account)
 
 
@@ -37,12 +37,12 @@ def encode_shard(shard: int) -> str:
 
 
 def encode_opcode(opcode: int | None, form: str) -> str | int | None:
-    """Return a signed opcode as ``0x%08x``, or as a number if ``form`` is ``integer``."""
+    """Return a signed opcode as ``0x%08x``, or unchanged if ``form`` is ``integer``."""
     if opcode is None or form == "integer":
         return opcode
     return f"0x{opcode & _UINT32:08x}"
 
 
 def decode_currencies(text: str | None) -> dict[str, str]:
-    """Return extra currencies, id to amount, both as text; {} where there are none."""
+    """Parse extra currencies, as text amounts by id; {} for None."""
     return {} if text is None else msgspec.json.decode(text, type=dict[str, str])

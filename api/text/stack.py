@@ -1,8 +1,8 @@
-"""The stack of get-methods as JSON: the one codec of both versions.
+"""Converts stacks of get-methods from and to the JSON of both API versions.
 
-Three spellings are read, any of them anywhere: ``["num", "0x1"]`` (version 2), ``{"@type":
-"tvm.stackEntryNumber", ...}`` (version 2, typed) and ``{"type": "num", "value": "0x1"}`` (version
-3). Each is written by a function of its own.
+Three notations are read, in any mix: ``["num", "0x1"]`` (v2), ``{"@type":
+"tvm.stackEntryNumber", ...}`` (v2, typed) and ``{"type": "num", "value": "0x1"}`` (v3). Each has
+its own function to write it.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _TYPED = "tvm.stackEntry"
 
 
 def decode_stack(items: Sequence[Any]) -> tuple[StackValue, ...]:
-    """Read the arguments of a get-method, the deepest first.
+    """Parse the arguments of a get-method, deepest in the stack first.
 
     Raises:
-        RequestInvalid: an entry does not have the form that its type needs, or they are too many.
-        StackTypeUnknown: an entry of another type.
+        RequestInvalid: an entry does not fit its type, or there are too many entries.
+        StackTypeUnknown: an entry has an unknown type.
     """
     reader = _StackReader()
     return tuple(reader.read(item, 0) for item in items)
 
 
 class _StackReader:
-    """Reads entries, counting the nested ones too."""
+    """Parses entries, limiting their number (nested ones included) and depth."""
 
     def __init__(self) -> None:
         self._entries_left = STACK_ENTRIES
@@ -76,7 +76,7 @@ class _StackReader:
     def read(self, item: object, depth: int) -> StackValue:
         self._entries_left -= 1
         if self._entries_left < 0 or depth >= self._most_depth:
-            raise RequestInvalid("the stack has too many entries, or is nested too deep")
+            raise RequestInvalid("the stack has too many entries, or is nested too deeply")
         kind, value = _name_type(item)
         if kind not in self._readers:
             raise StackTypeUnknown(kind)
@@ -96,7 +96,7 @@ class _StackReader:
 
 
 def _name_type(item: object) -> tuple[str, object]:
-    """Return the type of an entry, in one of its three spellings, and its value."""
+    """Return the type of an entry in any notation, and its value."""
     if isinstance(item, dict) and isinstance(name := item.get("@type"), str):
         key = name.removeprefix(_TYPED).lower()
         return (_TAGS.get(key, name), item.get(key)) if name.startswith(_TYPED) else (name, None)
@@ -104,19 +104,19 @@ def _name_type(item: object) -> tuple[str, object]:
         return _TAGS.get(name, name), item.get("value")
     if isinstance(item, list) and item and isinstance(name := item[0], str):
         return _TAGS.get(name, name), item[1] if len(item) > 1 else None
-    raise RequestInvalid("an entry of the stack is no pair of a type and a value")
+    raise RequestInvalid("an entry of the stack is not a pair of a type and a value")
 
 
 def _open(value: object, key: str) -> Any:  # noqa: ANN401 - JSON of any shape
-    """Return what an object holds under its key; anything else as it is."""
+    """Return the value under ``key`` if ``value`` is an object, else ``value`` itself."""
     return value.get(key) if isinstance(value, dict) else value
 
 
 def read_number(value: object) -> int:
-    """Read an integer of the TVM: a JSON number, or decimal or hexadecimal text.
+    """Parse a TVM integer: a JSON number, or decimal or hexadecimal text.
 
     Raises:
-        RequestInvalid: it is none, or does not fit 257 bits.
+        RequestInvalid: it is not an integer, or does not fit in 257 bits.
     """
     number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if isinstance(value, str) and (match := _INTEGER.fullmatch(value)):
@@ -124,18 +124,18 @@ def read_number(value: object) -> int:
         number = int(hexadecimal, 16) if hexadecimal else int(decimal)
         number = -number if sign else number
     if number is None or not fits_integer(number):
-        raise RequestInvalid(f"{str(value)[:80]!r} is no integer of the stack")
+        raise RequestInvalid(f"{str(value)[:80]!r} is not an integer of the stack")
     return number
 
 
 def _read_bag(value: object, *, ordinary: bool = False) -> bytes:
-    """Return a cell as bag, from base64 or from a JSON object."""
+    """Return a cell given as base64 or as a JSON object as a bag of cells."""
     try:
         tree = _read_tree(value)
     except (BocError, ValueError, RecursionError) as error:
         raise RequestInvalid(f"a cell of the stack cannot be read: {error}") from error
     if len(tree.roots) != 1 or tree.level_mask(tree.roots[0]):
-        raise RequestInvalid("a cell of the stack has not one root, or is pruned")
+        raise RequestInvalid("a cell of the stack is pruned, or does not have one root")
     if ordinary and tree.kind(tree.roots[0]) != ORDINARY:
         raise RequestInvalid("an exotic cell cannot be a slice or builder of the stack")
     return serialize_boc(tree, tree.roots, crc32c=True)
@@ -151,13 +151,13 @@ def _read_tree(value: object) -> CellTree:
 
 
 def _decode_base64(text: str) -> bytes:
-    """Read either alphabet, padded or not; raises ValueError."""
+    """Decode either alphabet, padded or not; raise ValueError."""
     plain = text.replace("-", "+").replace("_", "/").rstrip("=")
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
 def _spell_cell(tree: CellTree, value: object) -> int:
-    """Append a cell of the form ``{"data": {"b64", "len"}, "refs": [...], "special"}``."""
+    """Append a cell given as ``{"data": {"b64", "len"}, "refs": [...], "special"}``."""
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(data, dict):
         raise ValueError("it is neither base64 nor an object")  # noqa: TRY004 - one kind of error
@@ -174,7 +174,7 @@ def _spell_cell(tree: CellTree, value: object) -> int:
 
 
 def encode_legacy(value: StackValue) -> list[Any]:
-    """Write an entry as ``runGetMethod`` of version 2 does: slices are tagged as cells."""
+    """Write an entry as ``runGetMethod`` of v2 does: slices are tagged as cells."""
     if isinstance(value, int | TvmNan):
         return ["num", _write_hex(value)]
     if isinstance(value, TvmCell | TvmSlice):
@@ -186,7 +186,7 @@ def encode_legacy(value: StackValue) -> list[Any]:
 
 
 def encode_typed(value: StackValue) -> dict[str, Any]:
-    """Write an entry as ``runGetMethodStd`` does, and as it stands in a tuple or list."""
+    """Write an entry as ``runGetMethodStd`` does, and all v2 methods in tuples and lists."""
     if isinstance(value, int | TvmNan):
         number = NAN_TEXT if isinstance(value, TvmNan) else str(value)
         return _write_typed("number", {"@type": "tvm.numberDecimal", "number": number})
@@ -201,7 +201,7 @@ def encode_typed(value: StackValue) -> dict[str, Any]:
 
 
 def encode_v3(value: StackValue, *, nested: bool = False) -> dict[str, Any]:
-    """Write an entry as version 3 does: a slice is one only inside of tuples and lists."""
+    """Write an entry as v3 does: slices are tagged as such only in tuples and lists."""
     if isinstance(value, int | TvmNan):
         return {"type": "num", "value": _write_hex(value)}
     if isinstance(value, TvmCell | TvmSlice):

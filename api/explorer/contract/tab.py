@@ -179,7 +179,7 @@ def _read_argument(text: str) -> dict[str, str]:
         address = parse_any_address(text)
     except ConversionError as error:
         raise RequestInvalid(
-            f"{text[:80]!r} is no number, no address, and no cell:BASE64 or slice:BASE64"
+            f"{text[:80]!r} is not a number, an address, cell:BASE64 or slice:BASE64"
         ) from error
     builder = CellBuilder().store_uint(_ADDR_STD, 3).store_int(address.workchain, 8)
     root = builder.store_bytes(address.account).end()

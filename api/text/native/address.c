@@ -1,4 +1,4 @@
-/* The friendly form of an address (TEP-2): tag, workchain, account and CRC-16, in base64url. */
+/* User-friendly addresses (TEP-2): tag, workchain, account and CRC-16, in base64url. */
 #include "address.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Addresses in their friendly form. */
+/* User-friendly addresses (TEP-2). */
 #ifndef TONLAKE_API_ADDRESS_H
 #define TONLAKE_API_ADDRESS_H
 
@@ -9,16 +9,16 @@
 
 enum { ACCOUNT_BYTES = 32, FRIENDLY_CHARS = 48 };
 
-/* Whether a workchain fits the 8 bits that it has in a friendly address. */
+/* Whether a workchain fits in the 8 bits of a user-friendly address. */
 static inline int has_friendly(long long workchain)
 {
     return workchain >= INT8_MIN && workchain <= INT8_MAX;
 }
 
-/* Write an address as 48 characters: tag, workchain, 32 bytes of account. */
+/* Write a user-friendly address (48 characters) to `to`. */
 void format_friendly(char *to, int tag, int workchain, const uint8_t *account);
 
-/* The same for Python; an error where the parts have no such form. */
+/* Python wrapper of format_friendly; ValueError if the parts do not fit. */
 PyObject *write_friendly(PyObject *self, PyObject *args);
 
 #endif

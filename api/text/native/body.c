@@ -1,4 +1,4 @@
-/* Bodies of messages that follow no scheme: most have an opcode without a name. */
+/* Detects message bodies whose opcode no scheme names, which are most. */
 #include "body.h"
 
 #include "crc32c.h"
@@ -8,9 +8,9 @@ static const uint8_t MAGIC[] = {0xb5, 0xee, 0x9c, 0x72};
 enum { HAS_INDEX = 0x80, SIZE_MASK = 7, HEAD_BYTES = 6, SIMPLE_CELL = 4, OPCODE_BYTES = 4 };
 enum { SIGNED_SIZE = 2 * (64 + OPCODE_BYTES) }; /* d2 of a signature and an opcode */
 
-/* The first 32 bits of the root, from the head of its bag of cells; -1 where the cells must be read:
- * the bag may have an index, another root than the first cell, an exotic root, one of less than 32
- * bits, or one with room for a signature and a request behind it. TL-B: serialized_boc#b5ee9c72. */
+/* Return the first 32 bits of the root, read from the header of its bag of cells; -1 if the cells
+ * must be parsed: the bag has an index, the root is not the first cell, or the root is exotic, has
+ * less than 32 bits or room for a signature followed by a request. TL-B: serialized_boc#b5ee9c72. */
 static long long peek_opcode(const uint8_t *bag, size_t size)
 {
     if (size < HEAD_BYTES || memcmp(bag, MAGIC, sizeof MAGIC) || bag[FLAGS_AT] & HAS_INDEX)

@@ -1,15 +1,14 @@
-/* Bodies of messages that follow no scheme. */
+/* Message bodies: opcodes without a scheme, and bags of cells as base64. */
 #ifndef TONLAKE_API_BODY_H
 #define TONLAKE_API_BODY_H
 
 #include "buffer.h"
 
-/* Return 1 if a body has an opcode that is not among `known`; 0 where it may be among them, or
- * there is no body.
- */
+/* Return 1 if the opcode of a body is not in the set `known`; 0 if it may be, or if there is no body;
+ * -1 on error. */
 int is_unknown_body(PyObject *body, PyObject *known);
 
-/* Write a bag of cells with its checksum as base64. */
+/* Write a bag of cells as base64, adding its checksum if it has none. */
 int add_bag(Buffer *out, PyObject *bag);
 
 #endif

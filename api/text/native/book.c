@@ -1,4 +1,4 @@
-/* The address book: raw address, friendly form, domain and interfaces of each account. */
+/* Writes the address book: raw and friendly address, domain and interfaces of each account. */
 #include "book.h"
 
 #include "address.h"
@@ -34,16 +34,16 @@ static int add_address(Buffer *out, long long workchain, const uint8_t *account,
     return add_literal(out, "\"");
 }
 
-/* What is known of accounts. */
+/* Input of the address book. */
 typedef struct {
-    PyObject *states;  /* a list: the newest row of each account, None where there is none */
-    PyObject *facts;   /* by code hash, None for no code: pairs (tag byte, JSON of interfaces) */
-    PyObject *unknown; /* such a pair for accounts without a row */
+    PyObject *states;  /* list: newest row of each account, or None */
+    PyObject *facts;   /* pair (tag byte, JSON of interfaces) by code hash; None: no code */
+    PyObject *unknown; /* the same pair for accounts without a row */
     PyObject *domains; /* JSON by pair (workchain, account) */
     Column code_hash;
 } Known;
 
-/* Find what the code of an account makes of it; a borrowed reference. */
+/* Return the pair (tag, interfaces) of an account; a borrowed reference. */
 static PyObject *find_facts(Known *known, Py_ssize_t at)
 {
     PyObject *state = PyList_GetItem(known->states, at), *facts = known->unknown;
@@ -61,7 +61,7 @@ static PyObject *find_facts(Known *known, Py_ssize_t at)
     return state ? facts : NULL;
 }
 
-/* Write one row of the book. */
+/* Write one row of the address book. */
 static int add_row(Buffer *out, PyObject *pair, PyObject *facts, PyObject *domains)
 {
     long long workchain;
@@ -114,7 +114,7 @@ PyObject *write_book(PyObject *self, PyObject *args)
                           &known.domains))
         return NULL;
     if (PyList_Size(pairs) != PyList_Size(known.states))
-        return PyErr_Format(PyExc_ValueError, "there are more accounts than states, or fewer");
+        return PyErr_Format(PyExc_ValueError, "the numbers of accounts and states differ");
     known.code_hash.name = PyUnicode_InternFromString("code_hash");
     Buffer out = {0};
     if (known.code_hash.name && add_literal(&out, "{") == 0 && add_rows(&out, pairs, &known) == 0 &&

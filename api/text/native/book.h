@@ -1,4 +1,4 @@
-/* The address book of an answer. */
+/* The address book of a response. */
 #ifndef TONLAKE_API_BOOK_H
 #define TONLAKE_API_BOOK_H
 
@@ -7,10 +7,9 @@
 
 /* Write an object of address book rows by raw address.
  *
- * Arguments: a list of pairs (workchain, account); a list as long of the newest row of each, None
- * where none is known; a dict of what is known of codes by hash, and of None for no code, each a
- * pair (tag byte of the friendly form, JSON of the interfaces); such a pair for accounts without a
- * row; and a dict of domains, as JSON, by pair of account.
+ * Arguments: list of pairs (workchain, account); list of the same length with the newest row of each
+ * or None; dict of pairs (tag byte of the friendly address, JSON of the interfaces) by code hash, with
+ * None for no code; such a pair for accounts without a row; dict of domains, as JSON, by account pair.
  */
 PyObject *write_book(PyObject *self, PyObject *args);
 

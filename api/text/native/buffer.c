@@ -1,4 +1,4 @@
-/* Text of JSON as it grows: numbers, hex, base64 and strings. */
+/* A growing buffer of JSON text: numbers, hex, base64 and strings. */
 #include "buffer.h"
 
 #include <stdio.h>
@@ -6,14 +6,14 @@
 
 enum { FIRST_ROOM = 4096, NUMBER_ROOM = 24, ESCAPED = 6 };
 
-/* The numbers below a hundred, two digits each. */
+/* The numbers 00 to 99. */
 static const char PAIRS[] = "0001020304050607080910111213141516171819"
                             "2021222324252627282930313233343536373839"
                             "4041424344454647484950515253545556575859"
                             "6061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
-/* The letters of the control characters that have a short escape. */
+/* Letters of the control characters with a short escape. */
 static const char SHORT[0x20] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
 
 char *buffer_grow(Buffer *buffer, size_t more)

@@ -1,4 +1,4 @@
-/* Text of JSON as it grows. Every function returns 0, or -1 with a Python error set. */
+/* A growing buffer of JSON text. Functions return 0 (or a pointer), or -1 (NULL) with an exception. */
 #ifndef TONLAKE_API_BUFFER_H
 #define TONLAKE_API_BUFFER_H
 
@@ -13,10 +13,10 @@ typedef struct {
     size_t size, room;
 } Buffer;
 
-/* Make room for `more` bytes where there is too little, and return where they go. */
+/* Reallocate for `more` bytes and return where to write them. */
 char *buffer_grow(Buffer *buffer, size_t more);
 
-/* Make room for `more` bytes and return where they go; `size` counts what is written there. */
+/* Reserve `more` bytes and return where to write them; the caller adds what it wrote to `size`. */
 static inline char *buffer_room(Buffer *buffer, size_t more)
 {
     if (buffer->data && more <= buffer->room - buffer->size)
@@ -27,7 +27,7 @@ static inline char *buffer_room(Buffer *buffer, size_t more)
 int buffer_add_number(Buffer *buffer, long long number);
 int buffer_add_hex(Buffer *buffer, const uint8_t *data, size_t size);
 int buffer_add_base64(Buffer *buffer, const uint8_t *data, size_t size);
-/* A JSON string with its quotes; `data` is UTF-8. */
+/* Add a JSON string with quotes; `data` is UTF-8. */
 int buffer_add_text(Buffer *buffer, const char *data, size_t size);
 
 static inline int buffer_add(Buffer *buffer, const char *data, size_t size)
@@ -52,7 +52,7 @@ static inline int buffer_add_char(Buffer *buffer, char character)
 
 enum { STEP = 16 };
 
-/* Add a short text STEP by STEP, which takes no call: STEP bytes more than it has can be read. */
+/* Add a short text in steps of STEP bytes, without a call; STEP bytes after its end must be readable. */
 static inline int buffer_add_steps(Buffer *buffer, const char *data, size_t size)
 {
     char *to = buffer_room(buffer, size + STEP);

@@ -1,4 +1,4 @@
-/* CRC-32C (Castagnoli), eight bits at a time; the table is part of the program. */
+/* CRC-32C (Castagnoli), one byte at a time, with a static table. */
 #include "crc32c.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ static uint32_t crc32c(const uint8_t *data, size_t size)
     return ~crc;
 }
 
-/* Set the flag of a bag of cells, and write its checksum into the CRC_BYTES behind it. */
+/* Set the checksum flag of a bag of cells and write the checksum into the CRC_BYTES after it. */
 static void close_bag(uint8_t *bag, size_t size)
 {
     bag[FLAGS_AT] |= HAS_CRC32C;
@@ -63,7 +63,7 @@ PyObject *add_crc32c(PyObject *self, PyObject *bag)
     if (PyBytes_AsStringAndSize(bag, &data, &size) < 0)
         return NULL;
     if (size <= FLAGS_AT || size > PY_SSIZE_T_MAX - CRC_BYTES)
-        return PyErr_Format(PyExc_ValueError, "%zd bytes are no bag of cells", size);
+        return PyErr_Format(PyExc_ValueError, "%zd bytes are not a bag of cells", size);
     PyObject *result = PyBytes_FromStringAndSize(NULL, size + CRC_BYTES);
     char *copy = result ? PyBytes_AsString(result) : NULL;
     if (!copy) {

@@ -9,7 +9,7 @@
 
 enum { CRC_BYTES = 4, FLAGS_AT = 4, HAS_CRC32C = 0x40 };
 
-/* Return a bag of cells with its flag set and its checksum, little-endian, behind it. */
+/* Return a bag of cells with its checksum flag set and the checksum (little-endian) appended. */
 PyObject *add_crc32c(PyObject *self, PyObject *bag);
 
 #endif

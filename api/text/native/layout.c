@@ -1,4 +1,4 @@
-/* Layouts: tuples (kind, source, columns, prefix, missing, other) taken apart once. */
+/* Compiles layouts from tuples (kind, source, columns, prefix, missing, other). */
 #include "layout.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static void free_layout(PyObject *capsule)
     PyMem_Free(layout);
 }
 
-/* Take what a field begins with: a comma, the prefix, and one text more. */
+/* Store the beginning of a field: a comma, the prefix, and `more`. */
 static int take_lead(Lead *lead, PyObject *prefix, const char *more, size_t more_size)
 {
     char *data = NULL;
@@ -57,7 +57,7 @@ static int take_lead(Lead *lead, PyObject *prefix, const char *more, size_t more
     return 0;
 }
 
-/* Return whether a value of this kind is a short text without anything to escape. */
+/* Whether values of this kind are short strings that need no escapes. */
 static int is_quoted(Kind kind)
 {
     return kind == TEXT_NUMBER || kind == BASE64 || kind == BASE64_UNLESS || kind == ACCOUNT ||
@@ -77,7 +77,7 @@ static int take_texts(Field *field, PyObject *prefix, PyObject *missing)
     return take_lead(&field->missing, prefix, text, (size_t)size);
 }
 
-/* Take the names of the columns of a field. */
+/* Store the column names of a field. */
 static int take_columns(Field *field, PyObject *names)
 {
     Py_ssize_t count = PyTuple_Size(names);
@@ -97,7 +97,7 @@ static int take_columns(Field *field, PyObject *names)
     return 0;
 }
 
-/* Take what a kind of field has besides its columns. */
+/* Store what a kind of field needs besides its columns. */
 static int take_other(Field *field, PyObject *other)
 {
     PyObject *beside = other, *equals = NULL, *known = NULL, *decode = NULL;
@@ -131,7 +131,7 @@ static int take_other(Field *field, PyObject *other)
     return 0;
 }
 
-/* Return the kind of a name; KINDS where there is none. */
+/* Return the kind with this name; KINDS if there is none. */
 static Kind find_kind(PyObject *name)
 {
     int kind = 0;
@@ -188,7 +188,7 @@ Layout *open_layout(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
-/* Return an attribute of a type that is an integer; -1 where it has none. */
+/* Return an integer attribute of a type; -1 if it has none. */
 static Py_ssize_t read_size(PyTypeObject *type, const char *name)
 {
     PyObject *value = PyObject_GetAttrString((PyObject *)type, name);
@@ -199,7 +199,7 @@ static Py_ssize_t read_size(PyTypeObject *type, const char *name)
     return size;
 }
 
-/* Note where the rows of a type have a column, if the type gives it: pointers side by side. */
+/* Find the offset of a column in rows of a type that declares its columns as adjacent pointers. */
 static void learn_place(Column *column, PyTypeObject *type)
 {
     PyObject *names = PyObject_GetAttrString((PyObject *)type, "__columns__");

@@ -1,11 +1,11 @@
-/* Layouts of rows, compiled, and columns of rows by name. */
+/* Compiled layouts of rows, and access to columns by name. */
 #ifndef TONLAKE_API_LAYOUT_H
 #define TONLAKE_API_LAYOUT_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* Kinds of fields, by the names that api/v3/layout/field.py explains. */
+/* Kinds of fields; api/v3/layout/field.py explains them. */
 #define EACH_KIND(KIND)                                                                            \
     KIND(NUMBER, "number")                                                                         \
     KIND(TEXT_NUMBER, "text_number")                                                               \
@@ -31,15 +31,15 @@ typedef enum { EACH_KIND(KIND_VALUE) KINDS } Kind;
 
 typedef struct Layout Layout;
 
-/* A column: its name, and where the rows of the type that was met last have it, in bytes from the
- * row's begin; 0: they do not say so. */
+/* A column: its name, and its byte offset in rows of the type seen last; 0 if the type does not
+ * declare it. */
 typedef struct {
     PyObject *name;
     PyTypeObject *type;
     Py_ssize_t offset;
 } Column;
 
-/* What a field begins with, its comma included; STEP bytes more can be read. */
+/* The beginning of a field, comma included; STEP bytes after it are readable. */
 typedef struct {
     char *data;
     size_t size;
@@ -47,15 +47,15 @@ typedef struct {
 
 typedef struct {
     Kind kind;
-    Py_ssize_t source; /* which of the sources is read; -1: the row at hand */
-    Column *columns;   /* for objects those of which one is not None, if any; else one or none */
+    Py_ssize_t source; /* index of the source to read; -1: the current row */
+    Column *columns;   /* OBJECT: missing if all of these are None; else one column or none */
     Py_ssize_t column_count;
-    Column beside;     /* the column that some kinds read besides */
-    PyObject *equals;  /* the text that CURRENCIES and OPCODE_NAME compare it with */
-    Lead lead;         /* what precedes the value, its opening quote included */
-    Lead missing;      /* the complete field where there is no value; no data where it is left out */
-    PyObject *known;   /* for OPCODE_NAME: the set of opcodes that have a name */
-    PyObject *decode;  /* for OPCODE_NAME: returns the JSON of the name and of the body of a row */
+    Column beside;     /* second column of some kinds */
+    PyObject *equals;  /* text that CURRENCIES and OPCODE_NAME compare `beside` with */
+    Lead lead;         /* text before the value, opening quote included */
+    Lead missing;      /* the whole field if the value is missing; no data: the field is left out */
+    PyObject *known;   /* OPCODE_NAME: set of opcodes that have a name */
+    PyObject *decode;  /* OPCODE_NAME: function of a row; returns JSON of the name and of the body */
     Layout *inner;     /* for BODY, OBJECT and LIST */
     PyObject *inner_owner;
 } Field;
@@ -67,19 +67,19 @@ struct Layout {
 
 enum { DEEPEST = 16 };
 
-/* Return a capsule with a layout made of a tuple of fields. */
+/* Return a capsule with a layout compiled from a tuple of fields. */
 PyObject *compile_layout(PyObject *self, PyObject *fields);
 
-/* Return the layout in a capsule; NULL with an error where it holds none. */
+/* Return the layout in a capsule; NULL with an exception if there is none. */
 Layout *open_layout(PyObject *capsule);
 
-/* Let go of what a column holds. */
+/* Release the references of a column. */
 void drop_column(Column *column);
 
-/* Read a column of a row whose type does not say where it is, or is new. */
+/* Read a column of a row whose type is new or does not declare its columns. */
 PyObject *look_up_column(PyObject *row, Column *column, int may_lack);
 
-/* Return a new reference; a column that is not there is None where it may be left out. */
+/* Return a new reference to the value of a column; None for a missing column if `may_lack`. */
 static inline PyObject *read_column(PyObject *row, Column *column, int may_lack)
 {
     if (Py_TYPE(row) != column->type || !column->offset)

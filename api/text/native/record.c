@@ -1,4 +1,4 @@
-/* Records of transactions, taken apart into the rows that a layout writes them from. */
+/* Splits records of transactions into the rows that a layout reads. */
 #include "record.h"
 
 static const char CAPSULE[] = "tonlake.api.text._json.record";
@@ -60,7 +60,7 @@ RecordParts *open_record(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
-/* Split messages into the one that came in, or None, and a list of those that went out. */
+/* Split messages into the incoming one, or None, and a list of the outgoing ones. */
 static int split_messages(RecordParts *parts, PyObject *messages, PyObject **in, PyObject **out)
 {
     Py_ssize_t count = PyList_Size(messages);
@@ -79,7 +79,7 @@ static int split_messages(RecordParts *parts, PyObject *messages, PyObject **in,
     return *out ? 0 : -1;
 }
 
-/* Put what is written for a state in its place: another row where it is none, or not known. */
+/* Replace a state that does not exist, or is unknown, by the row that stands for it. */
 static int settle_state(RecordParts *parts, PyObject *row, Column *column, PyObject **state)
 {
     PyObject *hash = read_column(row, column, 0);

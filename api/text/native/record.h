@@ -1,4 +1,4 @@
-/* Records of transactions: a row, its messages, and the states around it. */
+/* Records of transactions: a row, its messages, and the states before and after. */
 #ifndef TONLAKE_API_RECORD_H
 #define TONLAKE_API_RECORD_H
 
@@ -6,23 +6,23 @@
 
 typedef struct {
     PyObject *parts[4];        /* names: row, messages, before, after */
-    Column hash;               /* of the row */
+    Column hash;               /* of the transaction's row */
     Column message_hash, direction; /* of a message */
-    PyObject *incoming;        /* the direction of the in message */
-    Column hash_before, hash_after; /* of the row: hashes of the states */
-    PyObject *nonexist_hash;   /* the hash of a state that is none */
-    PyObject *nonexist, *unknown; /* what stands for it, and for states that are not known */
+    PyObject *incoming;        /* value of `direction` for the incoming message */
+    Column hash_before, hash_after; /* of the transaction's row: hashes of the states */
+    PyObject *nonexist_hash;   /* hash of a state that does not exist */
+    PyObject *nonexist, *unknown; /* rows written for states that do not exist or are unknown */
 } RecordParts;
 
-/* Return a capsule with the names of the parts, those of the columns above, and the three objects.
- */
+/* Return a capsule with the attribute names of the parts, the names of the columns above, and the
+ * remaining objects. */
 PyObject *compile_record(PyObject *self, PyObject *args);
 
-/* Return the parts in a capsule; NULL with an error where it holds none. */
+/* Return the parts in a capsule; NULL with an exception if there are none. */
 RecordParts *open_record(PyObject *capsule);
 
-/* Return a tuple of what a record's transaction is written from: its row, the in message or None,
- * a list of the out messages, the state before, the state after. */
+/* Return the sources of a record's transaction as a tuple: row, incoming message or None, list of
+ * outgoing messages, state before, state after. */
 PyObject *take_record(RecordParts *parts, PyObject *record);
 
 #endif

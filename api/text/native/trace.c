@@ -1,4 +1,4 @@
-/* A trace in one pass over its records: its transactions, and the nodes of its tree. */
+/* Writes a trace in one pass over its records: transactions, then the tree of their hashes. */
 #include "trace.h"
 
 #include "record.h"
@@ -6,8 +6,8 @@
 
 enum { HASH_BYTES = 32, NONE = -1 };
 
-/* A transaction in the tree: its hash, that of its in message if there is one, whether it sent any,
- * and its relatives by their numbers. */
+/* A transaction in the tree: its hash, the hash of its incoming message if any, whether it sent
+ * messages, and its relatives by index. */
 typedef struct {
     uint8_t hash[HASH_BYTES], message_hash[HASH_BYTES];
     int has_message, has_sent;
@@ -17,10 +17,10 @@ typedef struct {
 typedef struct {
     Node *nodes;
     Py_ssize_t count;
-    PyObject *numbers; /* a dict of them by hash */
+    PyObject *numbers; /* dict: index by hash */
 } Tree;
 
-/* Read a column that has a hash. */
+/* Read a hash from a column. */
 static int read_hash(PyObject *row, Column *column, uint8_t *hash, PyObject **kept)
 {
     char *data;
@@ -39,7 +39,7 @@ static int read_hash(PyObject *row, Column *column, uint8_t *hash, PyObject **ke
     return failed ? -1 : 0;
 }
 
-/* Take the next node from what a record was taken apart into. */
+/* Append the node of a record, given its sources. */
 static int take_node(Tree *tree, RecordParts *parts, PyObject *sources)
 {
     Node *node = &tree->nodes[tree->count];
@@ -59,7 +59,7 @@ static int take_node(Tree *tree, RecordParts *parts, PyObject *sources)
     return node->has_message ? read_hash(in, &parts->message_hash, node->message_hash, NULL) : 0;
 }
 
-/* Return the number of a hash; NONE with an error where the trace lacks it. */
+/* Return the index of a hash; NONE with an exception if the trace does not have it. */
 static Py_ssize_t find_node(const Tree *tree, PyObject *hash)
 {
     PyObject *number = PyDict_GetItemWithError(tree->numbers, hash);
@@ -68,7 +68,7 @@ static Py_ssize_t find_node(const Tree *tree, PyObject *hash)
     return number ? PyLong_AsSsize_t(number) : NONE;
 }
 
-/* Put every node but the root behind the other children of its parent. */
+/* Append every node but the root to the children of its parent. */
 static int link_nodes(Tree *tree, Py_ssize_t root, PyObject *parents)
 {
     for (Py_ssize_t at = 0; at < tree->count; at++) {
@@ -103,8 +103,8 @@ static int add_hash(Buffer *out, const uint8_t *hash)
     return buffer_add_char(out, '"');
 }
 
-/* A node up to its children, which are [] where nothing was sent, and null where nothing that was
- * sent has arrived. */
+/* Write a node up to its children: [] if it sent no messages, null if none of them has arrived
+ * yet. */
 static int open_node(Buffer *out, const Node *node)
 {
     if (add_literal(out, "{\"tx_hash\":") < 0 || add_hash(out, node->hash) < 0)
@@ -119,7 +119,7 @@ static int open_node(Buffer *out, const Node *node)
     return add_literal(out, node->has_sent ? "null}" : "[]}");
 }
 
-/* The nodes under the root, however deep they are. */
+/* Write the tree below the root, without recursion. */
 static int add_tree(Buffer *out, const Tree *tree, Py_ssize_t root)
 {
     const Node *nodes = tree->nodes;
@@ -154,7 +154,7 @@ static int add_order(Buffer *out, const Tree *tree)
     return add_literal(out, "]");
 }
 
-/* The transactions by hash; their nodes are taken meanwhile. */
+/* Write the transactions by hash, and append their nodes. */
 static int add_transactions(Writer *writer, Tree *tree, Layout *layout, RecordParts *parts,
                             PyObject *records)
 {

@@ -1,8 +1,8 @@
-/* Rows of tables to JSON, by a layout.
+/* Writes rows of tables as JSON, as described by a layout.
  *
- * A layout is compiled once from tuples (kind, source, columns, prefix, missing, other) and then
- * followed for every row. It reads columns by subscription, so a row may be a dict or anything
- * that answers to names. See api/v3/layout/field.py for what the kinds mean.
+ * A layout is compiled once from tuples (kind, source, columns, prefix, missing, other) and used for
+ * every row. Columns are read by subscription, so a row may be a dict or any object with
+ * __getitem__. api/v3/layout/field.py explains the kinds.
  */
 #include "writer.h"
 
@@ -11,7 +11,7 @@
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row);
 
-/* Bytes that are JSON already. */
+/* Add bytes that are JSON already. */
 static int add_json(Buffer *out, PyObject *value)
 {
     char *data;
@@ -21,7 +21,7 @@ static int add_json(Buffer *out, PyObject *value)
     return buffer_add(out, data, (size_t)size);
 }
 
-/* Base64, and the quote behind it. */
+/* Add base64 and the closing quote. */
 static int add_base64(Buffer *out, PyObject *value)
 {
     char *data;
@@ -41,7 +41,7 @@ static int add_string(Buffer *out, PyObject *value, int quoted)
     return quoted ? buffer_add_text(out, data, (size_t)size) : buffer_add(out, data, (size_t)size);
 }
 
-/* Integers of 64 bits in C, all others as Python writes them. */
+/* Add a number: 64-bit integers in C, others as Python writes them. */
 static int add_number(Buffer *out, PyObject *value)
 {
     if (PyLong_CheckExact(value)) {
@@ -64,7 +64,7 @@ static int note_account(PyObject *named, PyObject *workchain, PyObject *account)
     return failed;
 }
 
-/* A raw address, and the quote behind it. */
+/* Add a raw address and the closing quote. */
 static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
 {
     char *data;
@@ -78,7 +78,7 @@ static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
 
 enum { SHARD_DIGITS = 16, OPCODE_DIGITS = 8 };
 
-/* A signed number as hexadecimal digits of its 64 bits, without leading zeros; and a quote. */
+/* Add a signed number as the hex digits of its 64 bits, without leading zeros, and the closing quote. */
 static int add_shard(Buffer *out, PyObject *value)
 {
     long long number = PyLong_AsLongLong(value);
@@ -95,7 +95,7 @@ static int add_shard(Buffer *out, PyObject *value)
     return buffer_add(out, at, (size_t)(text + sizeof text - at));
 }
 
-/* A signed number as hexadecimal digits of its 32 bits, and a quote. */
+/* Add a signed number as 0x and the hex digits of its 32 bits, and the closing quote. */
 static int add_opcode(Buffer *out, PyObject *value)
 {
     long long number = PyLong_AsLongLong(value);
@@ -108,7 +108,7 @@ static int add_opcode(Buffer *out, PyObject *value)
     return buffer_add(out, text, sizeof text - 1);
 }
 
-/* Return whether the column beside a field is the text that it is compared with; -1: an error. */
+/* Return whether the column `beside` of a field equals its text; -1 on error. */
 static int equals_text(Field *field, PyObject *row)
 {
     PyObject *beside = read_column(row, &field->beside, 0);
@@ -117,7 +117,8 @@ static int equals_text(Field *field, PyObject *row)
     return equal;
 }
 
-/* The name of a body's opcode, by the function unless it has none; the body is kept if so. */
+/* Add the name of a body's opcode, from the Python function unless it is unknown; keep the decoded
+ * body for add_body. */
 static int add_opcode_name(Writer *writer, Field *field, PyObject *row)
 {
     Py_CLEAR(writer->body);
@@ -143,7 +144,7 @@ static int add_opcode_name(Writer *writer, Field *field, PyObject *row)
     return failed;
 }
 
-/* A body: as the function wrote it, else by its own layout. */
+/* Add a body: as decoded by add_opcode_name, else by its own layout. */
 static int add_body(Writer *writer, Field *field, PyObject *row)
 {
     if (!writer->body)
@@ -215,7 +216,7 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
     }
 }
 
-/* Return a new reference to what a field writes; None where it is missing. */
+/* Return a new reference to the value of a field; None if it is missing. */
 static PyObject *find_value(Field *field, PyObject *row)
 {
     int may_lack = !field->missing.data;
@@ -270,7 +271,7 @@ static PyObject *find_value(Field *field, PyObject *row)
     }
 }
 
-/* What a field begins with, without its comma if it is the first of its object. */
+/* Add the beginning of a field, without its comma if it is the first of its object. */
 static int add_lead(Buffer *out, const Lead *lead)
 {
     size_t comma = out->data[out->size - 1] == '{';
@@ -320,7 +321,7 @@ int add_sources(Writer *writer, Layout *layout, PyObject *sources)
     return row ? write_object(writer, layout, row) : -1;
 }
 
-/* The first of a tuple of rows as bytes, in the room that the writer has already. */
+/* Return the first of a tuple of rows as bytes, reusing the buffer of the writer. */
 static PyObject *write_sources(Writer *writer, Layout *layout, PyObject *sources)
 {
     writer->out.size = 0;

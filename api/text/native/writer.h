@@ -1,4 +1,4 @@
-/* Rows of tables to JSON. */
+/* Writes rows of tables as JSON. */
 #ifndef TONLAKE_API_WRITER_H
 #define TONLAKE_API_WRITER_H
 
@@ -7,22 +7,22 @@
 
 typedef struct {
     Buffer out;
-    PyObject *sources; /* a tuple */
-    PyObject *named;   /* a set of (workchain, account); NULL where they are not asked for */
-    PyObject *body;    /* JSON of the body whose opcode was named last; NULL if it has none yet */
+    PyObject *sources; /* tuple of rows */
+    PyObject *named;   /* set of (workchain, account) to add to; may be NULL */
+    PyObject *body;    /* JSON of the body that add_opcode_name decoded last, or NULL */
     int depth;
 } Writer;
 
-/* Add the first of a tuple of rows, the others of which are its sources; -1: an error. */
+/* Add the first of a tuple of rows; the others are its sources. Return -1 on error. */
 int add_sources(Writer *writer, Layout *layout, PyObject *sources);
 
 void free_writer(Writer *writer);
 
-/* Write the first of a tuple of rows; the others are its sources. */
+/* Return the first of a tuple of rows as JSON; the others are its sources. */
 PyObject *write_row(PyObject *self, PyObject *args);
 
-/* Write a list of records one by one, each taken apart into such a tuple, and add the accounts for
- * the address book to a set. */
+/* Return a list of records as JSON, one text each, and add the accounts for the address book to a
+ * set. */
 PyObject *write_records(PyObject *self, PyObject *args);
 
 #endif

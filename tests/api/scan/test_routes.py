@@ -175,7 +175,7 @@ def test_values_that_do_not_fit_are_named(url: str) -> None:
     for column, value, fault in (
         ("value", 1 << 64, "18446744073709551616 does not fit in 64 bits"),
         ("value", str(-1 << 64), "'-18446744073709551616' does not fit in 64 bits"),
-        ("opcode", "0x", "'0x' is no number"),
+        ("opcode", "0x", "'0x' is not a number"),
         ("opcode", 1 << 32, "4294967296 does not fit in 32 bits"),
     ):
         answer = _post(url, {"table": "messages", "where": [{column: [value]}]})

@@ -212,7 +212,7 @@ def test_a_client_that_cannot_follow_is_closed(growth: Growth, expected: Shown) 
             while (frame := frames.next()).name == "message":
                 got.append(frame)
             assert frame.name == "error"
-            assert "more than 3 events waited" in frame.data["error"]
+            assert "more than 3 events were waiting" in frame.data["error"]
             last = got[-1].id if got else "2:0:0"
             assert frame.data["last_event_id"] == last
             with pytest.raises(StopIteration):
@@ -287,7 +287,7 @@ def asker(many_commits: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         ({"addresses": "x"}, 422, 'error converting value for index 0 of "addresses"'),
         ({"min_finality": "x"}, 422, "min_finality should be one of: pending, confirmed"),
         ({"last_event_id": "x"}, 422, 'error converting value for "last_event_id"'),
-        ({"last_event_id": "9:0:0"}, 422, "last_event_id names commit 9, and the lake has 1"),
+        ({"last_event_id": "9:0:0"}, 422, "last_event_id is of commit 9, but the newest"),
     ],
 )
 def test_what_is_refused(asker: Any, params: dict[str, Any], status: int, text: str) -> None:

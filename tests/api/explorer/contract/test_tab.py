@@ -54,7 +54,7 @@ def test_arguments_are_read_by_their_form() -> None:
     assert (head.load_uint(3), head.load_int(8)) == (0b100, 0)
     assert head.load_bytes(32) == parse_address(raw).account
     for wrong in ("x", "cell:", "1.5", "0x"):
-        with pytest.raises(RequestInvalid, match="no number"):
+        with pytest.raises(RequestInvalid, match="not a number"):
             read_stack(wrong)
 
 
@@ -103,7 +103,7 @@ def test_a_get_method_runs_at_a_block(client: TestClient[Any], wallet: dict[str,
 @pytest.mark.parametrize(
     ("params", "text"),
     [
-        ({"method": "seqno", "arguments": "x"}, "no number, no address"),
+        ({"method": "seqno", "arguments": "x"}, "not a number, an address"),
         ({"method": "seqno", "block": "last"}, "seqno of a masterchain block"),
         ({"method": "seqno", "block": "999999"}, "Not run."),
     ],

@@ -167,7 +167,7 @@ def test_arguments_come_back_in_both_forms(patient: Asker) -> None:
         (
             {"address": SHOP, "method": "seqno", "stack": [["num", "x"]]},
             422,
-            "'x' is no integer of the stack",
+            "'x' is not an integer of the stack",
         ),
         (
             {"address": SHOP, "method": "seqno", "stack": [["word", "x"]]},

@@ -79,7 +79,7 @@ def test_account_without_code(client: TestClient[Any]) -> None:
         (
             b'{"address": "%s", "method": "seqno", "stack": [{"type": "num"}]}' % SHOP.encode(),
             422,
-            "'None' is no integer of the stack",
+            "'None' is not an integer of the stack",
         ),
         (
             b'{"address": "%s", "method": "seqno", "seqno": 999}' % SHOP.encode(),
