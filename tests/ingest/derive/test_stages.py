@@ -1,4 +1,4 @@
-"""The stages: their order satisfies what they declare, and each sees what it declares alone."""
+"""The stages: their order satisfies their declarations, and each gets only declared tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces built message by message, for tests of rules that no recorded trace has."""
+"""Builds traces message by message, for tests of rules that no recorded trace covers."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Number = int
 
 
 def account(name: str, workchain: int = 0) -> str:
-    """Return the account of a name."""
+    """Return the account with a name."""
     return f"{workchain}:{hashlib.sha256(name.encode()).hexdigest().upper()}"
 
 
 class Cell:
-    """A cell that is being written, field by field; the methods return it."""
+    """A cell under construction, field by field; methods return it."""
 
     def __init__(self, opcode: Number | None = None, tree: CellTree | None = None) -> None:
-        """Begin an empty cell, or one with an opcode."""
+        """Create an empty cell, or one with an opcode."""
         self._is_exotic = False
         self._builder = CellBuilder(tree)
         if opcode is not None:
@@ -67,7 +67,7 @@ class Cell:
         return self
 
     def text(self, value: str) -> Self:
-        """Store short text as it is."""
+        """Store short text as bytes."""
         self._builder.store_bytes(value.encode())
         return self
 
@@ -82,12 +82,12 @@ class Cell:
         return cell
 
     def ref(self, child: Cell) -> Self:
-        """Store a reference to a cell that ``child`` gave."""
+        """Store a reference to a cell from ``child``."""
         self._builder.store_ref(child.end())
         return self
 
     def end(self) -> Number:
-        """Return the cell, written, in its tree."""
+        """Return the finished cell in its tree."""
         return self._builder.end(exotic=self._is_exotic)
 
     def boc(self) -> bytes:
@@ -96,10 +96,10 @@ class Cell:
 
 
 class Step:
-    """One transaction of a scene; ``send`` goes on from it."""
+    """A transaction of a scene; ``send`` continues from it."""
 
     def __init__(self, scene: Scene, address: str | None, message: Message | None) -> None:
-        """Make a step; ``address`` is None for a log, which has no transaction."""
+        """Create a step; ``address`` is None for a log, which has no transaction."""
         self.scene = scene
         self.address = address
         self.message = message
@@ -149,7 +149,7 @@ class Step:
         amount: int,
         write: Callable[[Cell], Cell] | None = None,
     ) -> Step:
-        """Let a wallet of the step's account send jettons; return the wallet that takes them.
+        """Send jettons from a wallet of the step's account; return the receiving wallet's step.
 
         ``write`` writes the forward payload.
         """
@@ -165,12 +165,12 @@ class Step:
         return self.send(wallet, body).send(taken_by, arrived)
 
     def abort(self, exit_code: int = 35) -> Self:
-        """Let the transaction fail."""
+        """Make the transaction fail."""
         self.aborted, self.exit_code = True, exit_code
         return self
 
     def deploy(self) -> Self:
-        """Let the account become active."""
+        """Activate the account."""
         self.statuses = ("nonexist", "active")
         return self
 
@@ -195,13 +195,13 @@ class Step:
 
 
 class Scene:
-    """A trace that is being built, with what is known of its accounts."""
+    """A trace under construction, with the known facts of its accounts."""
 
     now = 1_700_000_000
     mc_seqno = 30_000_000
 
     def __init__(self) -> None:
-        """Begin an empty scene."""
+        """Create an empty scene."""
         self.steps: list[Step] = []
         self.facts: dict[str, Facts] = {}
         self._lt = 1_000_000
@@ -213,28 +213,28 @@ class Scene:
         return self._lt
 
     def next_hash(self) -> bytes:
-        """Return the hash of another message."""
+        """Return the hash of a new message."""
         self._hashes += 1
         return hashlib.sha256(b"message%d" % self._hashes).digest()
 
     def external(self, to: str) -> Step:
-        """Begin with a message from outside to a wallet."""
+        """Begin with an external message to a wallet."""
         message = Message(msg_hash=self.next_hash(), source=None, destination=to, boc=Cell().boc())
         step = Step(self, to, message)
         self.steps.append(step)
         return step
 
     def know(self, address: str, interface: str, **fields: object) -> None:
-        """Say that an account has an interface."""
+        """Add an interface of an account."""
         self.facts.setdefault(address, {})[interface] = {"address": address, **fields}
 
     def know_wallet(self, address: str, owner: str, jetton: str) -> str:
-        """Say that an account is a jetton wallet; return it."""
+        """Declare an account a jetton wallet and return it."""
         self.know(address, "JettonWallet", owner=owner, jetton=jetton, balance=0)
         return address
 
     def know_receiver(self, wallet: str, taken_by: str, owner: str) -> None:
-        """Say that jettons of a known wallet arrive in one of the same jetton."""
+        """Declare the wallet that receives jettons from a known wallet of the same jetton."""
         known = self.facts.get(wallet, {}).get("JettonWallet")
         if known is not None and taken_by not in self.facts:
             self.know_wallet(taken_by, owner, known["jetton"])
@@ -262,7 +262,7 @@ class Scene:
         return classify(self.trace(), Interfaces(self.facts)).state
 
     def find(self, action_type: str) -> Action:
-        """Return the only action of a type."""
+        """Return the only action with a type."""
         found = [action for action in self.classify() if action.type == action_type]
         assert len(found) == 1, [action.type for action in self.classify()]
         return found[0]

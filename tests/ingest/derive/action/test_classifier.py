@@ -1,4 +1,4 @@
-"""Basic actions, what hides what, and traces of which nothing is left."""
+"""Basic actions, hidden actions, and traces without any other action."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def whitelist() -> Cell:
 
 
 def make_external(tree: CellTree, to: str, body: Cell) -> Message:
-    """Return a message from outside to a wallet v3, by which it sends one message."""
+    """Return an external message to a wallet v3 that sends one message."""
     inner = CellBuilder(tree).store_uint(0b011000, 6).store_uint(0b100, 3).store_int(0, 8)
     inner.store_uint(int(to.removeprefix("0:"), base=16), 256).store_coins(5)
     inner.store_uint(0, 1 + 4 + 4 + 64 + 32 + 1).store_uint(1, 1).store_ref(body.end())

@@ -1,4 +1,4 @@
-"""Actions in a lake: the same however its blocks came, and made anew without a trace of before."""
+"""Actions in a lake: independent of the order of its blocks, and rebuilt without old rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 def read_table(lake_dir: Path, name: str) -> list[Row]:
-    """Return all rows of a table, in one order."""
+    """Return all rows of a table, sorted."""
     state = read_state(lake_dir)
     rows = [
         row
@@ -47,7 +47,7 @@ def read_table(lake_dir: Path, name: str) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def pieces(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of the demo node in small commits, of which every other one came later."""
+    """A lake of the demo node in small commits, every other one of which was ingested later."""
     lake_dir = tmp_path_factory.mktemp("pieces")
     with closing(open_node(demo_node)) as source:
         last = source.last_mc_seqno()

@@ -1,4 +1,4 @@
-"""The order in which rules see the blocks of a trace: the same in every run."""
+"""The order in which rules see the blocks of a trace is the same in every run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_blocks_come_breadth_first_and_by_logical_time() -> None:
 
 
 def merges(name: str, *heads: str | int, into: str) -> Rule:
-    """Return a rule that makes a block of another type out of one."""
+    """Return a rule that turns a block into one of another type."""
     return Rule(name, Pattern(*heads), lambda _match: Draft(into, {}))
 
 
 def run(blocks: list[Block], *rules: Rule) -> list[tuple[str, str]]:
-    """Return the types of the top blocks, and which rule made each."""
+    """Return the types of the top blocks with the rule that made each."""
     top = run_rules(blocks, RuleBook(rules), Interfaces())
     return [(block.type, block.rule) for block in top]
 

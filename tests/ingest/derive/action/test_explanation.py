@@ -1,4 +1,4 @@
-"""Trees of messages: their names, and the actions that claimed them."""
+"""Trees of messages, with their names and the actions that claimed them."""
 
 from __future__ import annotations
 

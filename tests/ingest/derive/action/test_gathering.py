@@ -1,4 +1,4 @@
-"""Rows of traces: all of theirs, and no others."""
+"""Gathered rows of traces: all of theirs, and no others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_rows_of_other_traces_are_left_out(
 
 @pytest.mark.parametrize("is_at_hand", [False, True])
 def test_init_states_of_sales_alone(demo_lake: Path, *, is_at_hand: bool) -> None:
-    """A contract that some message deployed is taken for a sale."""
+    """A contract deployed by a message is declared a sale."""
     state = read_state(demo_lake)
     tables = {
         name: pa.concat_tables(

@@ -1,4 +1,4 @@
-"""What people did on the demo node, by the list of those who made it, and what we say they did."""
+"""Activities on the demo node as listed by their authors, against the classified actions."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ KINDS = {
     "dns_set_record_not_owner": "change_dns",
     "dns_transfer": "nft_transfer",
 }
-"""Action that each kind of activity is."""
+"""Action of each kind of activity."""
 
 ALIKE = {"change_dns": "delete_dns"}
-"""What setting a record to nothing is."""
+"""Action for setting a record to nothing."""
 
 REFUSED = {"nft_transfer_not_owner", "dns_bid_too_low", "dns_set_record_not_owner"}
-"""Kinds that a contract refused."""
+"""Kinds rejected by a contract."""
 
 BY_OTHERS = {"jetton_mint", "nft_mint"}
-"""Types whose source is not the wallet that asked for it."""
+"""Types whose source is not the requesting wallet."""
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def actions(demo_lake: Path) -> dict[bytes, list[Row]]:
 
 @pytest.fixture(scope="module")
 def activities(demo_facts: Path) -> list[Row]:
-    """What was done and reached the chain."""
+    """The activities that reached the chain."""
     listed = json.loads((demo_facts / "expected.json").read_bytes())["activities"]
     return [each for each in listed if each.get("found") and each["kind"] in KINDS]
 

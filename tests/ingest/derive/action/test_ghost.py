@@ -16,7 +16,7 @@ V3_BITS, V4_BITS = 96, 104
 
 
 def write_message(body: Cell, to: str, value: int, content: Cell) -> Cell:
-    """Write an internal message with a body of its own cell."""
+    """Write an internal message with its body in a separate cell."""
     message = body.child().uint(0b011000, 6).address(to).coins(value)
     return message.uint(0, 1 + 4 + 4 + 64 + 32).uint(0, 1).uint(1, 1).ref(content)
 
@@ -33,7 +33,7 @@ def write_request(bits: int, *messages: tuple[str, int, int | None]) -> Cell:
 
 
 def write_v5(*values: int) -> Cell:
-    """Write the body of a wallet of version 5 that sends values, in this order."""
+    """Write the body of a wallet of version 5 that sends these values in order."""
     body = Cell(0x7369676E).uint(0, 96)
     actions = body.child()
     for value in values:
@@ -43,7 +43,7 @@ def write_v5(*values: int) -> Cell:
 
 
 def write_telegram(opcode: int, number: int) -> Cell:
-    """Write what all requests to a Telegram wallet begin with; ``number`` has 8 bits."""
+    """Write the common fields of requests to a Telegram wallet; ``number`` has 8 bits."""
     return Cell().uint(0, 512).uint(opcode, 32).uint(0, 96).uint(number, 8)
 
 
@@ -54,7 +54,7 @@ def write_telegram_one(value: int) -> Cell:
 
 
 def write_telegram_bulk(*chunks: list[int], more: int = 0) -> Cell:
-    """Write a request to a Telegram wallet to send values; it states ``more`` messages."""
+    """Write a request to a Telegram wallet to send values; its count is too high by ``more``."""
     body = write_telegram(telegram.SEND_BULK_EXTERNAL, sum(map(len, chunks)) + more)
     following: Cell | None = None
     for values in reversed(chunks):
@@ -68,7 +68,7 @@ def write_telegram_bulk(*chunks: list[int], more: int = 0) -> Cell:
 
 
 def ask(body: Cell) -> Scene:
-    """Return the scene of one external message that was refused."""
+    """Return the scene of one rejected external message."""
     scene = Scene()
     step = scene.external(WALLET)
     assert step.message is not None

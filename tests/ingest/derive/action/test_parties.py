@@ -36,7 +36,7 @@ ADD_WHITELIST, SEND_MESSAGE = 0x7258A69B, 0xA7733ACD
 
 
 class Chain:
-    """Actions and messages of a lake, and what was done on its network."""
+    """Actions and messages of a lake, and the activities on its network."""
 
     def __init__(self, lake_dir: Path, facts: Path) -> None:
         self._connection = connect(open_snapshot(lake_dir))
@@ -63,18 +63,18 @@ class Chain:
         return rows
 
     def find(self, activity: Row, kind: str) -> list[Row]:
-        """Return the actions of a type that an activity's trace has."""
+        """Return the actions of a type in an activity's trace."""
         trace_id = self._traces[bytes.fromhex(activity["trace"][0]["hash"])]
         return [row for row in self._actions[trace_id] if row["type"] == kind]
 
     def list_messages(self, activity: Row) -> list[Row]:
-        """Return what the transactions of a trace consumed, as far as the facts list them."""
+        """Return the messages that the transactions of a trace consumed, if the facts list them."""
         hashes = (bytes.fromhex(each["hash"]) for each in activity["trace"])
         return [self._messages[each] for each in hashes]
 
 
 def open_body(message: Row) -> Any:
-    """Return a body behind its opcode."""
+    """Return a body after its opcode."""
     body = Cell.one_from_boc(message["body"]).begin_parse()
     body.load_uint(32)
     return body
@@ -180,14 +180,14 @@ CHECKS: dict[int | None, tuple[tuple[str, ...], Callable[[Row, Row], None]]] = {
     ADD_WHITELIST: (("vesting_add_whitelist",), check_whitelist),
     SEND_MESSAGE: (("vesting_send_message",), check_vesting_message),
 }
-"""By opcode of what a wallet asked a contract: the actions it makes, and what they must say."""
+"""By opcode of a wallet's request to a contract: the resulting actions, and their check."""
 
 BOUNCED = {"multisig_approve_rejected", "vesting_send_bad_mode"}
-"""Kinds that the contract throws at, and that the rules call a call that failed."""
+"""Kinds at which the contract throws, and which the rules call a failed call."""
 
 
 def check_refusal(chain: Chain, activity: Row, request: Row) -> None:
-    """A transfer that a jetton wallet threw at is a call that failed: no jettons went anywhere."""
+    """A transfer rejected by a jetton wallet is a failed call: no jettons moved."""
     (call,) = (row for row in chain.find(activity, "call_contract") if not row["success"])
     assert (call["source"], call["destination"]) == (
         activity["wallet"].upper(),
@@ -196,7 +196,7 @@ def check_refusal(chain: Chain, activity: Row, request: Row) -> None:
 
 
 def check_activity(chain: Chain, activity: Row) -> str | None:
-    """Compare an activity with its action; return the action's type, None if it is of no rule."""
+    """Compare an activity with its action; return the action's type, None if no rule covers it."""
     messages = chain.list_messages(activity)
     if len(messages) < 2 or activity["kind"] in BOUNCED:
         return None
@@ -228,7 +228,7 @@ def check_activity(chain: Chain, activity: Row) -> str | None:
 
 
 def check_mints(chain: Chain) -> int:
-    """Every mint has the amount and the wallet of the message that brings the jettons."""
+    """Every mint has the amount and the wallet of the message that delivers the jettons."""
     count = 0
     for activity in chain.activities:
         if activity["kind"] not in {"jetton_mint", "stablecoin_mint"}:
@@ -268,7 +268,7 @@ def test_parties_and_amounts(demo_lake: Path, demo_facts: Path) -> None:
 def test_parties_and_amounts_of_a_larger_network(
     shared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Multisig wallets, vesting and sales as well; approvals by comment are payments."""
+    """Includes multisig wallets, vesting and sales; approvals by comment are payments."""
     folder = tmp_path_factory.mktemp("network")
     node = unpack(shared / "node" / "localnet-db.tar.zst", folder)
     with closing(open_node(node)) as source:

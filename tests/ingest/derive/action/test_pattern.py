@@ -1,4 +1,4 @@
-"""The language of shapes."""
+"""The pattern language."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ A = account("a")
 
 
 def send(step: Step, *opcodes: int) -> Step:
-    """Send one message after the other, each from where the last arrived; return the last."""
+    """Send messages one after the other, each from the last recipient; return the last step."""
     for opcode in opcodes:
         step = step.send(account(str(opcode)), Cell(opcode))
     return step
 
 
 def first(scene: Scene) -> Block:
-    """Return the block of the first message inside the chain."""
+    """Return the block of the first internal message."""
     (root,) = build_blocks(build_nodes(scene.trace()))
     return root.following[0]
 
 
 def opcodes(pattern: Pattern, block: Block) -> list[int] | None:
-    """Return the opcodes of the blocks that a pattern takes, in order; None for no match."""
+    """Return the opcodes of the blocks that a pattern matches, in order; None for no match."""
     match = pattern.match(block)
     return None if match is None else sorted({each.opcode or 0 for each in match.blocks})
 
@@ -67,7 +67,7 @@ def test_parents(chain: Block) -> None:
 
 
 def test_what_a_block_hangs_on_is_asked_before_long_chains() -> None:
-    """Every message of a chain may be an anchor: to walk the rest for each would be quadratic."""
+    """Every message of a chain may be an anchor: walking the rest for each would be quadratic."""
     scene = Scene()
     send(scene.external(A), *[0x21] * 50)
     asked: list[Block] = []

@@ -1,4 +1,4 @@
-"""Recorded traces, held against what TON Center's classifier said of them."""
+"""Recorded traces, compared with the actions of TON Center's classifier."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PAIRED = {
         "dex_withdraw_liquidity_data"
     }
 }
-"""Differences: the recording lists payouts in the order of a database, the chain paid otherwise."""
+"""Differences: the recording lists payouts in database order, not in the order of payment."""
 
 LATER = {"extra", "asset", "asset_secondary", "source_secondary", "accounts"}
-"""Columns of tgBTC, whose keys and ids stand in ``extra`` now, and of liquidations by EVAA: the
+"""Columns of tgBTC, whose keys and ids are in ``extra`` now, and of liquidations by EVAA: the
 recordings are older."""
 
 _STEP = re.compile(r"([\w()]+)(?:\[(\d+)\])?")
@@ -41,7 +41,7 @@ def list_later(kind: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def ours(shared: Path) -> dict[str, list[Shown]]:
-    """Our actions of each recorded trace, as JSON has them."""
+    """Our actions of each recorded trace, as JSON."""
     found = {}
     for key, trace, interfaces in read_traces(shared / "data/classifier/traces.jsonl.zst"):
         actions = show_actions(trace, classify(trace, interfaces).actions)
@@ -51,7 +51,7 @@ def ours(shared: Path) -> dict[str, list[Shown]]:
 
 @pytest.fixture(scope="module")
 def theirs(shared: Path) -> dict[str, Any]:
-    """What TON Center's classifier said, by trace."""
+    """The actions of TON Center's classifier, by trace."""
     found: dict[str, Any] = json.loads((shared / "data/classifier/peer_actions.json").read_bytes())
     return found
 
@@ -68,7 +68,7 @@ def test_every_action_is_theirs(ours: dict[str, list[Shown]], theirs: dict[str, 
 
 
 def find(action: Shown, path: str) -> Any:
-    """Return what stands at a dotted path of an action."""
+    """Return the value at a dotted path of an action."""
     value: Any = action
     for step in path.split("."):
         match = _STEP.fullmatch(step)
@@ -82,7 +82,7 @@ def find(action: Shown, path: str) -> Any:
 
 
 def holds(value: Any, wanted: Any) -> bool:
-    """Tell whether a value is as a case wants it: objects as subsets, lists as sets."""
+    """Return whether a value matches a case: objects as subsets, lists as sets."""
     if isinstance(wanted, dict):
         return isinstance(value, dict) and all(
             holds(value.get(name), each) for name, each in wanted.items()
@@ -97,7 +97,7 @@ def holds(value: Any, wanted: Any) -> bool:
 
 
 def is_selected(action: Shown, select: dict[str, list[Any]] | None) -> bool:
-    """Tell whether an action fulfils the conditions of a case."""
+    """Return whether an action satisfies the conditions of a case."""
     if select is None:
         return True
     (how, conditions) = next(iter(select.items()))
@@ -132,7 +132,8 @@ LEAST_EQUAL = {
     ("networks", "localnet"): 0.998,
     ("mutated", ""): 0.98,
 }
-"""Share of TON Center's actions that are equal; what is left is in ``api/DIFFERENCES.md``."""
+"""Minimum share of TON Center's actions that are equal; ``api/DIFFERENCES.md`` explains the
+rest."""
 
 
 @pytest.mark.parametrize(("kind", "network"), LEAST_EQUAL)

@@ -30,7 +30,7 @@ TX_HASHES = pa.array([TX])
 
 
 def rows_of(name: str, *rows: dict[str, object]) -> pa.Table:
-    """Return rows of a table with the columns that are read; what is missing is null."""
+    """Return rows of a table with the columns that are read; missing values are null."""
     columns = SOURCES.get(name, ("hash", "cell"))
     return pa.table({column: [row.get(column) for row in rows] for column in columns})
 
@@ -111,7 +111,7 @@ def test_interfaces_of_accounts() -> None:
 
 
 def test_accounts_are_what_they_were_after_transactions_of_the_trace() -> None:
-    """What they were before or became later is at hand in some commits only."""
+    """Earlier or later states are available in some commits only."""
     tx_hash, trace_id = b"x" * 32, b"t" * 32
     owned = {"owner_workchain": 0, "owner": DATA, "jetton_workchain": 0}
     before, within, later = (

@@ -1,4 +1,4 @@
-"""Tables that follow from actions: swaps and sales in columns of their own."""
+"""Tables derived from actions: swaps and sales in separate columns."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Bodies from the values of their fields: the opposite of what the product's codecs do.
+"""Builds bodies from the values of their fields: the opposite of the product's codecs.
 
-Values must be such as ``values`` draws: nothing is checked that a cell builder does not check.
+Values must come from ``values``: only the checks of a cell builder apply.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ADDRESSES = (simple.NONE, simple.EXTERN, simple.STD, simple.VAR)
 
 
 def encode_body(name: str, **fields: Value) -> tuple[CellTree, int]:
-    """Build a body of the first layout of a name with these fields; return its tree and cell."""
+    """Build a body of the first layout with a name and these fields; return its tree and cell."""
     opcode, record = next(
         (opcode, record)
         for opcode, records in load_scheme().layouts.items()
@@ -42,7 +42,7 @@ def encode_body(name: str, **fields: Value) -> tuple[CellTree, int]:
 
 
 def holds(record: Record, value: Any) -> bool:
-    """Tell whether a value is an object of a constructor, by its name and its keys."""
+    """Return whether a value is an object of a constructor, by its name and its keys."""
     if value.get("@type", "") != record.name:
         return False
     parts = (part.name for part in record.parts if part.is_present(value))
@@ -112,7 +112,7 @@ def _(codec: composite.MaybeHashmap, value: Any, target: CellBuilder) -> None:
 
 
 def store_label(label: Any, key_bits: int, target: CellBuilder) -> int:
-    """Store HmLabel, and return its length."""
+    """Store HmLabel and return its length."""
     name = label["@type"]
     length = int(label["len" if name == composite.SHORT else "n"])
     if name == composite.SHORT:
@@ -128,7 +128,7 @@ def store_label(label: Any, key_bits: int, target: CellBuilder) -> int:
 
 
 def store_bits(text: str, bits: int, target: CellBuilder) -> None:
-    """Store what ``show_bits`` gives."""
+    """Store bits in the notation of ``show_bits``."""
     target.store_uint(int(text.removesuffix("_") or "0", 16) >> -bits % 4, bits)
 
 
@@ -174,7 +174,7 @@ def _(codec: simple.Address, value: Any, target: CellBuilder) -> None:
 
 
 def store_length(length: str, target: CellBuilder) -> int:
-    """Store the length of an address in bits, and return it."""
+    """Store the length of an address in bits and return it."""
     target.store_uint(int(length), 9)
     return int(length)
 
@@ -200,7 +200,7 @@ def _(codec: LinkedRaw, value: Any, target: CellBuilder) -> None:
 
 
 def plant(value: Any, tree: CellTree) -> int:
-    """Copy the cell that a value stands for, base64 or the empty cell, into a tree."""
+    """Copy the cell of a value, base64 or the empty cell, into a tree."""
     if value == {"@type": EMPTY_CELL}:
         return CellBuilder(tree).end()
     return graft(tree, parse_boc(b64decode(value)))
@@ -219,7 +219,7 @@ def _(codec: SnakeBytes, value: Any, target: CellBuilder) -> None:
 
 
 def store_snake(data: bytes, target: CellBuilder) -> None:
-    """Store bytes: as many as fit into the cell, the others into a chain of children."""
+    """Store bytes: as many as fit into the cell, the rest in a chain of children."""
     room = (BYTES_PER_CELL * 8 - target.bits) // 8
     target.store_bytes(data[:room])
     if data[room:]:
@@ -243,7 +243,7 @@ def _(codec: ChunkedText, value: Any, target: CellBuilder) -> None:
 
 
 def store_chunks(data: bytes, target: CellBuilder) -> None:
-    """Store a chunk as long as possible, and the others into a chain of children."""
+    """Store a chunk as long as possible, the rest in a chain of children."""
     room = (BYTES_PER_CELL * 8 - target.bits) // 8 - 1
     chunk = data[:room]
     target.store_uint(len(chunk), LENGTH_BITS).store_bytes(chunk)

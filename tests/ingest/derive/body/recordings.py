@@ -1,4 +1,4 @@
-"""Messages of recorded TON Center answers, and the forms in which their bodies are decoded."""
+"""Messages of recorded TON Center responses, and the forms of their decoded bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Recorded(NamedTuple):
-    """One message of one answer; ``opcode_name`` is missing in answers of old versions."""
+    """A message of a response; ``opcode_name`` is missing in responses of old versions."""
 
     file: str
     hash: str
@@ -27,7 +27,7 @@ class Recorded(NamedTuple):
 
 
 def read_messages(shared: Path) -> list[Recorded]:
-    """Return every different message of all v3 answers and transaction pairs."""
+    """Return the distinct messages of all v3 responses and transaction pairs."""
     found: dict[str, Recorded] = {}
     for file, text in _documents(shared):
         for message in _walk(json.loads(text)):
@@ -88,7 +88,7 @@ def in_first_form(value: Value) -> Any:
 
 
 def without_address_kind(value: Any) -> Any:
-    """Take away the objects that the oldest answers put around addresses."""
+    """Remove the objects that the oldest responses put around addresses."""
     if not isinstance(value, dict):
         return value
     for kind in ("internal_address", "external_address"):

@@ -1,4 +1,4 @@
-"""Bodies decoded: against recorded answers, and with garbage."""
+"""Decoded bodies: against recorded responses, and for garbage."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ BOUNCE = 0xFFFFFFFF
 TRANSFER = 0x0F8A7EA5
 
 DISAGREEMENTS = {
-    "not decoded": "the answer is older than the decoding of bodies: it has null, or no object",
-    "old comment": "the answer is older than the key @type of text comments",
-    "first form": "the oldest decoded answers write the same values in another form",
-    "one pair": "answers of one broken version give one pair of the object as type and data, "
-    "and another pair each time they are asked",
+    "not decoded": "the response predates the decoding of bodies: it has null, or no object",
+    "old comment": "the response predates the key @type of text comments",
+    "first form": "the oldest decoded responses have the same values in another form",
+    "one pair": "responses of one broken version have one pair of the object as type and data, "
+    "a different pair each time",
 }
 """Why a recorded object can differ from ours."""
 
@@ -68,7 +68,7 @@ DISAGREEING_ANSWERS = {
     ("mtw-tonTransferTraceResponse.json", "old comment"): 1,
     ("mtw-usdtTransferTraceResponse.json", "not decoded"): 5,
 }
-"""The recorded answers with objects other than ours: reason, and number of messages."""
+"""The recorded responses with objects that differ from ours: reason, and number of messages."""
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +91,12 @@ def test_names_agree_with_the_recorded_answers(messages: list[Recorded]) -> None
 
 
 def explain(message: Recorded, ours: Decoded) -> str:
-    """Say how a recorded object relates to ours; the reasons are those of DISAGREEMENTS."""
+    """Return how a recorded object relates to ours, a reason in DISAGREEMENTS if it differs."""
     theirs = message.decoded
     if theirs == ours.value:
         return "equal"
     if theirs is None:
-        # Wallets were not decoded either before the version that gives them names.
+        # Versions that did not name wallets did not decode them either.
         is_old = not message.has_opcode_name or message.opcode_name == ""
         return "not decoded" if is_old else "different"
     assert ours.value is not None
@@ -404,7 +404,7 @@ def test_a_body_too_deep_for_its_layout_is_not_decoded() -> None:
 
 
 def test_a_dictionary_of_endless_keys_is_not_decoded() -> None:
-    """A few cells that stand for 2^32 keys cost a bounded number of steps."""
+    """A few cells that represent 2^32 keys take a bounded number of steps."""
     tree = CellBuilder().tree
     node = CellBuilder(tree).store_uint(0, 2).store_uint(0, 32).end()
     for _ in range(32):
@@ -415,7 +415,7 @@ def test_a_dictionary_of_endless_keys_is_not_decoded() -> None:
 
 
 def test_a_large_cell_shown_many_times_is_not_decoded() -> None:
-    """A shared sub-tree under every leaf of a dictionary would make an endless answer."""
+    """A subtree shared by every leaf of a dictionary would make the result endless."""
     tree = CellBuilder().tree
     big = CellBuilder(tree).end()
     for number in range(100):

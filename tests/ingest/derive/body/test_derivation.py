@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def make_bag(number: int) -> bytes:
-    """Build one of a few bodies: known, unknown, empty and signed."""
+    """Build one of several bodies: known, unknown, empty and signed."""
     if number == 0:
         tree, cell = encode_body("text_comment", text="hello")
     elif number == 1:
@@ -44,7 +44,7 @@ MESSAGE = st.tuples(
 
 
 def make_messages(drawn: list[tuple[int, str, int]]) -> pa.Table:
-    """Make the columns of messages that bodies follow from; the last number is no body."""
+    """Build the columns of messages that bodies are decoded from; the last number means no body."""
     rows = []
     for which, kind, mc_seqno in drawn:
         bag = BAGS[which] if which < len(BAGS) else None

@@ -1,4 +1,4 @@
-"""The native decoder of bodies against the codecs: equal JSON, or nothing."""
+"""The native decoder of bodies against the codecs: equal JSON, or declined."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_bodies_of_all_layouts(
     ),
 )
 def test_garbage(*, opcode: int, signed: bool, cells: list[tuple[bytes, int, list[int]]]) -> None:
-    """Any cells behind an opcode: nothing raises, nothing differs."""
+    """Any cells after an opcode: nothing raises, nothing differs."""
     tree = CellBuilder().tree
     made: list[int] = []
     for number, (data, bits, links) in enumerate(cells):
@@ -167,7 +167,7 @@ def test_deep_lists_of_actions(levels: int) -> None:
 
 
 def test_raw_cells_of_any_order() -> None:
-    """Shared, equal and many cells under a raw one are written as the node does."""
+    """Shared, equal and many cells below a raw one are written as by the node."""
     tree = CellBuilder().tree
     leaf = CellBuilder(tree).store_uint(1, 8).end()
     twin = CellBuilder(tree).store_uint(1, 8).end()

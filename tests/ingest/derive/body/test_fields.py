@@ -46,7 +46,7 @@ PAIRS = "select columns(*) from {name} where kind <> 'ext_in'"
 
 
 def compare(lake_dir: Path) -> int:
-    """Compare every shipped layout's columns with the decoded bodies; return how many values."""
+    """Compare all shipped layouts' columns with the decoded bodies; return the value count."""
     connection = connect(open_snapshot(lake_dir))
     decoded = {row[0]: json.loads(row[1]) for row in connection.sql(BODIES).fetchall()}
     present = {value["@type"] for value in decoded.values()} & set(NAMES)
@@ -76,7 +76,7 @@ def compare_row(table: BodyTable, row: dict[str, Any], value: dict[str, Any]) ->
 
 
 def matches(found: object, value: Any) -> bool:  # noqa: PLR0911 - one for each form
-    """Return whether a typed value is what a piece of decoded JSON says."""
+    """Return whether a typed value equals a value of decoded JSON."""
     if isinstance(found, str) and found[:1] in {"{", "["} and json.loads(found) == value:
         return True
     if isinstance(value, str):
@@ -96,7 +96,7 @@ def matches(found: object, value: Any) -> bool:  # noqa: PLR0911 - one for each 
 
 
 WRAPPERS = ("cell_reference", "value", "text", "amount")
-"""Fields that hold the value of a type with one."""
+"""Fields that hold the value of a type with one field."""
 
 
 def test_shipped_layouts_give_the_decoded_bodies(demo_lake: Path) -> None:
@@ -124,7 +124,7 @@ OPCODES = sorted(load_scheme().layouts)
 @pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 @given(st.data())
 def test_native_code_gives_what_the_codecs_give(data: st.DataObject) -> None:
-    """Of generated bodies of a layout, whole and with bits changed, every field is the same."""
+    """For generated bodies of a layout, intact and with flipped bits, every field is equal."""
     opcode = data.draw(st.sampled_from(OPCODES))
     record = data.draw(st.sampled_from(load_scheme().layouts[opcode]))
     name = record.name.partition(",")[0]

@@ -1,4 +1,4 @@
-"""Decoded bodies as a table: as the decoder says them, once, for every range."""
+"""The table of decoded bodies: equal to the decoder's results, once for every range."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMAND = find_command("rebuild bodies")
 
 
 def leave_out_bodies(lake: Path) -> int:
-    """Make the lake one of a version that did not decode bodies; return how many files it had."""
+    """Make the lake one of a version without decoded bodies; return the number of removed files."""
     state = read_state(lake)
     paths = {file.path for file in state.files if file.table == MESSAGE_BODIES.name}
     commit_derived(lake, LakeSettings(), lambda _state: Derivation([], frozenset(paths)))

@@ -1,4 +1,4 @@
-"""The packaged table: every layout against the reference, and there and back again."""
+"""The shipped table: every layout against the reference, and round trips."""
 
 from __future__ import annotations
 
@@ -152,14 +152,14 @@ REST_INSTEAD = {
     "storm_take_position_v2",
     "tonkeeper_2fa_signed",
 }
-"""Layouts with a nested type that nobody publishes in front of other fields: shown as ``rest``."""
+"""Layouts with an unpublished nested type before other fields: shown as ``rest``."""
 
 WALLET_5 = {
     "w5_extension_action_request",
     "w5_external_signed_request",
     "w5_internal_signed_request",
 }
-"""Layouts that the reference keeps raw, and newer recorded answers do not."""
+"""Layouts that the reference keeps raw, but newer recorded responses do not."""
 
 
 def test_fields_are_those_of_the_reference(shared: Path) -> None:

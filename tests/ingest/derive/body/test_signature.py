@@ -1,4 +1,4 @@
-"""Layouts that a person gives: what they become, and what is refused."""
+"""User-defined layouts: their results, and their errors."""
 
 from __future__ import annotations
 

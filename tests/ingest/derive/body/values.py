@@ -1,4 +1,4 @@
-"""Hypothesis strategies of the values that a codec of message bodies holds."""
+"""Hypothesis strategies for the values of the codecs of message bodies."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _(codec: Codec, level: int = 0) -> Values:
 
 
 def records(record: Record, level: int = 0) -> Values:
-    """Objects of one constructor; fields on a condition follow the fields before them."""
+    """Objects of one constructor; conditional fields follow the fields that they depend on."""
 
     @st.composite
     def build(draw: st.DrawFn) -> Object:
@@ -199,7 +199,7 @@ def edges(codec: composite.Hashmap, level: int) -> Values:
 
 
 def edge(label: Value, node: Value) -> Value:
-    """Put an edge together."""
+    """Build an edge."""
     return {"@type": composite.EDGE, "label": label, "node": node}
 
 
@@ -224,7 +224,7 @@ def bits(count: int) -> Values:
 
 @cache
 def var_unsigned(count: int) -> Values:
-    """Numbers in a given number of bytes, leading zeroes allowed."""
+    """Numbers in a fixed number of bytes, leading zeroes allowed."""
     numbers = st.integers(0, (1 << 8 * count) - 1)
     return numbers.map(lambda n: {"@type": "var_uint", "len": str(count), "value": str(n)})
 

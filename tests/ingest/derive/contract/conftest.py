@@ -1,4 +1,4 @@
-"""The world of the demo node, for tests of what its contracts answer."""
+"""The world of the demo node, for tests of its contracts."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def demo_rows(demo_lake: Path) -> dict[str, pa.Table]:
 
 
 class MadeWorld(World):
-    """A world that also has cells which a test made, by hash, on the tree of those it gives."""
+    """A world with additional cells of a test, by hash; they share the tree of its cells."""
 
     made: dict[bytes, Cell]
 
     def find_cell(self, root: bytes | None) -> Cell | None:
-        """Return a cell that was made or looked up."""
+        """Return a cell that the test created or that was looked up."""
         return super().find_cell(root) if root not in self.made else self.made[root]
 
 
 @pytest.fixture
 def demo_world(demo_lake: Path, demo_rows: dict[str, pa.Table]) -> Iterator[MadeWorld]:
-    """The demo node's chain as a commit that holds all of it."""
+    """The demo node's chain as a single commit."""
     settings = IngestSections()
     with (
         closing(CellFinder(demo_lake, settings)) as finder,

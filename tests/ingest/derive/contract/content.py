@@ -1,4 +1,4 @@
-"""Token content (TEP-64) for tests: written in every form that there is."""
+"""Token content (TEP-64) for tests, written in every possible form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def store_snake_value(builder: CellBuilder, data: bytes) -> None:
 
 
 def store_chunks(builder: CellBuilder, data: bytes, chunk_bytes: int) -> None:
-    """Store ``chunks#01 data:ChunkedData`` with so many bytes a chunk."""
+    """Store ``chunks#01 data:ChunkedData`` with ``chunk_bytes`` bytes per chunk."""
     builder.store_uint(CHUNKED, 8)
     parts = [data[at : at + chunk_bytes] for at in range(0, len(data), chunk_bytes)]
     if not parts:
@@ -44,7 +44,7 @@ def store_chunks(builder: CellBuilder, data: bytes, chunk_bytes: int) -> None:
 
 
 def build_content(tree: CellTree, values: Mapping[str, int]) -> int:
-    """Append on-chain content; a value is the cell of its ContentData."""
+    """Append on-chain content; values are cells of ContentData."""
     builder = CellBuilder(tree).store_uint(ON_CHAIN, 8)
     if not values:
         return builder.store_bit(0).end()

@@ -1,4 +1,4 @@
-"""Answers and programs that are kept from commit to commit."""
+"""The cache of answers and programs between commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contracts derived again: the same bytes, whatever the order in which ranges came."""
+"""Contracts derived again: the same bytes for any order in which ranges were ingested."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SPANS = (Span(1, 60), Span(61, 120))
 
 
 def list_files(lake_dir: Path) -> set[str]:
-    """Return the paths, which carry digests, of the files about contracts."""
+    """Return the paths of the contract files; they contain digests."""
     return {file.path for file in read_state(lake_dir).files if file.table in NAMES}
 
 
 def bring(node: Path, lake_dir: Path, *spans: Span, settings: IngestSections = SMALL) -> None:
-    """Bring spans of a node into a lake, one run each."""
+    """Ingest ranges of a node into a lake, one run each."""
     with closing(open_node(node)) as source:
         for span in spans:
             ingest(source, lake_dir, span, settings)
@@ -83,7 +83,7 @@ def test_a_lake_without_contracts_gets_them_later(
 
 
 class Parts(OneProcess):
-    """This process, which takes all parts one after the other."""
+    """This process, which derives all parts sequentially."""
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -1,4 +1,4 @@
-"""Contracts of the demo node: found as its lite server describes them, with and without a TVM."""
+"""Contracts of the demo node: as its lite server describes them, with and without a TVM."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def find_row(lake: duckdb.DuckDBPyConnection, table: str, address: str) -> Row:
 
 
 def check_value(row: Row, column: str, told: dict[str, Any]) -> None:
-    """Compare a column with what the lite server's get-method left on the stack."""
+    """Compare a column with the stack value of the lite server's get-method."""
     if "address" in told:
         known = row[column]
         text = "addr_none" if known is None else f"{row[f'{column}_workchain']}:{known.hex()}"
@@ -118,7 +118,7 @@ def test_wallets_show_seqno_and_key(lake: duckdb.DuckDBPyConnection, facts: Fact
 
 
 def test_the_same_is_found_without_a_tvm(demo_world: World, demo_lake: Path) -> None:
-    """All contracts of the demo node are standard ones, but for one kind of domain."""
+    """All contracts of the demo node are standard ones, except one kind of domain."""
     session = GetMethodSession(demo_world, Network(demo_world, FIRST), None, 1)
     found = [
         (finding.table, state.workchain, state.account, state.mc_seqno)
@@ -136,7 +136,7 @@ def test_the_same_is_found_without_a_tvm(demo_world: World, demo_lake: Path) -> 
 
 
 def test_what_moved_is_what_was_sent(lake: duckdb.DuckDBPyConnection) -> None:
-    """Transfers that did something changed the balance of the wallet by their amount."""
+    """Successful transfers changed the balance of the wallet by their amount."""
     rows = lake.execute(
         "select t.amount, b.balance - w.balance from jetton_transfers t "
         "join jetton_wallets w using (workchain, account, mc_seqno) "

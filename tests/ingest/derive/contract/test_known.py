@@ -1,4 +1,4 @@
-"""States of accounts in a lake: asked one by one they are those that are asked together."""
+"""States of accounts in a lake: looked up one by one they equal those looked up together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SETTINGS = IngestSections()
 ASKED_BY_SQL = IngestSections(ingest=IngestSettings(cached_rows=1))
-"""So few rows are kept that those without an index are not."""
+"""Settings that cache so few rows that unindexed states are queried with SQL."""
 
 NEWEST = """
 select distinct on (workchain, account) workchain, account, mc_seqno, last_trans_lt
@@ -63,7 +63,7 @@ def indexed(demo_lake: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def half_indexed(tmp_path: Path) -> Path:
-    """A lake with an index over its middle, which has later and earlier states of its accounts."""
+    """A lake with an index of its middle, and later and earlier states of the same accounts."""
     commit_places(tmp_path, (1001, 1010), (1011, 1020))
     rebuild_index(tmp_path)
     commit_places(tmp_path, (2003, 2007), (1, 9))
@@ -71,7 +71,7 @@ def half_indexed(tmp_path: Path) -> Path:
 
 
 def read_newest(lake_dir: Path) -> dict[Address, AccountState]:
-    """Return the newest state of every account of a lake, by SQL."""
+    """Return the newest state of every account of a lake, with SQL."""
     with connect(open_snapshot(lake_dir)) as connection:
         states = map(AccountState._make, connection.execute(ALL_NEWEST).fetchall())
         return {state.address: state for state in states}
@@ -114,7 +114,7 @@ def test_a_damaged_segment_is_not_asked(indexed: Path) -> None:
 
 
 def find(lake_dir: Path, groups: Iterator[set[Address]], before: int) -> list[AccountState]:
-    """Return what a lake that was not asked before has of groups of accounts, asked in turn."""
+    """Return the states of groups of accounts, looked up group by group in a fresh cache."""
     with closing(KnownLake(lake_dir, ASKED_BY_SQL)) as lake:
         state = read_state(lake_dir)
         found = [lake.find_states(group, state, before) for group in groups]

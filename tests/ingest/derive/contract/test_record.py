@@ -32,7 +32,7 @@ V4R2 = bytes.fromhex("feb5ff6820e2ff0d9483e7e0d62c817d846789fb4ae580c878866d959d
 
 
 def build_code(head: int, head_bits: int, methods: list[int]) -> tuple[CellTree, int]:
-    """Return a code that begins so, over a dictionary of methods."""
+    """Return a code with these leading bits, followed by a dictionary of methods."""
     tree = CellTree()
     leaves = {method: lambda leaf: leaf.store_uint(0, 8) for method in methods}
     root = build_hashmap(tree, leaves, METHOD_BITS)
@@ -79,7 +79,7 @@ def test_code_without_a_table_may_have_any_method() -> None:
 
 
 def test_recorded_labels(shared: Path) -> None:
-    """Every account that a recorded answer named has that interface by its code hash."""
+    """Every account with a recorded interface name has that interface by its code hash."""
     labels = json.loads((shared / "data/contracts/interface_labels.json").read_text())
     named = [label for label in labels if label["interfaces"] and label["code_hash"]]
     table = load_interfaces()

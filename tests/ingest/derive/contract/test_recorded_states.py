@@ -1,4 +1,4 @@
-"""Accounts of the main network: recorded states and deployments, detected as they were named."""
+"""Mainnet accounts: recorded states and deployments are detected by their recorded names."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_states_are_read_as_recorded(recorded: list[Row], world: World) -> None:
 def test_every_state_gets_the_interface_of_its_code(
     recorded: list[Row], world: World, session: GetMethodSession
 ) -> None:
-    """Wallets by their versions, with the seqno and the key that their code tells."""
+    """Wallets have their version, with the seqno and the key that their code returns."""
     found = list(ContractDetection(world, session, -239).detect(list(world.list_states()), 1))
     wallets = {state.address: finding for state, finding in found if finding.table == "wallets"}
     kinds = Counter(finding.fields["kind"] for finding in wallets.values())
@@ -168,7 +168,7 @@ def test_recorded_names_of_these_accounts(shared: Path, recorded: list[Row], wor
 
 
 def ask_wallet(world: World, state: AccountState) -> list[Any]:
-    """Return balance, owner and master that a jetton wallet's data tell."""
+    """Return balance, owner and master in the data of a jetton wallet."""
     assert state.code_hash is not None
     code, data = world.find_cell(state.code_hash), world.find_cell(state.data_hash)
     reader = find_reader(state.code_hash, "get_wallet_data")
@@ -180,7 +180,7 @@ def ask_wallet(world: World, state: AccountState) -> list[Any]:
 
 
 class Deployment(NamedTuple):
-    """A recorded jetton wallet, and the hashes of the code and the data that it began with."""
+    """A recorded jetton wallet, and the hashes of its initial code and data."""
 
     record: Row
     state: AccountState
@@ -213,9 +213,9 @@ def test_deployed_wallets_show_owner_and_master(
     tvm: None,  # noqa: ARG001 - skips
     tmp_path: Path,
 ) -> None:
-    """The recorded interface of a jetton wallet is what the state it began with says.
+    """The recorded interface of a jetton wallet matches its initial state.
 
-    Codes in a library cannot be run, as the library is not at hand; some of their data are read.
+    Codes in a library cannot be run, as the library is missing; some of their data are read.
     """
     deployments, cells = read_deployments(shared)
     told_by = Counter[str]()
@@ -240,7 +240,7 @@ def test_deployed_wallets_show_owner_and_master(
 def answer_twice(
     world: World, session: GetMethodSession, state: AccountState
 ) -> dict[str, list[Any]]:
-    """Return what data and machine say, each if it can; where both can, it is the same."""
+    """Return the answers from data and from the machine, if available; they must not differ."""
     assert state.code_hash is not None
     code, data = world.find_cell(state.code_hash), world.find_cell(state.data_hash)
     assert code is not None

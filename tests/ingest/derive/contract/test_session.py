@@ -1,4 +1,4 @@
-"""Readers of data cells answer as the TVM does: over all states of the demo node, and made ones."""
+"""Readers of data cells agree with the TVM on all states of the demo node and generated ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pool(tvm: None) -> Iterator[TvmPool]:  # noqa: ARG001 - skips
 
 
 class Doubting(GetMethodSession):
-    """Asks the TVM as well whatever is answered without it, and keeps what differs."""
+    """Checks every answer against the TVM, and records differences."""
 
     def __init__(self, world: World, pool: TvmPool) -> None:
         super().__init__(world, Network(world, 1), pool, GAS)
@@ -79,7 +79,7 @@ ADDRESSES = st.builds(Address, st.sampled_from((0, -1)), st.binary(min_size=32, 
 def test_data_and_machine_agree_on_made_wallets(
     demo_world: MadeWorld, pool: TvmPool, balance: int, owner: Address, jetton: Address
 ) -> None:
-    """A wallet of any balance, owner and master answers as its code does."""
+    """A wallet with any balance, owner and master returns the same as its code."""
     demo_world.load_cells([WALLET])
     code = demo_world.find_cell(WALLET)
     assert code is not None
@@ -102,7 +102,7 @@ def test_data_and_machine_agree_on_made_wallets(
 def test_data_and_machine_agree_on_sales(
     demo_world: MadeWorld, pool: TvmPool, made: st.DataObject, price: int, fee: int
 ) -> None:
-    """Sales of Getgems, version 3r2, of which the demo node has none: sound and damaged data."""
+    """Sales of Getgems, version 3r2, which the demo node lacks: valid and damaged data."""
     code, data = CellTree(), CellTree()
     sale = Cell(code, graft(code, parse_boc(NFT_SALE_CODE.to_boc())))
     parties = [CoreAddress(str(made.draw(ADDRESSES))) for _ in range(5)]
@@ -128,7 +128,7 @@ def test_data_and_machine_agree_on_sales(
 
 
 def check(session: GetMethodSession, question: Question, state: AccountState, data: Cell) -> None:
-    """Make sure that an answer is that of the TVM, whoever gives it."""
+    """Check that an answer equals that of the TVM, whatever its source."""
     assert state.code_hash is not None
     code = session.find_code(state.code_hash)
     assert code is not None
@@ -140,7 +140,7 @@ def check(session: GetMethodSession, question: Question, state: AccountState, da
 
 
 def damage(draw: st.DrawFn, data: Cell) -> Cell:
-    """Return a data cell with some bits turned over, its end cut off or grown, a child gone."""
+    """Return a data cell with some bits flipped, its end cut or extended, or a child missing."""
     value, bits = data.tree.bits(data.root)
     for _ in range(draw(st.integers(0, 4)) if bits else 0):
         value ^= 1 << draw(st.integers(0, bits - 1))
@@ -158,7 +158,7 @@ def damage(draw: st.DrawFn, data: Cell) -> Cell:
 
 @pytest.fixture(scope="module")
 def plain_methods() -> list[tuple[bytes, str]]:
-    """Codes and those of their readable methods that take no arguments."""
+    """Codes with their readable methods that take no arguments."""
     asked = {"get_wallet_address", "get_nft_address_by_index", "get_nft_content", "dnsresolve"}
     return [key for key in READERS if key[1] not in {*asked, "get_order_address"}]
 
@@ -171,7 +171,7 @@ def test_data_and_machine_agree_on_damaged_states(
     plain_methods: list[tuple[bytes, str]],
     made: st.DataObject,
 ) -> None:
-    """Whatever stands in a data cell: both answer the same, or both fail."""
+    """For any content of a data cell, both return the same, or both fail."""
     states: dict[bytes, list[AccountState]] = {}
     for state in demo_world.list_states():
         if state.code_hash is not None and list_readable(state.code_hash):

@@ -1,4 +1,4 @@
-"""Messages to jetton wallets and NFT items as rows, whatever their senders wrote."""
+"""Rows of messages to jetton wallets and NFT items, for any content from their senders."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ ADDRESSES = {
 
 
 def table_of(table: Any, **columns: object) -> pa.Table:
-    """Return a table of one row; what is not given is null."""
+    """Return a table of one row; missing values are null."""
     fields = [field.with_nullable(nullable=True) for field in table.arrow]
     return pa.Table.from_pylist([dict.fromkeys(table.names) | columns], pa.schema(fields))
 
 
 def read(body: CellBuilder, table: Any) -> list[dict[str, Any]]:
-    """Return the rows of a message to a wallet that is an item as well."""
+    """Return the rows of a message to a wallet that is also an item."""
     opcode = body.tree.slice(cell := body.end()).load_uint(32)
     message = table_of(
         MESSAGES,
@@ -100,7 +100,7 @@ def test_excess_may_go_to_any_address(opcode: int, table: Any, kind: str) -> Non
 
 
 def destroy(rows: dict[str, pa.Table], account: bytes, mc_seqno: int) -> dict[str, pa.Table]:
-    """Return base rows in which an account is gone after a masterchain block."""
+    """Return base rows in which an account no longer exists after a masterchain block."""
     states = rows[ACCOUNT_STATES.name].to_pylist()
     for row in states:
         if (row["account"], row["mc_seqno"]) == (account, mc_seqno):
@@ -119,7 +119,7 @@ def cut(rows: dict[str, pa.Table], first: int, last: int) -> dict[str, pa.Table]
 def test_the_last_transfer_of_a_wallet_does_not_depend_on_commits(
     demo_rows: dict[str, pa.Table], tmp_path: Path
 ) -> None:
-    """A wallet of the demo node is made to be gone after its last transfer."""
+    """A wallet of the demo node is made to disappear after its last transfer."""
     whole = derive(tmp_path, demo_rows, 1)
     wallets = whole[JETTON_WALLETS.name].to_pylist()
     transfer = max(whole[JETTON_TRANSFERS.name].to_pylist(), key=lambda row: row["mc_seqno"])
@@ -137,7 +137,7 @@ def test_the_last_transfer_of_a_wallet_does_not_depend_on_commits(
         )  # fmt: skip
     alone = derive(tmp_path, cut(rows, at, at), at)[JETTON_TRANSFERS.name].to_pylist()
     assert alone == [row for row in together if row["mc_seqno"] == at]
-    # What comes to an account that was gone before moves nothing.
+    # Messages to an account that no longer exists move nothing.
     earlier = destroy(
         rows,
         account,
@@ -149,7 +149,7 @@ def test_the_last_transfer_of_a_wallet_does_not_depend_on_commits(
 
 
 def derive(lake_dir: Path, rows: dict[str, pa.Table], first: int) -> dict[str, pa.Table]:
-    """Return the tables of contracts of a range on top of a lake."""
+    """Return the contract tables of a range on top of a lake."""
     settings = IngestSections()
     with (
         closing(CellFinder(lake_dir, settings)) as cells,
@@ -165,7 +165,7 @@ def derive(lake_dir: Path, rows: dict[str, pa.Table], first: int) -> dict[str, p
     ("opcode", "table"), [(TRANSFER, JETTON_TRANSFERS), (NFT_TRANSFER, NFT_TRANSFERS)]
 )
 def test_forward_payloads(opcode: int, table: Any, *, is_linked: bool | None) -> None:
-    """None of them is looked at by the contract: not even a reference that is missing."""
+    """The contract parses none of them, not even a missing reference."""
     body = begin(opcode, PLAIN).store_coins(1)
     if is_linked is not None:
         body.store_bit(is_linked)

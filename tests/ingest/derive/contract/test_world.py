@@ -1,4 +1,4 @@
-"""World: cells that one commit looked up are there for the next."""
+"""World: cells looked up by one commit are available to the next."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def write_message(message: Message | None, *, with_opcode: bool) -> dict[str, Any] | None:
-    """Return a message as a recording has it."""
+    """Return a message in the form of a recording."""
     if message is None:
         return None
     written = {
@@ -42,7 +42,7 @@ def write_message(message: Message | None, *, with_opcode: bool) -> dict[str, An
 
 
 def write_transaction(transaction: Transaction, *, with_opcode: bool) -> dict[str, Any]:
-    """Return a transaction as a recording has it."""
+    """Return a transaction in the form of a recording."""
     return {
         "hash": base64.b64encode(transaction.tx_hash).decode(),
         "account": transaction.account,

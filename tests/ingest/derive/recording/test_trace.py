@@ -1,4 +1,4 @@
-"""Recorded lines to rows, and the file as a lake whose traces are those that were recorded."""
+"""Decoding of recorded lines, and of files into lakes with the recorded traces."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_second_run_finds_everything_there(recording: Path, lake_dir: Path) ->
 
 
 def make_line(**changes: Any) -> dict[str, Any]:
-    """Make a line with one transaction, which an external message began."""
+    """Return a line with one transaction, caused by an external message."""
     builder = CellBuilder().store_uint(0b10, 2).store_uint(0b00, 2)
     builder.store_uint(0b100, 3).store_int(-1, 8).store_bytes(b"\x33" * 32)
     cell = builder.store_coins(7).store_uint(0b00, 2).store_uint(0xDEADBEEF, 32).end()

@@ -1,4 +1,4 @@
-"""Made-up chains for the tests of traces: forests of messages spread over masterchain blocks."""
+"""Generated chains for the tests of traces: forests of messages spread over masterchain blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_TRANSACTIONS = 60
 
 
 def digest(*parts: object) -> bytes:
-    """Return a hash that stands for a cell's."""
+    """Return a hash in place of a cell's."""
     return hashlib.sha256(repr(parts).encode()).digest()
 
 
@@ -36,7 +36,7 @@ class Forest:
     """Transactions and messages as rows; ``last`` is the last masterchain block."""
 
     def __init__(self, last: int) -> None:
-        """Begin with no transaction."""
+        """Create an empty forest."""
         self.last = last
         self.transactions: list[Row] = []
         self.messages: list[Row] = []
@@ -56,7 +56,7 @@ class Forest:
         context = {"tx_hash": transaction["hash"], "tx_lt": lt, "mc_seqno": mc_seqno}
         if arrived is not None:
             self.messages.append(arrived | context | {"direction": "in"})
-        # Some senders stand at the address that messages of the validators name as well.
+        # Some senders have the address that messages of the validators name as well.
         source = SOURCES["sys" if lt % 4 == 0 else "ord"]
         sent = [
             {"kind": kind, "msg_hash": digest(kind, lt, at), "created_lt": lt + 1 + at, **source}
@@ -72,7 +72,7 @@ class Forest:
         if root == "tick":
             return None
         if root == "ext":
-            # The same message is executed again and again: its hash is no key.
+            # An external message may be executed many times: its hash is not a key.
             hashes = {"msg_hash": digest("ext", number % 3), "hash_norm": digest(number % 3)}
             return {"kind": "ext_in", **hashes}
         created_lt = 1_000_000 * number if root == "sys" else 10 * number + 9
@@ -80,7 +80,7 @@ class Forest:
         return message | SOURCES[root]
 
     def tables(self, first: int, last: int) -> dict[str, pa.Table]:
-        """Return the rows of a range of masterchain blocks, of which there is a block at least."""
+        """Return the rows of a range of masterchain blocks, with at least one block row."""
         blocks = [{"workchain": -1, "seqno": at, "mc_seqno": at} for at in range(first, last + 1)]
         return {
             "blocks": make_rows(blocks, BLOCKS),
@@ -95,7 +95,7 @@ def day_of(mc_seqno: int) -> int:
 
 
 def make_rows(rows: list[Row], table: Table) -> pa.Table:
-    """Return rows with all columns of a table; what is not given is NULL or blank."""
+    """Return rows with all columns of a table; missing values are NULL or blank."""
     return pa.table(
         [
             pa.array([row.get(column.name, _blank(column)) for row in rows], column.arrow.type)
@@ -115,7 +115,7 @@ def _between(rows: list[Row], first: int, last: int) -> list[Row]:
 
 @st.composite
 def forests(draw: st.DrawFn) -> Forest:
-    """Draw a forest whose messages take none to four masterchain blocks, or are not consumed."""
+    """Draw a forest whose messages take zero to four masterchain blocks, or are not consumed."""
     forest = Forest(draw(st.integers(1, 12)))
     kinds = st.lists(st.sampled_from(["int", "int", "ext_out"]), max_size=3)
     roots = st.lists(st.sampled_from(["ext", "ext", "tick", "sys", "ord"]), max_size=2)

@@ -1,4 +1,4 @@
-"""Lakes of made-up chains, and what their trace tables hold."""
+"""Lakes of generated chains, and the contents of their trace tables."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def shuffled_ranges(draw: st.DrawFn, last: int) -> list[tuple[int, int]]:
 
 
 def long_forest() -> Forest:
-    """A trace through blocks 1 to 6, a transaction in each; and one more in the last block."""
+    """A trace through blocks 1 to 6, one transaction in each, and one more in the last block."""
     forest = Forest(6)
     sent = forest.add(1, forest.make_arrival("ext"), ["int"])
     for mc_seqno in range(2, 7):

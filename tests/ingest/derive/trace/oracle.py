@@ -1,4 +1,4 @@
-"""Traces the slow way, a transaction at a time with dictionaries: what the assembly must equal."""
+"""A reference implementation of traces, one transaction at a time, to compare the assembly with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Row = dict[str, Any]
 
 
 def trace_rows(transactions: list[Row], messages: list[Row]) -> dict[str, list[Row]]:
-    """Return the rows of the three trace tables, each in the order of its key columns."""
+    """Return the rows of the three trace tables, each in key order."""
     arrived = {row["tx_hash"]: row for row in messages if row["direction"] == "in"}
     sent = {
         (row["msg_hash"], row["created_lt"]): row

@@ -1,4 +1,4 @@
-"""The assembly against the oracle, batch by batch, and the edges that make or end a tree."""
+"""The assembly against the reference, batch by batch, and the edges that make or end a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces in a lake: whatever the order and the borders of its commits, the same rows."""
+"""Traces in a lake: the same rows for any order and any ranges of its commits."""
 
 from __future__ import annotations
 

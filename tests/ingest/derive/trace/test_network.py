@@ -1,4 +1,4 @@
-"""Traces of genuine networks: complete but for messages in flight at an end of the lake."""
+"""Traces of genuine networks: complete except for messages in flight at either end of the lake."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_the_demo_network_cut_and_shuffled(
 
 
 def check_traces(lake_dir: Path) -> None:
-    """Every transaction has one trace, and only messages at an end of the lake leave it open."""
+    """Every transaction has one trace; only messages at either end of the lake leave it open."""
     connection = connect(open_snapshot(lake_dir))
     faults = connection.execute(FAULTS).fetchall()
     assert faults == [("traces", 0), ("sizes", 0), ("pending", 0), ("incomplete", 0)]

@@ -1,4 +1,4 @@
-"""A pool of TVM workers, slow ones allowed for: other limits are tests of their own."""
+"""A pool of TVM workers with generous limits; separate tests cover the limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def pool(tvm: None) -> Iterator[TvmPool]:
-    """Run get-methods."""
+    """A pool that runs get-methods."""
     del tvm
     running = TvmPool(TvmSettings(wall_ms=20_000))
     yield running

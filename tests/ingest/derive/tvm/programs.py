@@ -1,4 +1,4 @@
-"""Small programs for the TVM, written as instructions of its specification, and calls of them."""
+"""Small programs for the TVM, as instructions of its specification, and calls of them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def assemble(code: str) -> bytes:
 
 
 def make_call(code: str | bytes, *stack: Any, **fields: Any) -> GetMethodCall:
-    """Return a call of a program, given in hex or as bag of cells."""
+    """Return a call of a program, which is hex or a bag of cells."""
     whole = assemble(code) if isinstance(code, str) else code
     return GetMethodCall(whole, fields.pop("data", None), stack, fields.pop("c7", ()), **fields)

@@ -1,4 +1,4 @@
-"""A lake's transactions made again by the emulator, from the states before them."""
+"""Replays the transactions of a lake with the emulator, from the states before them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 
 class Replay:
-    """What a lake says about the moment of each of its transactions."""
+    """The context of each transaction in a lake."""
 
     def __init__(self, lake_dir: Path) -> None:
         """Read blocks, configurations, libraries and cells."""
@@ -70,7 +70,7 @@ class Replay:
         hashes = (network.zero_state_root_hash, network.zero_state_file_hash)
         self._masters[0] = MasterId(0, *(bytes.fromhex(text or "") for text in hashes))
         self._after: dict[bytes, bytes] = {}
-        """States between two transactions of one block, by hash: no block shows them."""
+        """States between two transactions of one block, by hash: blocks do not contain them."""
 
     def rows(self, sql: str) -> list[Row]:
         """Return rows as dicts."""
@@ -79,12 +79,12 @@ class Replay:
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     def transactions(self, where: str = "true") -> list[Row]:
-        """Return transactions of kinds that can be made again, in the order of the chain."""
+        """Return transactions of the kinds that can be replayed, in chain order."""
         sql = f"select * from transactions where {where} order by lt, workchain"  # noqa: S608
         return self.rows(sql)
 
     def describe(self, transaction: Row) -> tuple[EmulationCall, NetworkConfig] | None:
-        """Return what makes a transaction again; None where the state before is not at hand."""
+        """Return the call that replays a transaction; None if the state before it is missing."""
         row = transaction
         before = self._read_state(row["account_state_hash_before"])
         if before is None and row["account_state_hash_before"] != NONEXIST_HASH:
@@ -108,7 +108,7 @@ class Replay:
         return call, config
 
     def keep(self, made: Emulated) -> None:
-        """Remember the state after a transaction."""
+        """Keep the state after a transaction."""
         account, _hash, _lt = split_shard_account(made.account)
         tree = parse_boc(account)
         self._after[tree.hash(tree.roots[0])] = account
@@ -151,7 +151,7 @@ class Replay:
 
 
 class Verdict(msgspec.Struct):
-    """How many transactions became what they are on the chain, by kind; what the others did."""
+    """The number of transactions that equal those of the chain, by kind, and the differences."""
 
     equal: Counter[str]
     others: list[str]
@@ -162,7 +162,7 @@ def replay_all(
     emulate: Callable[[EmulationCall], Emulated | NotAccepted],
     where: str = "true",
 ) -> Verdict:
-    """Make every transaction again and compare: the hash, and the fees of external messages."""
+    """Replay every transaction and compare its hash, and the fees of external messages."""
     verdict = Verdict(Counter(), [])
     for row in replay.transactions(where):
         name = f"{row['workchain']}:{row['account'].hex()} {row['lt']} ({row['descr']})"
@@ -185,7 +185,7 @@ def replay_all(
 def find_differences(
     row: Row, made: Emulated, call: EmulationCall, config: NetworkConfig
 ) -> Iterator[str]:
-    """Yield what a transaction that was made differs in from that of the chain."""
+    """Yield the differences between an emulated transaction and that of the chain."""
     tree = parse_boc(made.transaction)
     if tree.hash(tree.roots[0]) != row["hash"]:
         yield "another transaction"
@@ -205,7 +205,7 @@ def find_differences(
 
 
 def is_external(message: bytes | None) -> bool:
-    """Tell whether a message comes from outside: ext_in_msg_info$10."""
+    """Return whether a message is external: ext_in_msg_info$10."""
     if message is None:
         return False
     tree = parse_boc(message)

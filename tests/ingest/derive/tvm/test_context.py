@@ -1,4 +1,4 @@
-"""What a contract sees in c7: read back by a contract, field by field."""
+"""The values that a contract sees in c7, read back by a contract, field by field."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_version(version: int) -> bytes:
 
 
 def write_prices(since: list[int]) -> bytes:
-    """ConfigParam 18, the prices being the time since which they hold."""
+    """Return ConfigParam 18; each price equals the time from which it applies."""
     tree = CellTree()
     root = build_hashmap(tree, [(t, t) for t in since], 32, lambda node, t: node.store_uint(t, 64))
     return serialize_boc(tree, [root])
@@ -96,7 +96,7 @@ def test_a_contract_reads_it(pool: TvmPool) -> None:
 
 
 def _check_sum(value: Any) -> Any:
-    """Return a value as the machine gives it: its bags have a checksum."""
+    """Return a value in the form of the machine, whose bags have a checksum."""
     if isinstance(value, TvmCell | TvmSlice):
         tree = parse_boc(value.boc)
         return type(value)(serialize_boc(tree, tree.roots, crc32c=True))

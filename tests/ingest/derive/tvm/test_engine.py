@@ -1,4 +1,4 @@
-"""What goes into the machine comes out of it, and how runs end."""
+"""Values survive a round trip through the machine, and runs end with the right exit code."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def replay(demo_lake: Path) -> Replay:
 
 
 def test_transactions_of_the_demo_node(replay: Replay, pool: TvmPool) -> None:
-    """The tick-tock ones of a few blocks tell as much as all of them."""
+    """The tick-tock transactions of a few blocks are as good as all of them."""
     verdict = replay_all(replay, pool.emulate, "descr = 'ord' or mc_seqno < 30")
     assert verdict.others == []
     assert verdict.equal["external"] == 300
@@ -169,7 +169,7 @@ def test_transactions_of_the_demo_node(replay: Replay, pool: TvmPool) -> None:
 def test_transactions_of_other_nodes(
     shared: Path, pool: TvmPool, tmp_path: Path, archive: str, count: int
 ) -> None:
-    """Every transaction, those of all external messages among them, with its fees."""
+    """Every transaction, including those of all external messages, with its fees."""
     with closing(open_node(unpack(shared / archive, tmp_path / "node"))) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
         ingest(source, tmp_path / "lake", span, IngestSections())
@@ -179,7 +179,7 @@ def test_transactions_of_other_nodes(
 
 
 def find_wallet_call(replay: Replay) -> EmulationCall:
-    """Return a call of a wallet of version 3 from outside."""
+    """Return an external call of a wallet of version 3."""
     wallets = {
         row["account"]
         for row in replay.rows("select account, code_hash from account_states")
@@ -193,7 +193,7 @@ def find_wallet_call(replay: Replay) -> EmulationCall:
 
 
 def spoil_signature(message: bytes) -> bytes:
-    """Return the same message with another signature, which its body begins with."""
+    """Return the same message with another signature at the start of its body."""
     tree = parse_boc(read_message(message)["body"])
     value, bits = tree.bits(tree.roots[0])
     body = append_cell(tree, value ^ 1 << bits - 1, bits, tuple(tree.refs(tree.roots[0])))
@@ -202,7 +202,7 @@ def spoil_signature(message: bytes) -> bytes:
 
 
 def test_a_message_that_is_not_accepted(replay: Replay, pool: TvmPool) -> None:
-    """A wallet refuses what it ran already; its exit code is known, and the next call is clean."""
+    """A wallet rejects a replayed request; its exit code is known, and the next call is clean."""
     call = find_wallet_call(replay)
     made = pool.emulate(call)
     assert isinstance(made, Emulated)

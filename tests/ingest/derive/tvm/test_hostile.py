@@ -1,4 +1,4 @@
-"""Programs that mean harm: each ends, and the next one runs."""
+"""Malicious programs: each ends, and the next one runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def trees(draw: st.DrawFn) -> bytes:
 
 
 def run(pool: TvmPool, call: GetMethodCall) -> Outcome | TvmError:
-    """Return how a call ended, whatever way."""
+    """Return the outcome or error of a call."""
     start_s = time.monotonic()
     try:
         return pool.run_get_method(call)
@@ -76,7 +76,7 @@ def run(pool: TvmPool, call: GetMethodCall) -> Outcome | TvmError:
 
 
 def check_program(pool: TvmPool, code: bytes, stack: list[Any], *, library: bool) -> None:
-    """Run a program, whatever it is, and then one that is known."""
+    """Run any program, and then a known one."""
     c7 = (0x076EF1EA, 0, 0, 5, 0, 0, 0, (5, None), None, None)
     ended = run(pool, make_call(code, *stack, c7=c7, libraries=code if library else None))
     if isinstance(ended, Outcome):
@@ -112,7 +112,7 @@ def test_a_thousand_generated_programs_end(
 
 @pytest.fixture(scope="module")
 def config(demo_lake: Path) -> bytes:
-    """Give the configuration of a genuine network."""
+    """The configuration of a genuine network."""
     replay = Replay(demo_lake)
     asked = replay.describe(replay.transactions("workchain = 0")[0])
     assert asked is not None
@@ -120,7 +120,7 @@ def config(demo_lake: Path) -> bytes:
 
 
 def deploy(code: bytes, data: bytes, body: bytes) -> bytes:
-    """Return an internal message with money that brings a contract to the address it has."""
+    """Return an internal message with value that deploys a contract at its address."""
     tree = CellTree()
     parts = [graft(tree, parse_boc(boc)) for boc in (code, data, body)]
     init = CellBuilder(tree).store_uint(0, 2)
@@ -135,7 +135,7 @@ def deploy(code: bytes, data: bytes, body: bytes) -> bytes:
 
 
 def check_emulation(pool: TvmPool, config: bytes, message: bytes) -> bool:
-    """Let a contract with any code run, and then a known one; tell whether it got to run."""
+    """Deploy a contract with any code, then a known one; return whether its code ran."""
     asked = EmulationCall(
         account=join_shard_account(None, bytes(32), 0),
         message=message,

@@ -1,4 +1,4 @@
-"""An operator's own emulator: the same interface, and the same transactions."""
+"""A user-supplied emulator: the same interface, and the same transactions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VARIABLE = "TONLAKE_TVM_EMULATOR_LIBRARY"
 
 @pytest.fixture
 def library() -> str:
-    """Give the path of the library that the settings name."""
+    """Return the path of the library in the settings."""
     path = os.environ.get(VARIABLE, "")
     if not path:
         pytest.skip(f"no libemulator is named by {VARIABLE}")

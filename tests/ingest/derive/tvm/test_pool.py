@@ -1,4 +1,4 @@
-"""The pool: time, memory, death of a process, a full queue, and no machine at all."""
+"""The pool: time, memory, a dying process, a full queue, and a missing machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make_pool(**settings: int) -> Iterator[TvmPool]:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition holds."""
     deadline_s = time.monotonic() + HANGS_S
     while not condition():
         assert time.monotonic() < deadline_s
@@ -49,14 +49,14 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def read_pid(pool: TvmPool) -> int:
-    """Return the number of the only worker's process."""
+    """Return the process id of the only worker."""
     pid = pool._workers[0].pid
     assert pid is not None
     return pid
 
 
 def read_ticks(pool: TvmPool) -> int:
-    """Return the processor time of the only worker's process, in the kernel's ticks."""
+    """Return the CPU time of the only worker's process, in ticks of the kernel."""
     stat = Path(f"/proc/{read_pid(pool)}/stat").read_text().rpartition(")")[2].split()
     return int(stat[11])
 
@@ -118,7 +118,7 @@ def test_a_process_that_dies_is_replaced(number: int) -> None:
 @pytest.mark.usefixtures("tvm")
 def test_memory_is_bounded() -> None:
     with make_pool(**PATIENT, memory_mib=300) as pool:
-        eager = "6D936D6F02EA"  # pairs for ever, with gas for ever
+        eager = "6D936D6F02EA"  # endless pairs with endless gas
         with pytest.raises(TvmCrash):
             pool.run_get_method(make_call(eager, gas_limit=ENDLESS_GAS))
         assert pool.run_get_method(make_call("75")).stack == (5,)

@@ -1,4 +1,4 @@
-"""Values on their way between processes."""
+"""Encoding of values between processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the stack as cells, read back by another implementation."""
+"""Stack values as cells, read back by another implementation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VALUES = st.recursive(
 
 
 def simplify(value: Any) -> Any:
-    """Return what pytoniq read in our words; a pair that ends in null is a list of ours."""
+    """Return a value of pytoniq in our form; a pair that ends in null is one of our lists."""
     if isinstance(value, VmTuple):
         return tuple(simplify(item) for item in value.list)
     if isinstance(value, Slice):

@@ -1,4 +1,4 @@
-"""Values of the stack drawn at random, and their normal form."""
+"""Randomly drawn stack values, and their normal form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTEGERS = st.integers(LOW, HIGH) | st.sampled_from([LOW, HIGH, 0, -1, 1 << 63, 
 
 @st.composite
 def bags(draw: st.DrawFn) -> bytes:
-    """Draw a cell over up to four others, as canonical bag with checksum."""
+    """Draw a cell over up to four others, as a canonical bag with checksum."""
     builder = CellBuilder()
     sizes = draw(st.lists(st.integers(0, 1023), max_size=4))
     kids = [_store(draw, CellBuilder(builder.tree), size).end() for size in sizes]
@@ -39,7 +39,7 @@ VALUES = st.recursive(
 
 
 def normalize(value: Any) -> Any:
-    """Return the value as it is read: a pair that ends in null, or in a list, is a list itself."""
+    """Return a value as it is read: a pair that ends in null, or in a list, is itself a list."""
     if isinstance(value, list):
         return [normalize(item) for item in value]
     if not isinstance(value, tuple):

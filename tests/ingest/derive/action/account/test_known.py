@@ -1,4 +1,4 @@
-"""What accounts were at a block: the newest row until then, of the lake or of a new range."""
+"""Facts of accounts as of a block: the newest row until then, of the lake or of a new range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cocoon rules on built traces; types that recordings have are compared elsewhere."""
+"""Cocoon rules on built traces; types with recordings are compared elsewhere."""
 
 from __future__ import annotations
 

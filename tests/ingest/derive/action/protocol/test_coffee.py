@@ -1,4 +1,4 @@
-"""Swap.Coffee rules on built traces: what recordings lack."""
+"""Swap.Coffee rules on built traces, for cases without recordings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OWNER, VAULT, POOL, OUT = account("owner"), account("vault"), account("pool"), a
 
 @pytest.mark.parametrize("opcode", [coffee.PAYOUT, coffee.NOTIFICATION])
 def test_coins_for_coins_failed(opcode: int) -> None:
-    """A pool that gives back what it got did not swap."""
+    """A pool that pays back the incoming asset did not swap."""
     scene = Scene()
     sent = scene.external(OWNER).send(VAULT, Cell(coffee.SWAP_NATIVE).uint(1, 64).coins(50))
     pool = sent.send(POOL, opcode=coffee.SWAP_INTERNAL)

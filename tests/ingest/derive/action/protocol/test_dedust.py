@@ -1,4 +1,4 @@
-"""DeDust rules on built traces: what recordings lack."""
+"""DeDust rules on built traces, for cases without recordings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COIN, VAULT_WALLET, WALLET = account("coin"), account("vault wallet"), account("
 
 
 def order(amount: int) -> Cell:
-    """Return a pool's order to pay."""
+    """Return a pool's payout order."""
     return Cell(dedust.PAYOUT_FROM_POOL).uint(1, 64).coins(amount).address(OWNER)
 
 

@@ -21,7 +21,7 @@ def write_asset(cell: Cell, asset: str | None) -> Cell:
 
 
 def pay_in(received: Step, asset: str | None, amount: int, *, first: bool) -> Step:
-    """Go on from a vault that has one side; return the deposit contract, which has it too."""
+    """Continue from a vault that received one side; return the deposit contract's step."""
     asked = Cell(dedust_deposit.ASK_FACTORY).uint(1, 64)
     asked.ref(asked.child()).address(OWNER).uint(0, 1)
     write_asset(write_asset(asked, None), COIN).ref(asked.child().coins(110).coins(220))
@@ -33,13 +33,13 @@ def pay_in(received: Step, asset: str | None, amount: int, *, first: bool) -> St
 
 
 def pay_coins(step: Step, *, first: bool) -> Step:
-    """Pay the side of coins in."""
+    """Pay the side of coins."""
     vault = step.send(COIN_VAULT, opcode=dedust_deposit.DEPOSIT_NATIVE)
     return pay_in(vault, None, 100, first=first)
 
 
 def pay_jettons(step: Step, *, first: bool) -> Step:
-    """Pay the side of jettons in."""
+    """Pay the side of jettons."""
     scene = step.scene
     scene.know_wallet(WALLET, OWNER, COIN)
     scene.know_wallet(VAULT_WALLET, VAULT, COIN)
@@ -48,7 +48,7 @@ def pay_jettons(step: Step, *, first: bool) -> Step:
 
 
 def put_all(deposit: Step) -> Step:
-    """Let the deposit contract put both sides into the pool; return the pool."""
+    """Send both sides from the deposit contract to the pool; return the pool's step."""
     body = Cell(dedust_deposit.DEPOSIT_ALL)
     sides = write_asset(write_asset(body.child(), None).coins(100), COIN).coins(200)
     return deposit.send(POOL, body.ref(body.child()).ref(sides))

@@ -1,4 +1,4 @@
-"""DeDust v2 rules on built traces, and all of its recorded ones against TON Center."""
+"""DeDust v2 rules on built traces, and on all of its recorded ones against TON Center."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POOL_WALLET, NEXT_WALLET, WALLET = (account(n) for n in ("pool wallet", "next wa
 
 
 def write_swap(payload: Cell, steps: int = 0) -> Cell:
-    """Write the payload of a swap with further steps; the least amounts are 5, 6 and so on."""
+    """Write the payload of a swap with further steps; the minimum amounts are 5, 6 and so on."""
     return _write_steps(payload.uint(dedust_v2.SWAP, 32), 5, steps)
 
 
@@ -32,13 +32,13 @@ def _write_steps(cell: Cell, min_out: int, left: int) -> Cell:
 
 
 def pay(amount: int, steps: int = 0) -> Cell:
-    """Return coins for a pool."""
+    """Return coins sent to a pool."""
     body = Cell(dedust_v2.PAY_NATIVE).uint(1, 64).coins(amount)
     return body.ref(write_swap(body.child(), steps)).ref(body.child())
 
 
 def pay_jettons(payload: Cell) -> Cell:
-    """Write the forward payload of jettons for a pool."""
+    """Write the forward payload of jettons sent to a pool."""
     payload.uint(dedust_v2.PAY_JETTON, 32)
     return payload.ref(write_swap(payload.child())).ref(payload.child())
 
@@ -54,7 +54,7 @@ def payout(amount: int, exit_code: int = 0) -> Cell:
 
 
 def swap_twice(scene: Scene) -> Step:
-    """Swap coins into jettons and those into others; return the last pool's step."""
+    """Swap coins for jettons and those for others; return the last pool's step."""
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     scene.know_wallet(account("next pool's other wallet"), NEXT_POOL, OTHER)
     pool = scene.external(OWNER).send(POOL, pay(70, steps=1))

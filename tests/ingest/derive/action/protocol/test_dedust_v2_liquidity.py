@@ -1,4 +1,4 @@
-"""Liquidity of DeDust v2 on built traces: what recordings lack."""
+"""Liquidity of DeDust v2 on built traces, for cases without recordings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def payout(amount: int) -> Cell:
 
 
 def withdraw(scene: Scene, *, logged: bool, auto_claim: bool = False) -> None:
-    """Take liquidity out: jettons first, although they are the second side of the pool."""
+    """Withdraw liquidity: jettons first, although they are the second side of the pool."""
     scene.know_wallet(POOL_WALLET, POOL, COIN)
     body = Cell(liquidity.WITHDRAW).uint(1, 64).coins(50).coins(1).coins(1).uint(auto_claim, 1)
     took = scene.external(OWNER).send(POOL, body).send(POSITION, opcode=liquidity.TAKE_OUT)
@@ -92,25 +92,25 @@ def write_order(payload: Cell, opcode: int = liquidity.DEPOSIT) -> Cell:
 
 
 def pay_jettons(payload: Cell) -> Cell:
-    """Write the forward payload of jettons for a pool."""
+    """Write the forward payload of jettons sent to a pool."""
     payload.uint(dedust_v2.PAY_JETTON, 32)
     return payload.ref(write_order(payload.child())).ref(payload.child())
 
 
 def credit(amount: int, *, is_x: bool) -> Cell:
-    """Return what a pool credits."""
+    """Return a pool's credit to the deposit contract."""
     return Cell(liquidity.CREDIT).uint(1, 64).uint(is_x, 1).coins(amount)
 
 
 def pay_coins(wallet: Step, opcode: int = liquidity.DEPOSIT) -> Step:
-    """Bring the coins; return the deposit contract's step."""
+    """Pay the coins; return the deposit contract's step."""
     body = Cell(dedust_v2.PAY_NATIVE).uint(1, 64).coins(70)
     body.ref(write_order(body.child(), opcode)).ref(body.child())
     return wallet.send(POOL, body).send(CONTRACT, credit(70, is_x=False))
 
 
 def join(wallet: Step) -> Step:
-    """Bring the jettons, and let the contract join both sides; return the pool's step."""
+    """Pay the jettons and join both sides; return the pool's step."""
     wallet.scene.know_wallet(WALLET, OWNER, COIN)
     taken = wallet.send_jettons(WALLET, POOL, POOL_WALLET, 9, pay_jettons)
     pool = taken.send(POOL, opcode=0x7362D09C)

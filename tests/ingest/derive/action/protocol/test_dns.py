@@ -13,7 +13,7 @@ ADNL = "ab" * 32
 
 
 def change(key: int, record: int | None = None, *, aborted: bool = False) -> Scene:
-    """Let the owner change a record to one of a constructor."""
+    """Change a record as the owner to one of a constructor."""
     scene = Scene()
     scene.know(ITEM, "NftItem", index=1, collection_address=DNS_COLLECTION, owner_address=OWNER)
     body = Cell(dns.CHANGE_RECORD).uint(1, 64).uint(key, 256)

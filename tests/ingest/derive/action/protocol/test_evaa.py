@@ -1,4 +1,4 @@
-"""EVAA rules on built traces: liquidations, and jettons that are paid out."""
+"""EVAA rules on built traces: liquidations, and payouts of jettons."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ DEBT_ASSET, COLLATERAL_ASSET = 0xD1, 0xC2
 
 
 def tell_user(step: Step, opcode: int, body: Callable[[Cell], Cell] = lambda cell: cell) -> Step:
-    """Let the master send a message with the header to the user's contract."""
+    """Send a message with the header from the master to the user's contract."""
     cell = Cell().coins(6).uint(0, 1).uint(3, 2).uint(opcode, 32).uint(1, 64)
     return step.send(USER, body(cell))
 
 
 def liquidate(scene: Scene) -> Step:
-    """Let the liquidator ask the master, with coins."""
+    """Send a liquidator's request with coins to the master."""
     body = Cell(evaa.LIQUIDATE).uint(1, 64).address(BORROWER).address(LIQUIDATOR)
     return scene.external(LIQUIDATOR).send(MASTER, body)
 
 
 def satisfy(step: Step) -> Step:
-    """Let the user's contract agree."""
+    """Approve the liquidation from the user's contract."""
     body = Cell(evaa.LIQUIDATE_SATISFIED).uint(1, 64).address(BORROWER).address(LIQUIDATOR)
     inner = body.child().int(1, 64).uint(400, 64).uint(2, 64).int(3, 64)
     inner.uint(COLLATERAL_ASSET, 256).int(4, 64).uint(450, 64)
@@ -91,7 +91,7 @@ def test_the_master_refuses_at_once() -> None:
 
 
 def withdraw(scene: Scene) -> Step:
-    """Let somebody ask for jettons; return the user's contract."""
+    """Request a withdrawal of jettons; return the user's contract."""
     body = Cell(evaa.WITHDRAW).uint(1, 64).uint(DEBT_ASSET, 256).uint(9, 64).address(BORROWER)
     return tell_user(scene.external(BORROWER).send(MASTER, body), evaa.WITHDRAW_USER)
 

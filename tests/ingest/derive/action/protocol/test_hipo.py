@@ -1,4 +1,4 @@
-"""Hipo: stakes that are deposited and withdrawn, at once and at the end of a round."""
+"""Hipo: deposits and withdrawals of stakes, at once and at the end of a round."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_withdrawal_that_is_taken_back_is_a_burn() -> None:
 
 
 def end_round(scene: Scene, opcode: int) -> Step:
-    """Let a bill be burnt, and return the treasury."""
+    """Burn a bill and return the treasury."""
     burnt = scene.external(account("keeper")).send(BILL, opcode=hipo.BURN_BILL)
     body = write(opcode).coins(10).address(OWNER).address(MASTER).uint(0, 32)
     return burnt.send(account("bills"), opcode=hipo.BILL_BURNED).send(hipo.TREASURY, body)

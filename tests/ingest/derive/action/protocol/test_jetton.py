@@ -22,7 +22,7 @@ FROM, TO = account("wallet of owner"), account("wallet of receiver")
 
 
 def know_wallets(scene: Scene) -> None:
-    """Say whose jetton wallets both are."""
+    """Declare the owners of both jetton wallets."""
     scene.know_wallet(FROM, OWNER, MASTER)
     scene.know_wallet(TO, RECEIVER, MASTER)
 
@@ -34,7 +34,7 @@ def arrive(amount: int = 500) -> Cell:
 
 
 def send_jettons(step: Step, amount: int = 500, payload: Cell | None = None) -> Step:
-    """Let the owner's wallet send jettons; return the receiving wallet's step."""
+    """Send jettons from the owner's wallet; return the receiving wallet's step."""
     know_wallets(step.scene)
     body = Cell(jetton.TRANSFER).uint(7, 64).coins(amount).address(RECEIVER).address(OWNER)
     body.uint(0, 1).coins(1)
@@ -183,7 +183,7 @@ def test_body_that_is_cut_off_is_no_transfer() -> None:
 
 
 def write_exotic_comment(body: Cell) -> Cell:
-    """Write a comment that goes on in a library cell."""
+    """Write a comment that continues in a library cell."""
     return body.uint(0, 1).coins(1).uint(0, 1).uint(0, 32).text("a").ref(body.library())
 
 

@@ -1,4 +1,4 @@
-"""JVault rules on built traces: stakes that are sent back, claims of several jettons."""
+"""JVault rules on built traces: returned stakes, and claims of several jettons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WALLET, POOL_WALLET = account("wallet"), account("pool wallet")
 
 
 def send_jettons(step: Step, wallet: str, to: str, amount: int) -> Step:
-    """Let the owner of a wallet send jettons; return the notified account."""
+    """Send jettons from a wallet of the owner; return the notified account."""
     body = Cell(jetton.TRANSFER).uint(1, 64).coins(amount).address(to).address(OWNER)
     body.uint(0, 1).coins(1).uint(0, 1).uint(0x3A069890, 32).uint(86_400, 32)
     taken_by = account(f"{wallet} to {to}")
@@ -41,7 +41,7 @@ def test_a_cancelled_stake_failed() -> None:
 
 
 def know_data(scene: Scene, address: str, data: Cell) -> None:
-    """Say what an account's data are."""
+    """Declare an account's data."""
     scene.know(address, "data_boc", data_boc=base64.b64encode(data.boc()).decode())
 
 

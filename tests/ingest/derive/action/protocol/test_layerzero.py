@@ -1,4 +1,4 @@
-"""Records and packets of LayerZero read back what was written."""
+"""Records and packets of LayerZero, read back as written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEADER_BITS = 350
 
 
 class Number(NamedTuple):
-    """A field with a number of so many bits."""
+    """A field with a number of ``bits`` bits."""
 
     value: int
     bits: int
@@ -98,7 +98,7 @@ def test_a_number_may_lie_in_another_cell(place: int, offset: int, number: Numbe
         if child == place:
             inner.uint(0, offset).uint(number.value, number.bits)
         cell.ref(inner)
-    # Reference 0 is never the place of a number: 0 says the root itself.
+    # Reference 0 is never the position of a number: 0 means the root itself.
     assert Record(body_of(cell)).uint(0) == number.value
 
 

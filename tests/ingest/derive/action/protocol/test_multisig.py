@@ -11,12 +11,12 @@ SIGNER, WALLET, ORDER = account("signer"), account("multisig"), account("order")
 
 
 def know_order(scene: Scene) -> None:
-    """Say that the order is one, with two signers."""
+    """Declare the order, with two signers."""
     scene.know(ORDER, multisig.ORDER, signers=[SIGNER, account("second")])
 
 
 def create(scene: Scene, *, signed: bool) -> None:
-    """Let a signer make an order."""
+    """Create an order as a signer."""
     body = Cell(multisig.NEW_ORDER).uint(3, 64).uint(12, 256).uint(1, 1).uint(1, 8)
     body.uint(1_700_000_500, 48).ref(body.child().uint(5, 8))
     init = Cell(multisig.INIT_ORDER).uint(3, 64).uint(2, 8)

@@ -13,7 +13,7 @@ SALE, MARKET = account("sale"), account("market")
 
 
 def know_item(scene: Scene, owner: str | None = OWNER, **fields: object) -> None:
-    """Say that the item is one of the collection."""
+    """Declare the item part of the collection."""
     scene.know(
         ITEM, "NftItem", index=7, collection_address=COLLECTION, owner_address=owner, **fields
     )
@@ -26,13 +26,13 @@ def transfer_body(new_owner: str) -> Cell:
 
 
 def assigned_body(prev_owner: str, bid: int | None = None) -> Cell:
-    """Return the body of the notice to a new owner, of an auction's end with its last bid."""
+    """Return the body of the notice to a new owner, with the last bid at the end of an auction."""
     body = Cell(nft.OWNERSHIP_ASSIGNED).uint(9, 64).address(prev_owner).uint(0, 1)
     return body if bid is None else body.uint(nft.BID_INFO, 32).coins(bid).uint(1, 32)
 
 
 def move_item(step: Step, new_owner: str, prev_owner: str = OWNER) -> Step:
-    """Move the item, with a notice to its new owner; return the item's step."""
+    """Transfer the item, with a notice to its new owner; return the item's step."""
     moved = step.send(ITEM, transfer_body(new_owner))
     moved.send(new_owner, assigned_body(prev_owner))
     return moved

@@ -34,7 +34,7 @@ DEPLOYER, RIVAL = account("deployer"), account("rival")
 
 
 def know_auction(scene: Scene) -> None:
-    """Say that the sale contract is an auction of the item."""
+    """Declare the sale contract an auction of the item."""
     know_item(scene)
     scene.know(
         SALE, "NftAuction", mp_addr=MARKET, nft_addr=ITEM, nft_owner=OWNER, last_bid=700, max_bid=9
@@ -47,14 +47,14 @@ def comment(text: str) -> Cell:
 
 
 def know_sale(scene: Scene, **fields: object) -> None:
-    """Let the sale contract be one of the item as it is now: cheaper than it was deployed."""
+    """Declare the sale contract a sale of the item with current terms, cheaper than deployed."""
     know_item(scene)
     now = {"nft_address": ITEM, "nft_owner_address": OWNER, "marketplace_address": MARKET}
     scene.know(SALE, "NftSale", **{**now, "full_price": 5, "marketplace_fee": 1, **fields})
 
 
 def write_sale() -> CoreCell:
-    """Return the data of a sale of the item for 1000, 50 of them a fee and 20 the royalty."""
+    """Return the data of a sale of the item for 1000, with a fee of 50 and a royalty of 20."""
     sale = NftItemSaleData(
         is_complete=False,
         created_at=1_700_000_000,
@@ -69,7 +69,7 @@ def write_sale() -> CoreCell:
 
 
 def deploy(code: CoreCell, data: CoreCell | None = None) -> bytes:
-    """Return a StateInit as bag of cells."""
+    """Return a StateInit as a bag of cells."""
     builder = begin_cell().store_uint(0b00110, 5).store_ref(code)
     boc: bytes = builder.store_ref(data or begin_cell().end_cell()).end_cell().to_boc()
     return boc
@@ -79,7 +79,7 @@ OTHER_CODE = begin_cell().store_uint(7, 8).end_cell()
 
 
 def put_on(scene: Scene, to: str, init_state: bytes | None, value: int = 10) -> None:
-    """Let the owner send the item to a deployer, which deploys a contract and sends it there."""
+    """Send the item as the owner to a deployer, which deploys a contract and sends it there."""
     move_item(scene.external(OWNER), DEPLOYER)
     deployer = scene.steps[-1]
     deployer.send(MARKET, value=3)
@@ -104,7 +104,7 @@ def test_listing_has_the_terms_of_the_deployment() -> None:
         "marketplace_fee_address": RIVAL,
         "royalty_address": COLLECTION,
     }
-    # The fee that the deployer paid to the marketplace is none of it.
+    # The fee that the deployer paid to the marketplace is not part of it.
     assert scene.find("ton_transfer").columns["destination"] == MARKET
 
 
@@ -146,7 +146,7 @@ INIT = deploy(OTHER_CODE)
 @pytest.mark.parametrize(
     ("to", "init_state", "fields"),
     [
-        (SALE, None, {}),  # the sale was there before
+        (SALE, None, {}),  # the sale existed before
         (RIVAL, INIT, {}),  # another contract is deployed
         (SALE, INIT, {"nft_owner_address": BUYER}),
         (SALE, INIT, {"nft_owner_address": None}),

@@ -1,4 +1,4 @@
-"""Ston.fi rules on built traces: refunds, failures, coins that are paid out, liquidity."""
+"""Ston.fi rules on built traces: refunds, failures, payouts of coins, liquidity."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ REFUND_CODE = 0x5FFE1295
 
 
 def pay(step: Step, code: int) -> Step:
-    """Let the pool tell the router to pay."""
+    """Order the router to pay, as the pool."""
     body = Cell(stonfi.PAY_TO).uint(1, 64).address(OWNER).address(OWNER).address(OWNER)
     return step.send(ROUTER, body.uint(code, 32))
 
 
 def start(scene: Scene, opcode: int) -> Step:
-    """Let jettons come to the router; return the pool."""
+    """Send jettons to the router; return the pool."""
     scene.know_wallet(WALLET, OWNER, COIN)
     scene.know_wallet(ROUTER_COIN, ROUTER, COIN)
     scene.know_wallet(ROUTER_OTHER, ROUTER, OTHER)
@@ -51,7 +51,7 @@ def test_swap_or_refund(code: int, wallet: str, *, success: bool) -> None:
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
 def test_swap_in_two_hops_knows_the_wallets_that_pay(*, is_known: bool) -> None:
-    """Else the trace is broken, and the second hop a swap of its own."""
+    """Otherwise the trace is broken, and the second hop is a separate swap."""
     scene = Scene()
     second, second_pool = account("second router"), account("second pool")
     to, last = account("wallet of second"), account("last")
@@ -103,7 +103,7 @@ def test_first_version_leaves_the_referrer_out(code: int) -> None:
 def test_refund_of_first_version_shows_the_requested_jetton(
     asset: str | None, *, is_known: bool
 ) -> None:
-    """The outgoing transfer shows what was paid; the jetton of an unknown wallet is not known."""
+    """The outgoing transfer shows the paid jetton; that of an unknown wallet is unknown."""
     scene = Scene()
     scene.know_wallet(WALLET, OWNER, COIN)
     scene.know_wallet(ROUTER_COIN, ROUTER, COIN)
@@ -135,7 +135,7 @@ ROUTERS = account("router coin"), account("router other")
 
 
 def provide(step: Step, side: int, amount: int) -> Step:
-    """Pay one side in; return the depositor's account with the pool."""
+    """Pay one side; return the depositor's account with the pool."""
     step.scene.know_wallet(WALLETS[side], OWNER, COINS[side])
     step.scene.know_wallet(ROUTERS[side], ROUTER, COINS[side])
     taken = step.send_jettons(WALLETS[side], ROUTER, ROUTERS[side], amount)
@@ -175,7 +175,7 @@ def test_both_sides_of_one_message_are_one_action(*, refunded: bool) -> None:
 
 
 def pay_both(step: Step) -> None:
-    """Let the router pay both sides out."""
+    """Pay out both sides from the router."""
     for side, amount in ((0, 60), (1, 6)):
         step.scene.know_wallet(ROUTERS[side], ROUTER, COINS[side])
         step.send_jettons(ROUTERS[side], OWNER, WALLETS[side], amount)

@@ -1,4 +1,4 @@
-"""What the rules about exchanges share."""
+"""Shared parts of the rules for exchanges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TAG_BITS = st.sampled_from([coffee.ASSET_TAG_BITS, dedust.ASSET_TAG_BITS])
 
 
 def read_back(cell: Cell, tag_bits: int) -> tuple[str | None, int]:
-    """Return the asset that a message's body begins with, and the bits behind it."""
+    """Return the asset at the start of a message's body, and the bits after it."""
     message = Scene().external(account("owner")).send(account("vault"), cell).message
     assert message is not None
     body = message.content

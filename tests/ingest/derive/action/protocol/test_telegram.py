@@ -1,4 +1,4 @@
-"""Telegram wallets: requests behind a signature, gasless ones among them, and rotations."""
+"""Telegram wallets: signed requests, including gasless ones, and key rotations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUBWALLET, SEQNO, KEY = 239, 7, 0xABC
 
 
 def write_request(opcode: int) -> Cell:
-    """Return the fields that all requests have, behind a signature."""
+    """Return the common fields of requests, after a signature."""
     body = Cell().uint(0xF5 << 504 | 1, 512).uint(opcode, 32)
     return body.uint(SUBWALLET, 32).uint(Scene.now + 60, 32).uint(SEQNO, 32)
 
@@ -36,12 +36,12 @@ def write_rotation(opcode: int) -> Cell:
 
 
 def relay(scene: Scene, body: Cell) -> Step:
-    """Let a relayer bring a request to the wallet."""
+    """Send a request to the wallet through a relayer."""
     return scene.external(RELAYER).send(WALLET, body, value=5_000_000)
 
 
 def receive(scene: Scene, body: Cell) -> Step:
-    """Let the wallet receive a request from outside."""
+    """Send an external request to the wallet."""
     step = scene.external(WALLET)
     assert step.message is not None
     step.message.boc = body.boc()
@@ -49,13 +49,13 @@ def receive(scene: Scene, body: Cell) -> Step:
 
 
 def name_request(step: Step) -> bytes:
-    """Return the id of the gasless request that a step took."""
+    """Return the id of the gasless request that a step received."""
     assert step.message is not None
     return name_action(step.message.msg_hash, "gasless_request")
 
 
 def find_parent(action: Action) -> bytes | None:
-    """Return the id of the gasless request that an action names."""
+    """Return the id of the gasless request of an action."""
     name = action.columns.get("extra", {}).get("parent_gasless_action")
     return None if name is None else base64.b64decode(name)
 
@@ -164,7 +164,7 @@ OLD, NEW = SigningKey(b"o" * 32), SigningKey(b"n" * 32)
 def write_signed(
     *, signs: SigningKey = OLD, rotates: SigningKey = NEW, owner: str = WALLET
 ) -> Cell:
-    """Return a rotation from the old key to the new one, with the signatures of some keys."""
+    """Return a rotation from the old key to the new one, signed with the given keys."""
 
     def write(body: Cell) -> Cell:
         body.uint(telegram.CHANGE_KEY_INTERNAL, 32).uint(SUBWALLET, 32)

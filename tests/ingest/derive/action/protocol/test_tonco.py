@@ -1,4 +1,4 @@
-"""TONCO rules on built traces: swaps of one and several hops, refusals, pools that are made."""
+"""TONCO rules on built traces: swaps of one and several hops, refusals, creation of pools."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ REFUSED = 84
 
 
 def know_wallets(scene: Scene) -> None:
-    """Say which jettons the wallets of the router and of the owner are of."""
+    """Declare the jettons of the wallets of the router and of the owner."""
     for coin, router, wallet in zip(COINS, ROUTERS, WALLETS, strict=True):
         scene.know_wallet(router, ROUTER, coin)
         scene.know_wallet(wallet, OWNER, coin)
 
 
 def ask(told: Step, pool: str, wallet: str, min_out: int = 80) -> Step:
-    """Let the router ask a pool to swap what came by one of its wallets."""
+    """Order a pool, as the router, to swap a payment through one of its wallets."""
     body = Cell(tonco.SWAP).uint(1, 64).address(OWNER).address(wallet)
     params = body.child().coins(100).uint(0, 160).coins(min_out)
     return told.send(pool, body.ref(params))
 
 
 def pay(pool: Step, out: tuple[int, int], wallets: tuple[str, str], code: int = 0) -> Step:
-    """Let a pool tell the router what to pay of both sides."""
+    """Order the router, as a pool, to pay both sides."""
     body = Cell(tonco.PAY_TO).uint(1, 64).address(OWNER).address(OWNER).uint(code, 32).uint(5, 64)
     sides = body.child()
     for amount, wallet in zip(out, wallets, strict=True):
@@ -40,7 +40,7 @@ def pay(pool: Step, out: tuple[int, int], wallets: tuple[str, str], code: int = 
 
 
 def start(scene: Scene) -> Step:
-    """Let jettons come to the router; return the router."""
+    """Send jettons to the router; return the router."""
     know_wallets(scene)
     taken = scene.external(OWNER).send_jettons(WALLETS[0], ROUTER, ROUTERS[0], 100)
     return taken.send(ROUTER, opcode=jetton.NOTIFY)
@@ -112,7 +112,7 @@ def test_a_payment_without_amounts_is_no_swap() -> None:
 
 
 def make_pool(scene: Scene) -> Step:
-    """Ask the router for a pool; return the router."""
+    """Request a pool from the router; return the router."""
     body = Cell(tonco.CREATE_POOL).uint(1, 64).address(ROUTERS[0]).address(ROUTERS[1])
     body.int(-60, 24).uint(1 << 96, 160).uint(10, 16).uint(30, 16).uint(25, 16)
     minters = body.child().address(COINS[0]).address(COINS[1])

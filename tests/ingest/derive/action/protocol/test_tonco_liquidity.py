@@ -1,4 +1,4 @@
-"""TONCO liquidity rules on built traces: positions made side by side, and burnt."""
+"""TONCO liquidity rules on built traces: positions minted side by side, and burnt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACCOUNT, POSITION = account("lp account"), account("position")
 
 
 def fund(scene: Scene, side: int) -> Step:
-    """Pay one side in; return the depositor's account with the pool."""
+    """Pay one side; return the depositor's account with the pool."""
     know_wallets(scene)
 
     def other_wallet(payload: Cell) -> Cell:

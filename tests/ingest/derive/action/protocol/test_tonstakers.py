@@ -1,4 +1,4 @@
-"""Tonstakers rules on built traces: what recordings lack."""
+"""Tonstakers rules on built traces, for cases without recordings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_request_names_the_item_of_the_payout() -> None:
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_payouts_at_the_end_of_a_round(*, ordered: bool) -> None:
-    """Items are burnt one after the other; the pool ordered it, or is not known."""
+    """Items are burnt one after the other; the pool ordered it, or is unknown."""
     scene = Scene()
     first = scene.external(POOL)
     first = first.send(PAYOUTS, opcode=tonstakers.START_PAYOUTS if ordered else 0x12345678)

@@ -1,4 +1,4 @@
-"""Rules about stakes on built traces: the elector, and nominator pools."""
+"""Rules for stakes on built traces: the elector, and nominator pools."""
 
 from __future__ import annotations
 

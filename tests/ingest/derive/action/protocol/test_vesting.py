@@ -30,7 +30,7 @@ def test_a_message_is_sent() -> None:
 
 
 def _ask(scene: Scene, rest_bits: int, text: str = "") -> Step:
-    """Let the owner ask for a message with a text, its head of so many bits behind the value."""
+    """Request a message with a text as the owner, with ``rest_bits`` bits after its value."""
     body = Cell(vesting.SEND).uint(8, 64).uint(3, 8)
     requested = body.child().uint(0b0110, 4).uint(0, 2).address(TARGET).coins(900)
     requested.uint(0, rest_bits)

@@ -1,4 +1,4 @@
-"""Wallets on built traces: subscriptions, extensions added and removed from outside."""
+"""Wallets on built traces: subscriptions, and extensions added and removed by external messages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_request(opcode: int = EXTERNAL_REQUEST) -> Cell:
 
 
 def ask(body: Cell) -> tuple[Scene, Step]:
-    """Return the scene of a request that the wallet took, and its step."""
+    """Return the scene of a request that the wallet accepted, and its step."""
     scene = Scene()
     step = scene.external(WALLET)
     assert step.message is not None

@@ -1,4 +1,4 @@
-"""Every instruction that the machine knows does what the TVM does, on values of all kinds."""
+"""Every instruction of the machine does what the TVM does, on values of all types."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SHAPES = (
         "sci",
     ),
 )
-"""Kinds of values that instructions take off the stack."""
+"""Types of values that instructions pop."""
 Key = tuple[int, int]
 KNOWN: list[Key] = sorted({*run._FIXED, *run._DECODERS})
 
@@ -137,7 +137,7 @@ class Writer:
         self.code.store_uint(0x6F00 | self.count, 16)
 
     def _push_look_up(self) -> None:
-        """Push a key, a dictionary of some keys below 8, and the number of bits of these."""
+        """Push a key, a dictionary of some keys below 8, and their number of bits."""
         bits, key = self.random.choice((8, 19)), self.random.randrange(8)
         keys = {self.random.randrange(8) for _ in range(6)}
         entries = [(key, self._part()) for key in sorted(keys)]
@@ -151,7 +151,7 @@ class Writer:
         self.code.store_uint(0x88, 8).store_ref(root).store_uint(0x80, 8).store_uint(bits, 8)
 
     def push(self, kind: str) -> None:
-        """Push a value of a kind: one of ``KINDS``."""
+        """Push a value of a type in ``KINDS``."""
         pushes: dict[str, Callable[[], object]] = {
             "i": self._small,
             "n": self._push_integer,
@@ -166,7 +166,7 @@ class Writer:
         pushes[kind]()
 
     def _choose(self, key: Key) -> str:
-        """Return the kinds of the values that are pushed: many for those that move values."""
+        """Return the types of the values to push: many for instructions that move values."""
         if self.random.randrange(4):
             count = 16 if key[1] >> max(0, key[0] - 8) < 0x70 else 0
             return "".join(self.random.choices("in", k=count)) + self.random.choice(SHAPES)
@@ -175,8 +175,8 @@ class Writer:
     def write(self, key: Key) -> Cell | None:
         """Write a program for an instruction with any operands, and return its cell.
 
-        Each value is pushed by a cell of its own, which goes on with the next one. None where the
-        operands are those of no instruction.
+        Each value is pushed by a separate cell, which continues with the next one. None if the
+        operands are invalid.
         """
         self.count = min(15, (key[1] & 15) + self.random.randrange(2))
         if key == (12, 0x6FB):
@@ -202,7 +202,7 @@ class Writer:
         return Cell(self.tree, root)
 
     def _choose_end(self, key: Key) -> str:
-        """Return an instruction that opens what the tested one may leave."""
+        """Return an instruction that unpacks the result of the tested one."""
         bits, opcode = key
         first = opcode >> bits - 8 if bits > 8 else opcode
         if first == 0xF4 and opcode != 0xF400:
@@ -241,7 +241,7 @@ class Writer:
 
 
 def ask_machine(code: Cell, arguments: tuple[Any, ...], data: Cell) -> list[Any] | str | None:
-    """Return the stack, "thrown", or None where the TVM is left to run it."""
+    """Return the stack, "thrown", or None if the machine leaves the run to the TVM."""
     try:
         return Program(code).run(Account(ADDRESS, data), arguments, GAS, {})
     except Declined:

@@ -1,4 +1,4 @@
-"""Runs that the machine leaves to the TVM, and the programs that it runs."""
+"""Programs, and runs that the machine leaves to the TVM."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_failure_is_one() -> None:
         with pytest.raises(Thrown):
             run(code)
     with pytest.raises(Declined):
-        run("F200")  # THROW 0 is a good end
+        run("F200")  # THROW 0 is a normal exit
     with pytest.raises(Declined):
         run("A0")  # no values to add
 

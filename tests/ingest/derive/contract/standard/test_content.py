@@ -1,4 +1,4 @@
-"""Token content: what was written in any form is read again, and garbage is never an error."""
+"""Token content: every written form is read back, and garbage is never an error."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_garbage_gives_nothing_or_text(bits: int, value: int, refs: int) -> None
 
 
 def test_a_chain_of_text_that_never_ends_is_refused() -> None:
-    """A value has so many cells at most; here a few of them stand for more than that."""
+    """The cells of a value are limited; here a few cells represent more than that."""
     builder = CellBuilder().store_uint(0, 8)
     for _ in range(1000):
         builder = CellBuilder(builder.tree).store_ref(builder.end())
