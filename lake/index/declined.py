@@ -1,7 +1,7 @@
-"""How the index leaves a question to SQL."""
+"""Raised by the index to leave a query to SQL."""
 
 from __future__ import annotations
 
 
 class Declined(Exception):
-    """The index cannot answer this question, or only slowly."""
+    """The index cannot answer this query, or only slowly."""

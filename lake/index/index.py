@@ -1,4 +1,4 @@
-"""What may answer questions about a snapshot without SQL: segments on disk and in memory, cells."""
+"""The index of a snapshot: segments on disk and in memory, decoded row groups, and cells."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 _SPARE = 16
-"""Segments kept for other snapshots, beside twice as many as the newest one has."""
+"""Segments kept for other snapshots, in addition to twice as many as the newest one has."""
 
 _TOGETHER = 8
-"""More leave too many single segments to search, fewer compose each commit too often."""
+"""Commits composed together: more leaves many single segments to search, fewer composes each
+commit more often."""
 
 _kept = KeptSegments()
 _read = KeptRows()
@@ -57,7 +58,7 @@ _read = KeptRows()
 def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None:
     """Return the segments of a snapshot, which cover all of it.
 
-    None where too many rows have no segment, or a file of them is damaged: then SQL answers.
+    Return None, so that SQL answers, if too many rows have no segment or a data file is damaged.
     """
     made = [
         segment
@@ -81,9 +82,9 @@ def open_segments(snapshot: Snapshot, settings: LakeSettings) -> Segments | None
 
 
 def _count_loose(files: Sequence[DataFile]) -> int:
-    """Return how many rows are to be indexed in memory.
+    """Return the number of rows to index in memory.
 
-    A zero state, and what stays of pruned blocks, has states without transactions.
+    A zero state, and the kept rows of pruned blocks, have states without transactions.
     """
     states = sum(file.rows for file in files if file.table == ACCOUNT_STATES.name)
     return max(count_rows(files), states)
@@ -95,9 +96,9 @@ def _open_segment(lake_dir: Path, segment: DataFile) -> Segment:
 
 
 def _compose_piece(lake_dir: Path, files: Sequence[DataFile], piece: Range) -> Iterator[Segment]:
-    """Yield the segments of a piece: few, of which a new commit seldom changes more than one.
+    """Yield the segments of a piece: few, and a new commit seldom changes more than one.
 
-    Commits are composed by powers of ``_TOGETHER``: 21 are 8 + 8 and five single ones.
+    Commits are composed in powers of ``_TOGETHER``: 21 are 8 + 8 and five single ones.
     """
     commits = cut_range(files, piece)
     at, size = 0, 1
@@ -136,7 +137,7 @@ Row = dict[str, Any]
 
 
 class Index:
-    """The accelerators of one snapshot; each declines where the snapshot does not have it."""
+    """The index of one snapshot; each part declines if the snapshot does not have it."""
 
     def __init__(
         self,
@@ -146,14 +147,14 @@ class Index:
         *,
         may_read: bool = True,
     ) -> None:
-        """Take what there is; without ``may_read`` it reads no data file."""
+        """Take the available parts; without ``may_read`` no data file is read."""
         self.snapshot = snapshot
         self._segments, self._cells, self._may_read = lookups, cells, may_read
         self.edges: dict[tuple[bool, bool], int] = {}
-        """When the last masterchain block ended, or the first: by whether the last, and by time."""
+        """End time of the last or first masterchain block, by which of them and by unit."""
 
     def without_files(self) -> Index:
-        """Return the same index for readers that cannot wait for files."""
+        """Return the same index for readers that must not wait for file reads."""
         return Index(self.snapshot, self._segments, may_read=False)
 
     @property
@@ -169,10 +170,10 @@ class Index:
 
     @property
     def traces(self) -> Segments:
-        """The segments, where what they hold of traces is current.
+        """The segments, if their traces are current.
 
         Raises:
-            Declined: it is not, or there are none.
+            Declined: they are not, or there are no segments.
         """
         if self._segments is None or self._segments.stale_traces:
             raise Declined
@@ -180,10 +181,10 @@ class Index:
 
     @property
     def cells(self) -> CellStore:
-        """The cells of account states in memory.
+        """The cells of account states, in memory.
 
         Raises:
-            Declined: they are too many, or damaged.
+            Declined: there are too many, or they are damaged.
         """
         if self._cells is None:
             raise Declined
@@ -191,7 +192,7 @@ class Index:
 
     @cached_property
     def open_traces(self) -> dict[bytes, Row]:
-        """The traces that may go on, by id.
+        """The traces that may continue, by id.
 
         Raises:
             Declined: too much would have to be decoded.
@@ -202,9 +203,9 @@ class Index:
 
     @cached_property
     def has_blocks(self) -> bool:
-        """Whether the blocks of all transactions are there: those of recorded traces are not.
+        """Whether the blocks of all transactions are known; recorded traces have none.
 
-        Transactions that stay of pruned blocks do not count.
+        Kept transactions of pruned blocks do not count.
         """
         for files in self.snapshot.state.by_place.values():
             if read_place(files[0].path).last <= self.snapshot.state.last_pruned:
@@ -222,9 +223,9 @@ class Index:
         *,
         only_open: bool = False,
     ) -> list[Row]:
-        """Return the rows of a table within bounds from decoded row groups, in no order.
+        """Return the rows of a table within bounds from decoded row groups, unordered.
 
-        ``only_open``: those of files whose rows are not final.
+        ``only_open``: only rows of files whose rows are not final.
 
         Raises:
             Declined: too much would have to be decoded.
@@ -234,7 +235,7 @@ class Index:
         )
 
     def select(self, table: str, bounds: Mapping[str, Bounds]) -> Selection:
-        """Return which rows of a table are within bounds, of which pages are then cut.
+        """Select the rows of a table within bounds; pages are cut from the selection.
 
         Raises:
             Declined: too much would have to be decoded, or compared.
@@ -243,10 +244,10 @@ class Index:
 
 
 def open_index(snapshot: Snapshot, settings: LakeSettings) -> Index | None:
-    """Return the index of a snapshot; None where SQL answers all.
+    """Return the index of a snapshot; None if SQL must answer everything.
 
-    That is without the extension, and in a copy without some tables: an index that is made of
-    fewer would find nothing where SQL names the table that lacks.
+    That is the case without the C extension, and in a partial copy without some tables: the index
+    would find nothing where SQL reports the missing table.
     """
     if NATIVE is None or snapshot.lacking:
         return None

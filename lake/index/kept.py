@@ -1,4 +1,4 @@
-"""Segments and rows used last: what they are made of never changes."""
+"""Caches of recently used segments and file rows, whose inputs never change."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     _Columns = Sequence[str] | None
 
 _READ_BYTES = 2 << 20
-"""Bytes of rows that are kept by default: four dozen commits of a dozen transactions."""
+"""Default bytes of cached rows: four dozen commits of a dozen transactions."""
 
 _FEW_BYTES = 1 << 20
-"""Only a file of no more bytes is kept as a whole."""
+"""Largest file that is cached as a whole."""
 
 Key = tuple[str, ...]
 
 
 class KeptSegments:
-    """Segments opened or composed last; what they are made of never changes."""
+    """A cache of recently opened or composed segments, whose inputs never change."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start empty."""
         self._lock = threading.Lock()
         self._segments: OrderedDict[Key, Segment] = OrderedDict()
 
     def get(self, key: Key, make: Callable[[], Segment]) -> Segment:
-        """Return the segment of a key, opened or composed by ``make`` if it is not kept."""
+        """Return the segment of a key, opened or composed by ``make`` if it is not cached."""
         with self._lock:
             segment = self._segments.get(key)
         segment = segment or make()
@@ -47,31 +47,31 @@ class KeptSegments:
         return segment
 
     def shrink(self, most: int) -> None:
-        """Keep no more than ``most``, those used last."""
+        """Keep at most ``most``, the most recently used ones."""
         with self._lock:
             while len(self._segments) > most:
                 self._segments.popitem(last=False)
 
 
 class KeptRows:
-    """Rows of files read last: to read small ones takes as long as to compose them.
+    """A cache of recently read file rows: reading small files takes as long as composing them.
 
-    A commit is composed alone, and once more with seven others: then its rows are let go.
+    A commit is composed alone, and again with seven others; then its rows are dropped.
     """
 
     def __init__(self, most_bytes: int = _READ_BYTES) -> None:
-        """Begin without any."""
+        """Start empty."""
         self._lock = threading.Lock()
         self._rows: OrderedDict[Key, tuple[int, pa.Table]] = OrderedDict()
         self._bytes = 0
         self._most_bytes = most_bytes
 
     def keep(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
-        """Return the rows of a file, and keep them for ``take``."""
+        """Return the rows of a file, and cache them for ``take``."""
         rows = self.take(lake_dir, file, columns)
         with self._lock:
-            self._pop(lake_dir, file)  # Another thread may have been as quick.
-            size = rows.get_total_buffer_size()  # of a file that packs well many times its own
+            self._pop(lake_dir, file)  # another thread may have read it as well
+            size = rows.get_total_buffer_size()  # may be many times the size of the file
             self._rows[str(lake_dir), file.path, file.sha256] = size, rows
             self._bytes += size
             while self._bytes > self._most_bytes:
@@ -79,19 +79,19 @@ class KeptRows:
         return rows
 
     def keep_whole(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
-        """Return columns of a file, and keep all of its rows for ``pop`` if it is small."""
+        """Return columns of a file; if the file is small, cache all of its rows for ``pop``."""
         if file.bytes > _FEW_BYTES:
             return read_rows(lake_dir, file, columns)
         rows = self.keep(lake_dir, file)
         return rows if columns is None else rows.select(columns)
 
     def pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:
-        """Return the rows of a file and let them go; None where they are not kept."""
+        """Remove the rows of a file from the cache and return them; None if they are not cached."""
         with self._lock:
             return self._pop(lake_dir, file)
 
     def take(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
-        """Return the rows of a file; kept ones are let go. Of a table, all ask for the same."""
+        """Return the rows of a file, removing them from the cache; columns are fixed per table."""
         rows = self.pop(lake_dir, file)
         return read_rows(lake_dir, file, columns) if rows is None else rows
 

@@ -1,7 +1,7 @@
-"""Newest states of accounts as the segments of a lake have them, for a writer at the lake's end.
+"""Looks up the newest states of accounts in the segments of a lake, for a writer at its end.
 
-A writer asks for the states of accounts before its blocks. Files of ``account_states`` do not show
-which accounts they have, so without an index each of them would be read.
+A writer needs the states of accounts before its blocks. Files of ``account_states`` do not show
+which accounts they contain, so without an index all of them would be read.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Newest(NamedTuple):
-    """The newest state of an account that a segment has.
+    """The newest state of an account in a segment.
 
-    ``utime`` is None where the segment has no transaction of it, as of accounts of a zero state.
+    ``utime`` is None if the segment has no transaction of the account, as in a zero state.
     """
 
     state: Any
@@ -35,10 +35,10 @@ class Newest(NamedTuple):
 
 
 class NewestStates:
-    """The sound segments of a lake, each opened when it is needed."""
+    """The sound segments of a lake, opened on demand."""
 
     def __init__(self, lake_dir: Path) -> None:
-        """Open nothing yet; the lake need not be there."""
+        """Open nothing yet; the lake need not exist."""
         self._lake_dir = lake_dir
         self._mapped: list[tuple[str, mmap]] = []
         self._open: dict[str, AccountSegment] = {}
@@ -46,7 +46,7 @@ class NewestStates:
     def open(self, state: LogState) -> list[Range]:
         """Take the segments of a lake, and return the masterchain blocks that they cover.
 
-        The digest of each segment is checked once; one that is damaged covers nothing.
+        The digest of each segment is checked once; a damaged segment covers nothing.
         """
         listed = [
             segment
@@ -56,13 +56,13 @@ class NewestStates:
         damaged = {error.file for error in find_damage(self._lake_dir, listed, trust_earlier=True)}
         sound = {each.path: range_of(each) for each in listed if each.path not in damaged}
         newest_first = sorted(sound, key=sound.__getitem__, reverse=True)
-        # Pages of earlier maps are let go of: those of all segments grow with the chain.
+        # Unmap the pages of earlier maps: those of all segments grow with the chain.
         self._mapped = [(path, map_file(self._lake_dir, path)) for path in newest_first]
         self._open = {}
         return list(sound.values())
 
     def find(self, accounts: Collection[AccountId]) -> dict[AccountId, Newest]:
-        """Return the newest states that the segments have; accounts without one are left out."""
+        """Return the newest states in the segments; accounts without one are left out."""
         found: dict[AccountId, Newest] = {}
         left = list(accounts)
         for path, mapped in self._mapped:
@@ -80,7 +80,7 @@ class NewestStates:
 
 
 def _find_utime(segment: AccountSegment, account: AccountId, state: Any) -> int | None:  # noqa: ANN401 - a row
-    """Return the time of the block of a state: that of its last transaction, if that is here."""
+    """Return the block time of a state: that of its last transaction, if the segment has it."""
     number = segment.find_account(account)
     if number is not None:
         start, end = segment.rows_of(number)

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 _READ_AT_ONCE = 100
-"""Accounts that are looked for in newer segments at a time."""
+"""Accounts looked up in newer segments at a time."""
 
 MOST_RANKED = 50_000
-"""Accounts of several segments that are ranked; a deeper page is left to the named query."""
+"""Most accounts ranked across several segments; deeper pages are left to SQL."""
 
 Ranked = tuple[int, int, bytes]
 """Balance, workchain and account."""
 
 
 class Ranking:
-    """Accounts by their newest balance, merged from several segments as far as pages need."""
+    """Accounts by newest balance, merged from several segments as far as requested pages need."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         """Take segments in the order of their ranges."""
@@ -44,10 +44,10 @@ class Ranking:
         self._lock = threading.Lock()
 
     def page(self, offset: int, limit: int) -> list[Ranked]:
-        """Return a page, the richest first; equal balances by workchain and account.
+        """Return a page, highest balance first; ties by workchain and account.
 
         Raises:
-            Declined: it is too deep to be merged.
+            Declined: the page is too deep.
         """
         last = offset + limit
         if last > MOST_RANKED:
@@ -60,7 +60,7 @@ class Ranking:
 
 
 def _walk_richest(segment: Segment, newer: Sequence[Segment]) -> Iterator[Ranked]:
-    """Yield the accounts of a segment whose newest state it has."""
+    """Yield the accounts whose newest state is in ``segment``."""
     for first in range(0, len(segment.richest), _READ_AT_ONCE):
         ranked = segment.rank_accounts(first, first + _READ_AT_ONCE)
         for each in newer:
@@ -75,7 +75,7 @@ def _order(ranked: Ranked) -> Ranked:
 
 
 def group_by_segment(found: Iterable[Any]) -> dict[Segment, list[int]]:
-    """Return the numbers of what was found by the segment that it is in."""
+    """Return the positions in ``found`` by segment."""
     numbers: dict[Segment, list[int]] = {}
     for number, each in enumerate(found):
         numbers.setdefault(each.segment, []).append(number)
@@ -83,7 +83,7 @@ def group_by_segment(found: Iterable[Any]) -> dict[Segment, list[int]]:
 
 
 def read_found(lines: Sequence[Any]) -> list[Any]:
-    """Return the messages of some ``Found``, in their order."""
+    """Return the messages of ``Found`` rows, in the same order."""
     rows: list[Any] = [None] * len(lines)
     for segment, here in group_by_segment(lines).items():
         read = segment.read_lines([(lines[at].row, lines[at].place) for at in here])
@@ -99,14 +99,14 @@ class Segments:
     """The segments of a snapshot, which together cover all of its masterchain blocks."""
 
     def __init__(self, segments: Iterable[Segment], *, stale: bool = False) -> None:
-        """Take segments of disjoint ranges; ``stale``: traces and contracts were others in some."""
+        """Take segments of disjoint ranges; ``stale``: traces or contracts of some are outdated."""
         self.stale_traces = stale
         self.segments = sorted(segments, key=attrgetter("first_mc_seqno"))
         self._newest_first = self.segments[::-1]
         self._ranking = Ranking(self.segments)
 
     def find_transaction(self, tx_hash: bytes) -> Hit | None:
-        """Return where a transaction is, or None where the snapshot has none of this hash."""
+        """Return the position of a transaction; None if the snapshot has none of this hash."""
         for segment in self._newest_first:
             row = segment.find_transaction(tx_hash)
             if row is not None:
@@ -124,9 +124,9 @@ class Segments:
         return found
 
     def cut_senders(self, lists: list[Listed], sender: AccountId) -> list[Listed]:
-        """Return which transactions of an account may have consumed messages of a sender.
+        """Return the transactions of an account that may have consumed messages of a sender.
 
-        What was sent from another segment is left out. All of them where traces are not current.
+        Messages sent from another segment are left out. Return all if traces are not current.
         """
         if self.stale_traces:
             return lists
@@ -149,7 +149,7 @@ class Segments:
         ]
 
     def list_failed(self, first: int | None, last: int | None) -> list[Listed]:
-        """Return the aborted transactions of a span of unix seconds, by time, then logical time."""
+        """Return the aborted transactions in a range of Unix seconds, by time and logical time."""
         span = 0 if first is None else first, NO_LT if last is None else last
         return [
             Listed(segment, segment.failed.rows, *segment.failed.find_between(*span))
@@ -157,7 +157,7 @@ class Segments:
         ]
 
     def find_messages(self, msg_hash: bytes) -> list[Any]:
-        """Return the rows of messages of a hash, as stored or in normal form, in no order."""
+        """Return the rows of messages by hash, as stored or normalized, unordered."""
         found = []
         for segment in self.segments:
             rows = segment.message.list_rows(cut_hash(msg_hash))
@@ -168,9 +168,9 @@ class Segments:
         return found
 
     def find_other_ends(self, lines: Sequence[Any]) -> dict[int, list[Any]]:
-        """Return the other ends of messages by number, from one end of each.
+        """Return the other ends of messages, by position of the given end.
 
-        No two ends of a message share a time: one is at a source, one later.
+        No two ends of a message share a logical time: the source's comes first.
         """
         found: dict[int, list[Any]] = {}
         for segment in self.segments:
@@ -179,7 +179,7 @@ class Segments:
         return found
 
     def find_traces(self, trace_ids: Iterable[bytes]) -> dict[bytes, Row]:
-        """Return the rows of those of some traces that are there, and complete."""
+        """Return the rows of the traces that exist and are complete."""
         found, left = dict[bytes, Row](), list(trace_ids)
         for segment in self._newest_first:
             found |= segment.traces.find_ended(left)
@@ -189,7 +189,7 @@ class Segments:
         return found
 
     def longest_trace(self, *, by_time: bool) -> int:
-        """Return the unix seconds that a complete trace takes at most, or the logical time."""
+        """Return the longest duration of a complete trace, in Unix seconds or logical time."""
         return max(
             (segment.traces.longest[1 if by_time else 0] for segment in self.segments), default=0
         )
@@ -208,10 +208,10 @@ class Segments:
         return order_ties(sorted(found, key=itemgetter(0)))
 
     def list_tables(self, name: str) -> list[SegmentTable]:
-        """Return a table of contracts or moves by segment.
+        """Return a table of contracts or transfers, by segment.
 
         Raises:
-            Declined: a segment was made without them, or they are not current.
+            Declined: a segment does not have them, or they are not current.
         """
         if self.stale_traces or any(segment.tables is None for segment in self.segments):
             raise Declined
@@ -219,12 +219,12 @@ class Segments:
         return [table for table in found if table is not None]
 
     def find_seqnos(self, name: str, value: bytes) -> set[int]:
-        """Return masterchain blocks that may have the row of a hash: table and column by name."""
+        """Return masterchain blocks that may have a row by hash; ``name`` is table and column."""
         key = cut_hash(value)
         return {seqno for segment in self.segments for seqno in segment.places[name].list_rows(key)}
 
     def newest_states(self, accounts: Sequence[AccountId]) -> list[Any]:
-        """Return the newest states of accounts, None without one."""
+        """Return the newest states of accounts; None for an account without one."""
         if len(self.segments) == 1:
             return self.segments[0].newest_states(list(accounts))
         states: list[Any] = [None] * len(accounts)
@@ -236,11 +236,11 @@ class Segments:
         return states
 
     def rank_accounts(self, offset: int, limit: int) -> list[tuple[int, int, bytes]]:
-        """Return balance, workchain and account of a page of accounts, the richest first."""
+        """Return balance, workchain and account of a page of accounts, highest balance first."""
         return self._ranking.page(offset, limit)
 
     def read_records(self, hits: Iterable[Hit]) -> list[Any]:
-        """Return the records of transactions, in their order."""
+        """Return the records of transactions, in the same order."""
         listed = list(hits)
         if len(self.segments) == 1:
             return self.segments[0].read_records([hit.row for hit in listed])
@@ -253,10 +253,10 @@ class Segments:
         return records
 
     def _find_before(self, records: Sequence[Any]) -> None:
-        """Take the states before from the segments before, where they are the newest there.
+        """Fill in the states before from earlier segments, if they are the newest there.
 
-        A state hash stands for one transaction's outcome, and segments do not interleave: so the
-        state before an account's first transaction of a segment is the newest of another one.
+        A state hash identifies one transaction's outcome, and segments do not interleave: so the
+        state before an account's first transaction in a segment is the newest in an earlier one.
         """
         for segment in self._newest_first:
             rows = [record.row for record in records]

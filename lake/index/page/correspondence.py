@@ -1,7 +1,7 @@
-"""Pages of messages by filters: those of an account at one end.
+"""Pages of the messages of an account, at one end.
 
-The transactions of an account ascend, and so do the messages that they made. Those that they
-consumed nearly do: a segment knows the longest that any message in it waited.
+The transactions of an account ascend, and so do the messages that they sent. Messages that they
+consumed nearly do: a segment knows the longest time that any message in it waited.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.segment import Segment
 
 MOST_SENT = 1 << 16
-"""More logical time than lies between a transaction and its last message."""
+"""Upper bound of the logical time between a transaction and its last message."""
 
 
 def list_of_account(
@@ -40,13 +40,13 @@ def list_of_account(
     is_source: bool,
     sender: AccountId | None = None,
 ) -> list[Any]:
-    """Return the first messages that an account sent, or that were sent to it, either end of each.
+    """Return the first messages sent by an account or to it, one end of each.
 
-    ``lists`` are the transactions of the account; with ``sender``, those are enough that consumed
-    what the sender sent from the same segment.
+    ``lists`` are the transactions of the account; with ``sender``, those that consumed messages
+    of the sender from the same segment suffice.
 
     Raises:
-        Declined: too many records have to be read.
+        Declined: too many records would have to be read.
     """
     budget = Budget()
 
@@ -71,7 +71,7 @@ def list_of_account(
 
 
 class _Rows:
-    """The transactions of an account that may have made or consumed messages of a span."""
+    """The transactions of an account that may have sent or consumed messages of a span."""
 
     def __init__(self, lists: Sequence[Listed], wanted: Wanted, *, is_source: bool) -> None:
         self._wanted, self._read = wanted, 0
@@ -95,13 +95,13 @@ class _Rows:
 
     @property
     def left(self) -> bool:
-        """Whether there are transactions that have not been read."""
+        """Whether unread transactions are left."""
         return bool(self._lists)
 
     def read(self, settled: int, budget: Budget) -> tuple[list[Any], int]:
-        """Return messages, and the moment that none of the later ones is before in the order.
+        """Return messages, and a moment that bounds those not yet read.
 
-        ``settled`` are in their place of the page already.
+        ``settled`` messages already have their final position on the page.
         """
         most = count_next(self._wanted.most, settled, self._read)
         found: list[Any] = []
@@ -124,7 +124,7 @@ class _Rows:
         return found, self._find_edge(listed.segment, last)
 
     def _find_edge(self, segment: Segment, last: int) -> int:
-        """Return where messages that were not read may begin; ``last`` is the last row read."""
+        """Return the bound of unread messages' moments; ``last`` is the last row read."""
         descending = self._wanted.descending
         if not self._lists:
             return -1 if descending else NO_LT
@@ -140,7 +140,7 @@ class _Rows:
 def _read_alone(
     segment: Segment, account: AccountId, wanted: Wanted, budget: Budget, *, is_source: bool
 ) -> dict[bytes, Any]:
-    """Return messages of an account that have one end in a segment, and not at the account."""
+    """Return messages with only one end in a segment, which is not at the account."""
     postings = segment.alone_from if is_source else segment.alone_to
     start, end = postings.find(cut_hash(account[1]))
     if start < end and not is_source:
@@ -154,7 +154,7 @@ def _read_alone(
 def _list_external(
     segments: Sequence[Segment], account: AccountId, wanted: Wanted, budget: Budget
 ) -> list[Any]:
-    """Return the first messages to an account that have no creation; they stand by hash."""
+    """Return the first messages to an account without a creation time; they are sorted by hash."""
     found: dict[bytes, Any] = {}
     for segment in segments:
         start, end = segment.alone_to.find(cut_hash(account[1]))

@@ -1,9 +1,9 @@
-"""Pages of the transactions at the ends of messages with an opcode or a body.
+"""Pages of the transactions that sent or consumed messages with an opcode or a body.
 
-Messages of a key stand by creation, and their transactions nearly do: the one that made a message
-is as old as the message, and a segment knows the longest that any message in it waited for the
-other one. Those from outside, which have no creation, stand by hash: their transactions are chosen
-by logical time.
+Messages of a key are sorted by creation time, and their transactions nearly are: the sender is as
+old as the message, and a segment knows the longest time that any message in it waited for its
+consumer. External messages, which have no creation time, are sorted by hash: their transactions are
+read in the order of logical time.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ def list_transactions(
     descending: bool,
     most: int,
 ) -> list[bytes]:
-    """Return the first ``most`` transactions of a key, and those of the last one's logical time.
+    """Return the first ``most`` transactions of a key, and others with the last one's logical time.
 
     Args:
-        segments: All of them.
+        segments: All segments.
         name: Name of the postings.
         key: The key in them.
-        filters: What is asked of the messages.
-        read_ends: Returns the logical times of the transactions, by hash, at either end of some
-            messages.
-        descending: Whether the newest are first.
-        most: As many as precede the end of the page.
+        filters: Filters on the messages.
+        read_ends: Returns the logical times of the transactions at either end of messages, by
+            transaction hash.
+        descending: Whether the newest come first.
+        most: Number of transactions up to the end of the page.
 
     Raises:
-        Declined: too many records have to be read.
+        Declined: too many records would have to be read.
     """
     budget = Budget()
     found: dict[bytes, int] = {}
@@ -90,7 +90,7 @@ def _count_before(found: dict[bytes, int], segment: Segment, *, descending: bool
 def _cut_created(
     segment: Segment, postings: Postings, places: range, *, descending: bool
 ) -> Iterator[tuple[Sequence[int], int]]:
-    """Yield places, with the logical time that no transaction of the later ones is beyond."""
+    """Yield places, and a bound of the logical times of transactions at later places."""
     ordered = places[::-1] if descending else places
     start, size = 0, FEWEST
     while start < len(ordered):
@@ -103,7 +103,7 @@ def _cut_created(
 def _cut_external(
     segment: Segment, postings: Postings, places: range, *, descending: bool
 ) -> Iterator[tuple[Sequence[int], int]]:
-    """Yield messages from outside likewise: they stand by hash, and are read by transaction."""
+    """Yield the same for external messages, which are sorted by hash but read by transaction."""
     done, size = 0, FEWEST
     while done < len(places):
         nearest = postings.list_nearest(

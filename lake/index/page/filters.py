@@ -1,4 +1,4 @@
-"""Filters of messages as bounds of their columns, which leave out messages that are not read."""
+"""Filters of messages as column bounds, which exclude messages before they are decoded."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.segment import Filter
 
 EXTERNAL: Filter = ("created_lt", None, None)
-"""Messages without a creation."""
+"""Messages without a creation time."""
 
 _CREATED: Filter = ("created_lt", 0, NO_LT)
 
 
 def list_filters(asked: Mapping[str, Any]) -> tuple[Filter, ...]:
-    """Return all filters but hashes and direction; parameters may be missing."""
+    """Return all filters except hashes and direction; parameters may be missing."""
     found: list[Filter] = []
     for end in ("source", "destination"):
         account, workchain = asked.get(end), asked.get(f"{end}_workchain")
@@ -42,7 +42,7 @@ def list_filters(asked: Mapping[str, Any]) -> tuple[Filter, ...]:
 
 
 def fits(line: Any, filters: Iterable[Filter]) -> bool:  # noqa: ANN401 - a message
-    """Return whether filters leave a message that has been read."""
+    """Whether a decoded message passes the filters."""
     return all(_is_within(line[column], low, high) for column, low, high in filters)
 
 

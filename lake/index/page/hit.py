@@ -1,4 +1,4 @@
-"""Transactions found in segments, whose keys are read by column name where they are needed."""
+"""Transactions found in segments; their columns are read by name on demand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):
-    """A transaction found: its ``Segment`` and its row there; its key is read by column name."""
+    """A transaction found: its ``Segment`` and its row there; columns are read by name."""
 
     segment: Any
     row: int

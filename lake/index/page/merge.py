@@ -1,4 +1,4 @@
-"""Pages over several segments: rows of sorted lists in one order, without reading them all."""
+"""Pages over several segments: merges sorted lists of rows without reading them all."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 MOST_MERGED = 10_000
-"""Rows read to merge several lists; a deeper page is left to the named queries."""
+"""Most rows read to merge several lists; deeper pages are left to SQL."""
 
 
 class Listed(NamedTuple):
-    """Rows of one segment by ascending logical time: those at ``start..end`` of ``rows``."""
+    """Rows of one segment by ascending logical time: ``rows[start:end]``."""
 
     segment: Segment
     rows: Sequence[int]
@@ -37,27 +37,27 @@ class Listed(NamedTuple):
         return self.end - self.start
 
     def lt_at(self, at: int) -> int:
-        """Return the logical time of a place in ``rows``."""
+        """Return the logical time at a position in ``rows``."""
         lt: int = self.segment.lt[self.rows[at]]
         return lt
 
     def now_at(self, at: int) -> int:
-        """Return the unix seconds of a place in ``rows``; of one account they ascend as well."""
+        """Return the Unix seconds at a position in ``rows``; they ascend within one account."""
         now: int = self.segment.now[self.rows[at]]
         return now
 
     def below(self, lt: int) -> int:
-        """Return the first place whose logical time is not below ``lt``."""
+        """Return the first position whose logical time is not below ``lt``."""
         return bisect_left(range(self.end), lt, self.start, self.end, key=self.lt_at)
 
     def above(self, lt: int) -> int:
-        """Return the first place whose logical time is above ``lt``."""
+        """Return the first position whose logical time is above ``lt``."""
         return bisect_right(range(self.end), lt, self.start, self.end, key=self.lt_at)
 
     def cut(self, first: int | None, last: int | None, *, by_time: bool = False) -> Listed:
-        """Return the rows within a span of logical time, both ends included.
+        """Return the rows within a range of logical time, both ends included.
 
-        ``by_time``: of unix seconds; for the rows of one account only.
+        ``by_time``: the range is in Unix seconds; only for rows of one account.
         """
         start, end, places = self.start, self.end, range(self.end)
         key = self.now_at if by_time else self.lt_at
@@ -73,7 +73,7 @@ class Listed(NamedTuple):
 
 
 def read_page(lists: Sequence[Listed], *, descending: bool, offset: int, limit: int) -> list[Hit]:
-    """Return a page of all rows by logical time; those of one time by workchain and account."""
+    """Return a page of all rows by logical time; ties by workchain and account."""
     lists = [listed for listed in lists if listed.size]
     if not lists or limit <= 0:
         return []
@@ -98,9 +98,9 @@ def read_page(lists: Sequence[Listed], *, descending: bool, offset: int, limit: 
 
 
 def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list[Hit] | None:
-    """Return a page of one list; None where two of its rows share a time, so that accounts count.
+    """Return a page of one list; None if rows share a time, so that the order of accounts matters.
 
-    Rows of one time stand by account, and not by workchain and account as a page has them.
+    Rows of one time are sorted by account id, but pages by workchain and account id.
     """
     if descending:
         end = max(listed.start, listed.end - offset)
@@ -108,7 +108,7 @@ def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list
     else:
         start = min(listed.end, listed.start + offset)
         end = min(listed.end, start + limit)
-    if not isinstance(listed.rows, range):  # those of one account have different times
+    if not isinstance(listed.rows, range):  # rows of one account have distinct times
         seen = range(max(listed.start, start - 1), min(listed.end, end + 1))
         around = list(map(listed.lt_at, seen))
         if any(map(eq, around, around[1:])):
@@ -118,7 +118,7 @@ def _slice(listed: Listed, *, descending: bool, offset: int, limit: int) -> list
 
 
 def _find_edge(lists: Sequence[Listed], offset: int, *, descending: bool) -> int:
-    """Return the farthest logical time from which reading still begins before ``offset``."""
+    """Return the farthest logical time at which reading still begins before ``offset``."""
     if len(lists) == 1:
         only = lists[0]
         offset = min(offset, only.size - 1)
@@ -142,9 +142,9 @@ def _find_edge(lists: Sequence[Listed], offset: int, *, descending: bool) -> int
 
 
 def order_ties(found: Iterable[tuple[Any, Hit]], most: int | None = None) -> list[Hit]:
-    """Return the first transactions of some in the order of their moments; ties by account.
+    """Return the first ``most`` transactions by moment; ties by workchain and account id.
 
-    That is by workchain and account id, which take longer to read than a moment does.
+    These take longer to read than a moment does, so they are read only for ties.
     """
     hits: list[Hit] = []
     for _, tied in groupby(found, key=itemgetter(0)):
@@ -156,13 +156,13 @@ def order_ties(found: Iterable[tuple[Any, Hit]], most: int | None = None) -> lis
 
 
 _Taken = tuple[Any, int, bytes, Hit]
-"""What a row stands by, its workchain and account, and where it is."""
+"""Sort key of a row, its workchain and account, and its position."""
 
 
 def _take(
     listed: Listed, places: Sequence[int], most: int, moment_of: Callable[[int], Any]
 ) -> Iterator[_Taken]:
-    """Yield the rows of ``places``: ``most``, and then all others of the last one's moment."""
+    """Yield ``most`` rows of ``places``, then all others with the last one's moment."""
     segment, rows = listed.segment, listed.rows
     last = None
     for taken, at in enumerate(places):
@@ -183,12 +183,12 @@ def _sort(found: list[_Taken], *, descending: bool) -> list[Hit]:
 def read_timed_page(
     lists: Sequence[Listed], *, descending: bool, offset: int, limit: int
 ) -> list[Hit]:
-    """Return a page of lists by time, then logical time; the rest by workchain and account.
+    """Return a page of lists by time, then logical time; ties by workchain and account.
 
-    Each list stands by time and logical time itself.
+    Each list is itself sorted by time and logical time.
 
     Raises:
-        Declined: the page is too deep to read all that precedes it.
+        Declined: the page is too deep.
     """
     most = offset + limit
     if most * len(lists) > MOST_MERGED:
@@ -205,7 +205,7 @@ def read_timed_page(
 
 
 class MessageQuery(NamedTuple):
-    """Messages whose ``column`` has a value, and which page of them."""
+    """A page of the messages whose ``column`` has a value."""
 
     column: Literal["opcode", "body_hash"]
     value: Any
@@ -215,11 +215,11 @@ class MessageQuery(NamedTuple):
 
 
 Found = tuple["Segment", "Postings", int, int]
-"""A segment, its postings, and where those of the key begin and end."""
+"""A segment, its postings, and the range of the key in them."""
 
 
 def find_key(column: str, value: Any) -> tuple[str, int]:  # noqa: ANN401 - of the column
-    """Return the postings that have messages by the value of a column, and its key there."""
+    """Return the postings for the values of a column, and the key of the value in them."""
     return ("opcode", opcode_key(value)) if column == "opcode" else ("body", cut_hash(value))
 
 
@@ -233,12 +233,12 @@ def _find_messages(segments: Iterable[Segment], query: MessageQuery) -> Iterator
 
 
 def read_messages(segments: Iterable[Segment], query: MessageQuery) -> list[Any]:
-    """Return the ``Found`` of a page of messages by creation and then hash, either end of each.
+    """Return the ``Found`` of a page of messages by creation, then hash, one end of each.
 
-    Those without a creation come after all others.
+    Messages without a creation time come last.
 
     Raises:
-        Declined: the page is deep and several segments have some of it, or hashes share a key.
+        Declined: the page is deep and spans several segments, or hashes share a key.
     """
     found = list(_find_messages(segments, query))
     first, last = query.offset, query.offset + query.limit
@@ -249,7 +249,7 @@ def read_messages(segments: Iterable[Segment], query: MessageQuery) -> list[Any]
     rows: dict[bytes, Any] = {}
     for item in found:
         lines = _read_slice(item, query, first, last)
-        if len(found) == 1:  # has each once, in this order
+        if len(found) == 1:  # its postings have each message once, in this order
             return lines[::-1] if query.descending else lines
         for line in lines:
             rows.setdefault(line.msg_hash, line)
@@ -258,7 +258,7 @@ def read_messages(segments: Iterable[Segment], query: MessageQuery) -> list[Any]
 
 
 def _read_slice(item: Found, query: MessageQuery, first: int, last: int) -> list[Any]:
-    """Return a message for each entry of one segment's slice."""
+    """Return a message for each entry in a slice of one segment."""
     segment, postings, start, end = item
     if query.descending:
         slice_ = slice(max(start, end - last), max(start, end - first))
@@ -272,5 +272,5 @@ def _read_slice(item: Found, query: MessageQuery, first: int, last: int) -> list
 
 
 def creation_of(line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a MessageRow
-    """Return what messages stand by: creation, those without one last, then hash."""
+    """Return the sort key of a message: creation, those without one last, then hash."""
     return NO_LT if line.created_lt is None else line.created_lt, line.msg_hash

@@ -1,7 +1,7 @@
-"""Pages of messages by filters: of an opcode, of a body, or those without a creation.
+"""Pages of messages by filters: of an opcode, of a body, or external ones.
 
-Messages stand by their moment, creation in logical time or in unix seconds, then by hash; those
-without a creation, which are from outside, after all others.
+Messages are sorted by moment, creation in logical time or in Unix seconds, then by hash. External
+messages, which have no creation time, come last.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.segment import Filter, Segment
 
 MOST_READ = 10_000
-"""Records read for a page; one for which more are needed is left to SQL."""
+"""Most records read for a page; SQL answers if more are needed."""
 
 FEWEST = 16
-"""Records read at once at first."""
+"""Records in the first read."""
 
 
 class Wanted(NamedTuple):
-    """A page: the filters that are left, the span of moments, both ends included, and the order.
+    """A requested page: remaining filters, range of moments (both ends included), and order.
 
-    ``keep`` takes one end of messages that the filters leave, and returns an end of the direction
-    asked for of those that have one. Wanted are some of those that have a creation, if ``created``,
-    and of those without one, if ``external``. ``most`` are as many as precede the end of the page.
+    ``keep`` takes one end of each message that passes the filters, and returns an end in the
+    requested direction, if there is one. ``created`` includes messages with a creation time,
+    ``external`` those without one. ``most`` is the number of messages up to the end of the page.
     """
 
     filters: tuple[Filter, ...]
@@ -46,22 +46,22 @@ class Wanted(NamedTuple):
 
     @property
     def of_span(self) -> tuple[Filter, ...]:
-        """The filters, and that a message was created within the span."""
+        """The filters, and that a message was created within the range."""
         column = "created_at" if self.by_time else "created_lt"
         return (*self.filters, (column, self.low, self.high))
 
     @property
     def of_external(self) -> tuple[Filter, ...]:
-        """The filters, and that a message has no creation."""
+        """The filters, and that a message has no creation time."""
         return (*self.filters, EXTERNAL)
 
     def moment(self, line: Any) -> int:  # noqa: ANN401 - a message
-        """Return when a message was created; those without a creation come last."""
+        """Return the moment of a message's creation; messages without one come last."""
         moment = line.created_at if self.by_time else line.created_lt
         return NO_LT if moment is None else moment
 
     def order(self, line: Any) -> tuple[int, bytes]:  # noqa: ANN401 - a message
-        """Return what a message stands by."""
+        """Return the sort key of a message."""
         return self.moment(line), line.msg_hash
 
     def sort(self, found: dict[bytes, Any]) -> list[Any]:
@@ -69,12 +69,12 @@ class Wanted(NamedTuple):
         return sorted(found.values(), key=self.order, reverse=self.descending)
 
     def unite(self, lines: Iterable[Any]) -> dict[bytes, Any]:
-        """Return messages to be kept by hash, one end of each."""
+        """Return the messages to keep by hash, one end of each."""
         found = {line.msg_hash: line for line in lines}
         return {line.msg_hash: line for line in self.keep(list(found.values()))}
 
     def count_settled(self, found: dict[bytes, Any], edge: int) -> int:
-        """Return how many messages stand before all that are created at a moment or behind it."""
+        """Return how many messages come before all with a moment at ``edge`` or beyond."""
         moments = map(self.moment, found.values())
         if self.descending:
             return sum(moment > edge for moment in moments)
@@ -83,7 +83,7 @@ class Wanted(NamedTuple):
     def fill(
         self, external: Callable[[Wanted], list[Any]], created: Callable[[Wanted], list[Any]]
     ) -> list[Any]:
-        """Return messages without a creation and with one, as many as are wanted, in order."""
+        """Return messages without and with a creation time, as many as requested, in order."""
         parts = [(self.external, external), (self.created, created)]
         page: list[Any] = []
         for is_wanted, part in parts if self.descending else parts[::-1]:
@@ -93,21 +93,21 @@ class Wanted(NamedTuple):
 
 
 def count_next(most: int, settled: int, read: int) -> int:
-    """Return how many rows are read next, where ``settled`` of ``most`` came of those before."""
+    """Return how many rows to read next, if ``settled`` of ``most`` came from those so far."""
     if not settled:
         return max(FEWEST, most, 2 * read)
     return min(2 * read, FEWEST + (most - settled) * read // settled)
 
 
 class Budget:
-    """Records that may still be read."""
+    """The number of records that may still be read."""
 
     def __init__(self, most: int = MOST_READ) -> None:
-        """Begin with ``most``."""
+        """Start with ``most``."""
         self._left = most
 
     def spend(self, count: int) -> None:
-        """Take some.
+        """Subtract ``count``.
 
         Raises:
             Declined: fewer are left.
@@ -124,10 +124,10 @@ def read_places(
     filters: Sequence[Filter],
     budget: Budget,
 ) -> list[Any]:
-    """Return those of the messages at places of postings that filters leave.
+    """Return the messages at places of postings that pass the filters.
 
     Raises:
-        Declined: they are too many.
+        Declined: there are too many.
     """
     if not places:
         return []
@@ -145,7 +145,7 @@ def read_until(
     wanted: Wanted,
     budget: Budget,
 ) -> dict[bytes, Any]:
-    """Return the first of the messages at ascending places that the filters leave, by hash."""
+    """Return the first messages, at ascending places, that pass the filters, by hash."""
     found: dict[bytes, Any] = {}
     ordered = places[::-1] if wanted.descending else places
     start, size = 0, max(FEWEST, wanted.most)
@@ -158,17 +158,17 @@ def read_until(
 
 
 def list_external(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
-    """Return the first of all messages that have no creation; they stand by hash.
+    """Return the first of all messages without a creation time; they are sorted by hash.
 
     Raises:
-        Declined: too many records have to be read.
+        Declined: too many records would have to be read.
     """
     budget = Budget()
     found: dict[bytes, Any] = {}
     for segment in segments:
         kept: dict[bytes, Any] = {}
         for chunk in segment.message.list_chunks(FEWEST * 4, descending=wanted.descending):
-            # No transaction sent what is from outside. A message is met where its own hash is.
+            # An external message has no sending transaction. It is found at its own hash.
             rows = {row for row in chunk.values() if not segment.traces.is_sent(row)}
             budget.spend(len(rows))
             hashes = segment.message.bound_hashes(min(chunk), max(chunk))
@@ -181,10 +181,10 @@ def list_external(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
 
 
 def read_alone(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
-    """Return messages of a span whose source has no row in the segment that consumed them.
+    """Return messages of a range whose sender is not in the segment that consumed them.
 
     Raises:
-        Declined: they are many.
+        Declined: there are too many.
     """
     budget = Budget()
     found: list[Any] = []
@@ -196,10 +196,10 @@ def read_alone(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
 
 
 def list_of_key(segments: Sequence[Segment], name: str, key: int, wanted: Wanted) -> list[Any]:
-    """Return the first messages of an opcode's or a body's postings, either end of each.
+    """Return the first messages of the postings of an opcode or a body, one end of each.
 
     Raises:
-        Declined: too many records have to be read.
+        Declined: too many records would have to be read.
     """
     budget = Budget()
     lists = []
@@ -227,14 +227,14 @@ def list_of_key(segments: Sequence[Segment], name: str, key: int, wanted: Wanted
 
 
 def find_external(segment: Segment, postings: Postings, start: int, end: int) -> int:
-    """Return where the messages without a creation begin, which stand after all others."""
+    """Return where the messages without a creation time begin; they come last."""
     return bisect_left(
         range(end), NO_LT, start, end, key=lambda at: read_creation(segment, postings, at)
     )
 
 
 def read_creation(segment: Segment, postings: Postings, at: int) -> int:
-    """Return when the message at a place was created; those without a creation come last."""
+    """Return the creation of the message at a place; ``NO_LT`` if it has none."""
     (line,) = segment.choose_lines([(postings.rows[at], postings.places[at])], ())
     return NO_LT if line.created_lt is None else line.created_lt
 
@@ -242,7 +242,7 @@ def read_creation(segment: Segment, postings: Postings, at: int) -> int:
 def read_created(
     segment: Segment, postings: Postings, places: range, wanted: Wanted, budget: Budget
 ) -> dict[bytes, Any]:
-    """Return the first of the messages at places by creation that were created within a span."""
+    """Return the first messages that were created within a range; places are by creation."""
     if (wanted.low, wanted.high) != (0, NO_LT):
 
         def creation_at(at: int) -> int:
@@ -260,9 +260,9 @@ def read_created(
 def _read_timed(
     segment: Segment, postings: Postings, places: range, wanted: Wanted, budget: Budget
 ) -> dict[bytes, Any]:
-    """Return the first of the messages at places by the time of their creation.
+    """Return the first messages by creation time in Unix seconds.
 
-    They are read by the time of their rows, which made a message or consumed it later.
+    They are read by the time of their rows, which sent a message or consumed it later.
     """
     found: dict[bytes, Any] = {}
     wait, done, settled = segment.wait_s, 0, 0

@@ -1,1 +1,1 @@
-"""Decoded row groups and cells kept in memory."""
+"""Decoded row groups and cells, cached in memory."""

@@ -1,7 +1,7 @@
-"""Row groups of data files, decoded and kept: for exact questions that want few rows of few groups.
+"""Caches decoded row groups of data files, for exact queries of few rows in few groups.
 
-A query costs milliseconds before it reads anything. Files never change, so that a row group that
-was decoded holds for every snapshot that has its file; those asked for most recently are kept.
+A SQL query takes milliseconds before it reads anything. Files never change, so a decoded row group
+is valid for every snapshot with its file; the most recently used ones are kept.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ MOST_GROUP_BYTES = 24 << 20
 """Larger row groups are never decoded."""
 
 SMALL_ROWS = 2_000
-"""Row groups of at most this many rows are decoded on the first question: it costs no more."""
+"""Row groups of at most this many rows are decoded at first use, which costs no more than SQL."""
 
 MOST_GROUPS = 32
-"""A question that needs more row groups is left to the named query."""
+"""A query that needs more row groups is left to SQL."""
 
 SMALL_SHARE = 1 / 16
-"""What a small row group counts at least of a large one: queries open file by file as well."""
+"""Minimum weight of a small row group in units of a large one: SQL also opens file by file."""
 
 MOST_ROWS = 2_000
-"""So is one that more rows answer."""
+"""A query with more result rows is left to SQL."""
 
 MOST_SELECTED = 50_000
-"""And one that selects more, to read some columns of all of them."""
+"""A query that selects more rows, to read some columns of all, is left to SQL."""
 
 KEPT_FOOTERS, KEPT_REQUESTS = 4096, 256
 FEW_FOOTERS = 64
-"""Up to this many are not searched for files that are gone."""
+"""Up to this many footers, deleted files are not looked for."""
 
 _NO_END = 1 << 32
 
 Row = dict[str, Any]
 Group = tuple[str, int]
-"""Path of a file, and the number of a row group there."""
+"""Path of a file, and the number of a row group in it."""
 
 
 class RowGroups:
-    """Row groups by file and number, those used last, within a bound of bytes."""
+    """The most recently used row groups, by file and number, within a limit of bytes."""
 
     def __init__(self, most_bytes: int) -> None:
-        """Keep no more than ``most_bytes`` of decoded columns."""
+        """Keep at most ``most_bytes`` of decoded columns."""
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._footers: OrderedDict[str, Footer] = OrderedDict()
@@ -72,16 +72,16 @@ class RowGroups:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all columns that are kept."""
+        """Bytes of all cached columns."""
         return self._bytes
 
     def read(
         self, path: str, bounds: Mapping[str, Bounds], most: float, *, may_read: bool = True
     ) -> list[Decoded] | None:
-        """Return the row groups of a file that may have rows within bounds, all their columns.
+        """Return the row groups of a file that may have rows within bounds, with all columns.
 
-        None where they count more than ``most``, one is too large, or a large one is asked for the
-        first time; without ``may_read`` also where the file would have to be read.
+        Return None if they weigh more than ``most``, one is too large, or a large one is used for
+        the first time; without ``may_read``, also if the file would have to be read.
         """
         footer = self._open(path)
         if not (may_read or footer.knows(bounds)):
@@ -95,7 +95,7 @@ class RowGroups:
         return found if len(found) == len(groups) else None
 
     def count(self, path: str, bounds: Mapping[str, Bounds]) -> int:
-        """Return the rows of the row groups of a file that may have rows within bounds."""
+        """Return the number of rows in row groups of a file that may have rows within bounds."""
         footer = self._open(path)
         return sum(footer.sizes[number][0] for number in footer.find(bounds))
 
@@ -141,9 +141,9 @@ class RowGroups:
         return group
 
     def forget_gone(self, snapshot: Snapshot) -> None:
-        """Drop files that a snapshot does not have any more, once there may be many of them.
+        """Drop files that a snapshot no longer has, once there may be many of them.
 
-        A lake that follows a node has new files several times a second, which are soon merged.
+        A lake that follows a node has new files several times per second, which are soon merged.
         """
         if len(self._footers) <= self._many_footers:
             return
@@ -158,12 +158,12 @@ class RowGroups:
 
 
 def _weigh(rows: int) -> float:
-    """Return what a row group of ``rows`` rows counts of a large one."""
+    """Return the weight of a row group of ``rows`` rows, in units of a large one."""
     return 1 if rows > SMALL_ROWS else max(SMALL_SHARE, rows / max(1, SMALL_ROWS))
 
 
 _KEPT = RowGroups(KEPT_BYTES)
-"""The row groups of this process."""
+"""The row groups cached by this process."""
 
 
 def select(
@@ -175,16 +175,16 @@ def select(
     may_read: bool = True,
     most_rows: int = MOST_SELECTED,
 ) -> Selection:
-    """Return which rows of a table are within bounds; ``only_open``: of those not final.
+    """Select the rows of a table within bounds; ``only_open``: only those not final.
 
     Raises:
-        Declined: too much would have to be decoded, anything without ``may_read``, there are more
-            than ``most_rows``, or a file is damaged.
+        Declined: too much would have to be decoded (without ``may_read``, anything), more than
+            ``most_rows`` match, or a file is damaged.
     """
     if table in snapshot.damaged:
         raise Declined
     if any(None in bracket(bound) for bound in bounds.values()):
-        return Selection()  # as NULL equals nothing
+        return Selection()  # NULL equals nothing
     _KEPT.forget_gone(snapshot)
     parts: list[tuple[Decoded, list[int]]] = []
     left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
@@ -193,7 +193,7 @@ def select(
             groups = _KEPT.read(f"{folder}/{path}", bounds, left, may_read=may_read)
             found = [(group, group.find(bounds)) for group in groups or ()]
         except (OSError, KeyError, OverflowError, pa.ArrowInvalid) as error:
-            # The query names the fault, or knows the older form of a file.
+            # SQL names the damaged file, or supports its older schema.
             raise Declined from error
         is_whole = is_whole and groups is not None
         left -= sum(_weigh(group.num_rows) for group in groups or ())
@@ -216,7 +216,7 @@ def gather(
     only_open: bool = False,
     may_read: bool = True,
 ) -> list[Row]:
-    """Return columns of the rows that ``select`` finds, in no order; of a few thousand at most.
+    """Return columns of the rows that ``select`` finds, a few thousand at most, unordered.
 
     Raises:
         Declined: as ``select``.
@@ -228,27 +228,27 @@ def gather(
 
 
 def count_rows(snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds]) -> int:
-    """Return the rows of the row groups of a table that may have rows within bounds.
+    """Return the number of rows in row groups of a table that may have rows within bounds.
 
-    Those of a file that cannot be read, or that lacks a column, are all counted.
+    Files that cannot be read, or lack a column, count fully.
     """
     rows, by_path = 0, {file.path: file.rows for file in snapshot.files[table]}
     for path in _list_paths(snapshot, table, bounds, only_open=False):
         try:
             rows += _KEPT.count(f"{snapshot.lake_dir}/{path}", bounds)
         except (OSError, KeyError, pa.ArrowInvalid):
-            rows += by_path[path]  # the query names the fault, or knows the older form
+            rows += by_path[path]  # SQL names the damaged file, or supports its older schema
     return rows
 
 
 def _list_paths(
     snapshot: Snapshot, table: str, bounds: Mapping[str, Bounds], *, only_open: bool
 ) -> Iterator[str]:
-    """Yield the files that may have rows within bounds, as far as their names show."""
+    """Yield the files that may have rows within bounds, judging by their paths."""
     bound = bounds.get("mc_seqno", (0, _NO_END))
     for file in snapshot.files[table]:
         place = read_place(file.path)
-        # The zero state's rows, of masterchain block 0, came with block 1.
+        # Rows of the zero state, of masterchain block 0, come with block 1.
         first = place.first if place.first > 1 else 0
         if place.is_open or (not only_open and may_hold((first, place.last), bound)):
             yield file.path

@@ -1,7 +1,7 @@
-"""Cells under account states, by hash, out of the files in memory: for lakes with few of them.
+"""Cells of account states by hash, from files held in memory: for lakes with few cells.
 
-Files of ``state_cells`` are sorted by hash, so each is searched as it is. They are read when the
-first cell is asked for, and those that the next snapshot has as well are not read again.
+Files of ``state_cells`` are sorted by hash, so each can be searched directly. They are read when
+the first cell is requested, and those that the next snapshot has as well are not read again.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class CellStore:
     """The cells of one snapshot."""
 
     def __init__(self, lake_dir: Path, files: Iterable[DataFile]) -> None:
-        """Remember the files; nothing is read yet."""
+        """Take the files; nothing is read yet."""
         self._lake_dir = lake_dir
         self._listed = tuple(files)
 
     def find(self, hashes: Iterable[bytes]) -> dict[bytes, PackedCell]:
-        """Return the cells with these hashes, as far as the snapshot has them.
+        """Return the cells with these hashes that the snapshot has.
 
         Raises:
             LakeCorrupt: a file is missing or damaged.
@@ -73,14 +73,14 @@ class CellStore:
 
 
 class _Kept:
-    """The files of the snapshot asked last."""
+    """The files of the snapshot used last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: dict[tuple[Path, str], CellFile] = {}
 
     def open(self, lake_dir: Path, listed: Iterable[DataFile]) -> list[CellFile]:
-        """Return files in memory, the largest first; read those that are not there yet."""
+        """Return files in memory, the largest first, reading those that are missing."""
         by_key = {(lake_dir, file.sha256): file for file in sorted(listed, key=lambda f: -f.rows)}
         files = self._files
         if not by_key.keys() <= files.keys():
@@ -98,7 +98,7 @@ _kept = _Kept()
 
 
 def open_cells(snapshot: Snapshot, settings: LakeSettings) -> CellStore | None:
-    """Return the cells of a snapshot; None where they are too many, or damaged."""
+    """Return the cells of a snapshot; None if there are too many, or they are damaged."""
     files = snapshot.files[STATE_CELLS.name]
     if STATE_CELLS.name in snapshot.damaged:
         return None

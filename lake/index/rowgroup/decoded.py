@@ -1,7 +1,7 @@
-"""Decoded row groups: rows within bounds, and values of some rows, without Arrow's cost of a call.
+"""Decoded row groups: finds rows and reads values without the call overhead of Arrow.
 
-To compare a column, to take rows and to make values of a column costs microseconds in Arrow,
-however few they are, and there are thirty columns.
+In Arrow, comparing a column, taking rows and converting a column each cost microseconds, however
+few rows there are, and there are thirty columns.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from tonlake.lake.index.rowgroup.predicate import Bounds
 
 _COLUMN_BYTES = 600
-"""What a column takes beside its values, about."""
+"""Approximate overhead of a column, in addition to its values."""
 
 _FEW_HASHES = 64
-"""Of a column of hashes, most differ from each of so few in the first byte."""
+"""So few hashes differ from most others of a column in the first byte."""
 
 Row = dict[str, Any]
 
@@ -40,10 +40,10 @@ class Decoded:
         self._group = NATIVE.Group(batch)
 
     def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
-        """Return the numbers of the rows within bounds; NULL is within none.
+        """Return the numbers of the rows within bounds; NULL is outside all bounds.
 
-        A hash or an account leaves few rows, and comes first, and so do a few hashes. Other values
-        of which any fits are looked for last, among the rows that are left: that costs most.
+        A hash, an account or a few hashes leave few rows, and are compared first. ``AnyOf`` of
+        other values costs most, and is checked last, on the remaining rows.
 
         Raises:
             KeyError: the group lacks a column.
@@ -58,7 +58,7 @@ class Decoded:
         return list(range(self.num_rows)) if numbers is None else numbers
 
     def values(self, numbers: list[int], name: str) -> list[Any]:
-        """Return what a column has in some rows; None where an older file does not have it."""
+        """Return the values of a column in some rows; None if an older file lacks the column."""
         place = _find_place(self._names, name)
         if place is None:
             return [None] * len(numbers)
@@ -66,7 +66,7 @@ class Decoded:
         return found
 
     def rows(self, numbers: list[int], columns: Sequence[str]) -> list[Row]:
-        """Return rows as a query gives them; None stands for what an older file does not have."""
+        """Return rows as dicts, like a query; None for columns that an older file lacks."""
         names = tuple(columns)
         found: list[Row] = self._group.rows(names, _find_places(self._names, names), numbers)
         return found
@@ -83,7 +83,7 @@ def _find_places(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[int |
 
 
 def _rank_cost(bound: Bounds) -> int:
-    """Return which bounds are compared before which others."""
+    """Return the rank in which a bound is compared, the cheapest first."""
     if isinstance(bound, AnyOf):
         return 1 if len(bound.values) <= _FEW_HASHES and _is_hash(bound.values[0]) else 3
     return 0 if _is_hash(bound[0]) else 2
@@ -94,7 +94,7 @@ def _is_hash(value: object) -> bool:
 
 
 def _list_values(bound: Bounds) -> tuple[list[Any], bool]:
-    """Return the values of a bound in order, and whether all between them fit."""
+    """Return the values of a bound in order, and whether everything between them fits."""
     if isinstance(bound, AnyOf):
         return bound.values, False
     return ([bound[0]], False) if bound[0] == bound[1] else (list(bound), True)

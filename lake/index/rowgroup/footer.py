@@ -1,4 +1,4 @@
-"""Footers of data files: the sizes of row groups, and what their columns may hold."""
+"""Reads footers of data files: sizes of row groups, and value ranges of their columns."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Size = tuple[int, int]
 class Footer:
     """The footer of a file, as far as it was read: sizes and extents of its row groups.
 
-    All of it takes 60 to 80 kB of memory, and a lake that follows a node has thousands of
-    files: so it is read once more when another column is asked for.
+    A complete footer takes 60 to 80 kB of memory, and a lake that follows a node has thousands of
+    files; so the file is read again when another column is needed.
     """
 
     def __init__(self, path: str) -> None:
@@ -31,7 +31,7 @@ class Footer:
         self.sizes: list[Size] = []
 
     def knows(self, names: Iterable[str]) -> bool:
-        """Return whether ``find`` need not read the file for bounds of columns."""
+        """Whether ``find`` can answer bounds of these columns without reading the file."""
         return bool(self.sizes) and all(name in self._extents for name in names)
 
     def find(self, bounds: Mapping[str, Bounds]) -> list[int]:
@@ -53,7 +53,7 @@ class Footer:
             return
         footer = pq.read_metadata(self._path)
         groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-        # Not asked of ``footer.schema``, which holds what holds it: both would stay for minutes.
+        # Avoid ``footer.schema``, whose reference cycle would keep both in memory for minutes.
         numbers = range(footer.num_columns if groups else 0)
         places = {groups[0].column(at).path_in_schema: at for at in numbers}
         for name in names:

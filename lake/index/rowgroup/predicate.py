@@ -13,7 +13,7 @@ Extent = tuple[Any, Any]
 
 
 class AnyOf:
-    """Values of which any fits: at least one."""
+    """A set of at least one value, any of which matches."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         """Take the values, in any order."""
@@ -22,16 +22,16 @@ class AnyOf:
 
 
 Bounds = Extent | AnyOf
-"""The least and the greatest value that fits, or some values."""
+"""The least and the greatest matching value, or a set of values."""
 
 
 def bracket(bound: Bounds) -> Extent:
-    """Return the least and the greatest value that fits."""
+    """Return the least and the greatest matching value."""
     return (bound.values[0], bound.values[-1]) if isinstance(bound, AnyOf) else bound
 
 
 def may_hold(extent: Extent | None, bound: Bounds) -> bool:
-    """Whether a column of this extent, or of an unknown one, may have what fits."""
+    """Whether a column with this extent, or None if unknown, may have a matching value."""
     if extent is None:
         return True
     first, last = extent

@@ -1,6 +1,6 @@
-"""How many rows a page must read where SQL finds it, as far as files and row groups show.
+"""Estimates the rows that SQL must read for a page, from file names and row groups.
 
-An exact filter on hashes is not counted: Parquet's filters on columns find few row groups for it.
+Exact filters on hashes are not counted: bloom filters leave few row groups for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEAST, _MOST = 0, (1 << 63) - 1
 
 
 class Work(NamedTuple):
-    """The table that a page is cut from, and the columns that its filters stand for."""
+    """The table that a page is cut from, and the columns of its filters."""
 
     table: str
     utime: str
@@ -27,7 +27,7 @@ class Work(NamedTuple):
     exact: Mapping[str, str]
     """Column by parameter."""
     hashes: frozenset[str] = frozenset()
-    """Parameters of hashes, which find their rows."""
+    """Parameters with hashes, which find their rows."""
 
 
 _OF_MESSAGES = Work(
@@ -64,13 +64,13 @@ PAGES: dict[str, Work] = {
     ),
     **{f"v3/{name}": work for name, work in _OF_MOVES.items()},
 }
-"""The pages that any filters in combination ask for, by the name of their query."""
+"""Work of pages that accept any combination of filters, by query name."""
 
 
 def count_work(snapshot: Snapshot, name: str, asked: Mapping[str, Any], most: int) -> int:
-    """Return how many rows SQL would read for a page; 0 where they are ``most`` at the most.
+    """Return the rows that SQL would read for a page; 0 if at most ``most``.
 
-    So it is for what is no page, or is asked for by hash.
+    Queries that are not pages, or have a hash, also return 0.
     """
     work = PAGES.get(name)
     if work is None or any(asked.get(key) for key in work.hashes):
