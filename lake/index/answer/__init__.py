@@ -1,4 +1,4 @@
-"""The registry of index answers, by the name of the query whose rows they return."""
+"""The registry of index answers, by the name of the query that they replace."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ ANSWERS: dict[str, Answer] = {
 
 
 def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[Any] | None:
-    """Return the rows of a registered query, or None where the SQL is to be run.
+    """Return the rows of a registered query; None if its SQL must run.
 
-    Rows have at least the columns of the query. They are dicts, or light objects whose columns
-    are read by name as those of dicts are. ``parameters`` include defaults.
+    Rows have at least the columns of the query. They are dicts, or light objects whose columns are
+    read by name like a dict's. ``parameters`` include defaults.
     """
     try:
         return ANSWERS[name](index, parameters)
@@ -79,7 +79,7 @@ def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[
 def find_selected(
     index: Index, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int
 ) -> Iterable[tuple[pa.Table, int]] | None:
-    """Return the rows of a table that selections choose, and others, or None.
+    """Return the selected rows of a table, and possibly others; None if the index declines.
 
     See ``selected.select_rows``.
     """

@@ -27,7 +27,7 @@ _KEYS = (
 
 
 def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/actions`` of some traces, of a masterchain block, or of a span."""
+    """Answer ``v3/actions`` of some traces, of a masterchain block, or of a range."""
     if asked["trace_ids"]:
         return _list_of_traces(index, asked)
     if asked["action_ids"]:
@@ -42,7 +42,7 @@ def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         found = index.select(ACTIONS.name, bounds)
         if len(found) < most and not is_all:
             continue
-        # Those of the window come before all others, so a full page is the right one.
+        # Rows of the window come before all others, so a full page is correct.
         near, keys = _find_page(found, _KEYS, asked)
         if len(keys) == most or is_all:
             return near.pick((key[_PLACE] for key in keys[asked["offset"] :]), ACTIONS.names)
@@ -50,17 +50,17 @@ def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 _PLACE = "place"
-"""Where a row is in its selection, beside the columns of the row."""
+"""Position of a row in its selection, stored with the columns of the row."""
 
 
 def _find_page(
     found: Selection, columns: Sequence[str], asked: Mapping[str, Any]
 ) -> tuple[Selection, list[Row]]:
-    """Return the rows up to the end of a page, of those near its edge if they are enough.
+    """Return the rows up to the end of a page, and the selection that they belong to.
 
-    And the selection that they are of.
+    Rows far from its edge are left out if those near it are enough.
     """
-    if isinstance(account := asked["account"], str):  # by its bytes it is a column of its own
+    if isinstance(account := asked["account"], str):  # as bytes it has separate columns
         found = found.where("accounts", lambda accounts: account in accounts)
     size = most = asked["offset"] + asked["limit"]
     whole = {**asked, "offset": 0, "limit": most}
@@ -71,14 +71,14 @@ def _find_page(
         page = _cut_page(rows, whole)
         if len(page) == most or len(near) == len(found):
             return near, page
-        if size == most:  # few filters leave out much: a page seldom needs them all applied
+        if size == most:  # filters exclude much: apply the cheap ones first
             for name, fits in _list_filters(asked):
                 found = found.where(name, fits)
         size *= 4
 
 
 def _list_filters(asked: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[Any], bool]]]:
-    """Yield columns with what they must pass: filters of ``_cut_page``, which cost less here."""
+    """Yield columns and predicates: filters of ``_cut_page`` that are cheaper here."""
     if asked["types"]:
         yield "type", set(asked["types"]).__contains__
     if asked["excluded"]:
@@ -107,7 +107,7 @@ def _list_of_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def _choose(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
-    """Return the page of rows that all filters leave."""
+    """Return the page of rows that pass all filters."""
     traces, actions, hashes = (
         set(asked[name]) for name in ("trace_ids", "action_ids", "tx_hashes")
     )
@@ -134,7 +134,7 @@ def list_account_keys(index: Index, asked: Mapping[str, Any]) -> list[Row]:
         span = 0 if first is None else first, NO_LT if last is None else last
         bounds[f"trace_end_{unit}"] = span
     found = index.select(ACTION_ACCOUNTS.name, bounds)
-    # An account may have very many actions: their ends alone show which rows can be of the page.
+    # An account may have very many actions: the ends of their traces show which can be on the page.
     return _find_page(found, ACTION_ACCOUNTS.names, asked)[1][asked["offset"] :]
 
 
@@ -151,7 +151,7 @@ def find_by_key(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def _cut_page(rows: list[Row], filters: Mapping[str, Any]) -> list[Row]:
-    """Return the page of rows that pass the filters, in their order."""
+    """Return the page of rows that pass the filters, in order."""
     types, excluded = set(filters["types"]), set(filters["excluded"])
     hidden_under = set(filters["hidden_under"])
     by_time, descending = filters["by_time"], filters["descending"]

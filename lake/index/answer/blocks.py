@@ -1,4 +1,4 @@
-"""Headers of blocks by place, and shards, from decoded row groups."""
+"""Block headers by id, pages of them, and shards, from decoded row groups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OF_SPAN = frozenset({"workchain", "shard", "start_utime", "end_utime", "start_l
 
 
 def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/blocks`` by place, and pages of the masterchain and of spans."""
+    """Answer ``v3/blocks`` by id, and pages of the masterchain and of ranges."""
     filters = {
         name: value for name, value in asked.items() if name not in _PAGE and value is not None
     }
@@ -43,7 +43,7 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     ):
         bounds: dict[str, Bounds] = {name: (value, value) for name, value in filters.items()}
         if filters.get("workchain") == MASTERCHAIN and "seqno" in filters:
-            bounds["mc_seqno"] = bounds["seqno"]  # its own number
+            bounds["mc_seqno"] = bounds["seqno"]  # a masterchain block commits itself
         found = index.gather(BLOCKS.name, _COLUMNS, bounds)
     elif filters.keys() <= _OF_SPAN:
         exact = {name: value for name, value in filters.items() if name in _EXACT}
@@ -56,7 +56,7 @@ def list_blocks(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def _find_by_hash(index: Index, filters: Mapping[str, Any]) -> list[Row]:
-    """Return blocks by a hash of theirs, and any other columns."""
+    """Return blocks by root or file hash, and any other columns."""
     name = next(name for name in filters if name in _HASHES)
     seqnos = index.segments.find_seqnos(f"{BLOCKS.name}.{name}", filters[name])
     bounds: dict[str, Bounds] = {name: (value, value) for name, value in filters.items()}
@@ -68,7 +68,7 @@ def _find_by_hash(index: Index, filters: Mapping[str, Any]) -> list[Row]:
 
 
 def _gather_masters(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Return the masterchain blocks up to the last of a page: their seqnos give their order."""
+    """Return the masterchain blocks up to the end of a page, which are in order of seqno."""
     most = asked["offset"] + asked["limit"]
     if most > MOST_ROWS:
         raise Declined

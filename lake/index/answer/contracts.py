@@ -23,7 +23,7 @@ Sales = dict["AccountId", Row]
 """Sales by the account of the contract."""
 
 MOST_ROWS = 1000
-"""Rows that are read one by one; the SQL answers where more are needed."""
+"""Most rows read one by one; SQL answers if more are needed."""
 
 
 def address_of(row: Row, column: str) -> AccountId:
@@ -32,7 +32,7 @@ def address_of(row: Row, column: str) -> AccountId:
 
 
 def pair_accounts(parameters: Mapping[str, Any], column: str) -> set[AccountId]:
-    """Return the addresses in the two parameters of a query that list those of a column."""
+    """Return the addresses in the two list parameters for a column."""
     prefix = "" if column == "account" else f"{column}_"
     pairs = zip(parameters[f"{prefix}workchains"], parameters[f"{column}s"], strict=True)
     return set(pairs)
@@ -55,7 +55,7 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
 def _find_sales(
     index: Index, filters: Mapping[str, set[AccountId]], bound: Mapping[str, Any]
 ) -> Sales:
-    """Return the sales of the owners that are asked for, but those of names by themselves."""
+    """Return the sales of the requested owners, except items that sell themselves (telemint)."""
     tables, owners = index.segments.list_tables("nft_sales"), filters.get("owner", set())
     known: dict[_Place, Row] = {}
     places = _find_places(tables, "nft_owner", owners)
@@ -75,7 +75,7 @@ def _read_history(
     sales: Sales,
     mc_seqno: int | None,
 ) -> list[Row]:
-    """Return rows of the accounts that may be asked for: all, or of long histories both ends."""
+    """Return rows of the accounts that may match: all, or only both ends of long histories."""
     if not filters:
         if sum(len(table.order) for table in tables) > MOST_ROWS:
             raise Declined
@@ -113,7 +113,7 @@ def _iter_rows(
     *,
     newest_first: bool = False,
 ) -> Iterator[Row]:
-    """Yield the rows of an account up to a block, each read when it is asked for."""
+    """Yield the rows of an account up to a block, reading each on demand."""
     step = -1 if newest_first else 1
     for table in tables[::step]:
         numbers = table.list_rows("account", account[1])
@@ -126,15 +126,15 @@ def _iter_rows(
 
 
 _Place = tuple["SegmentTable", int]
-"""A table of a segment and the number of a row in it."""
+"""A table of a segment, and the number of a row in it."""
 
 
 def _find_places(
     tables: Sequence[SegmentTable], column: str, addresses: Iterable[AccountId]
 ) -> list[_Place]:
-    """Return rows that have one of the addresses in a column, and few others.
+    """Return rows that have one of the addresses in a column, and a few others.
 
-    Of another column than ``account`` at least one of each account and address.
+    For a column other than ``account``, at least one row per account and address.
     """
     hashes = list({account for _, account in addresses})
     return [
@@ -154,7 +154,7 @@ def _read_rows(
     addresses: Collection[AccountId],
     known: dict[_Place, Row],
 ) -> list[Row]:
-    """Return those rows that have one of the addresses in a column; ``known`` were read before."""
+    """Return the rows with one of the addresses in a column; ``known`` caches rows."""
     if len(places) > MOST_ROWS:
         raise Declined
     for table, number in places:
@@ -164,7 +164,7 @@ def _read_rows(
 
 
 def _read_states(rows: Iterable[Row], mc_seqno: int | None) -> list[Row]:
-    """Return the last row of each account at a block, with the first time of those up to it."""
+    """Return the last row of each account at a block, with its first logical time up to there."""
     states: dict[AccountId, Row] = {}
     first_lts: dict[AccountId, int] = {}
     for row in rows:
@@ -203,14 +203,14 @@ def _has_any(addresses: Iterable[str], *lists: Iterable[str] | None) -> bool:
 
 
 def _is_vested(row: Row, bound: Mapping[str, Any]) -> bool:
-    """Return whether a vesting wallet names one of some addresses."""
+    """Whether a vesting wallet names one of the addresses."""
     owners = pair_accounts(bound, "owner")
     ends = (address_of(row, "owner"), address_of(row, "sender"))
     return not owners.isdisjoint(ends) or _has_any(bound["listed"], row["whitelist"])
 
 
 def _find_sale(item: Row, sales: Sales) -> Row | None:
-    """Return the sale that owns an item and names it."""
+    """Return the sale that owns an item and is for that item."""
     sale = sales.get(address_of(item, "owner")) if sales else None
     named = sale is not None and address_of(sale, "nft") == address_of(item, "account")
     return sale if named else None
@@ -271,7 +271,7 @@ ORDERS: dict[str, Callable[[Row, Sales, Mapping[str, Any]], tuple[Any, ...]]] = 
     "multisig_orders": _by_age,
     "vesting_contracts": _by_appearance,
 }
-"""What the rows of each query follow each other by; then by workchain and account."""
+"""Sort key of each query's rows; ties by workchain and account."""
 
 
 def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]:
@@ -280,7 +280,7 @@ def _find_newest(name: str, index: Index, asked: Mapping[str, Any]) -> list[Row]
     found: dict[AccountId, Row] = {}
     for table in reversed(tables):
         left = [account for account in accounts if account not in found]
-        # Most accounts are no such contract, which all are asked for at once.
+        # Most accounts are not such a contract; check all of them at once.
         held = frozenset(table.postings["account"].choose([each for _, each in left]))
         for account in (each for each in left if each[1] in held):
             row = next(_iter_rows([table], account, newest_first=True), None)

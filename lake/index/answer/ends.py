@@ -1,4 +1,4 @@
-"""Both ends of messages as rows in Arrow, from the one end that postings lead to."""
+"""Reads both ends of messages as Arrow rows, given the one end that postings have."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
 
 CHUNK_MESSAGES = 8_192
-"""Messages read at a time, about."""
+"""Approximate number of messages read at a time."""
 
 Place = TypeVar("Place", bound=tuple[Any, ...])
 Places = Sequence[tuple[int, int | bytes]]
-"""Rows of a segment, each with the place of a message in its record, or the hash."""
+"""Rows of a segment, each with the place of a message in its record, or its hash."""
 
 _End = tuple[int, int, int, bytes]
-"""Block, number of the segment, row, and hash of the message."""
+"""Masterchain block, number of the segment, row, and hash of the message."""
 
 
 def read_ends(
@@ -34,7 +34,7 @@ def read_ends(
     lists: Sequence[tuple[Segment, Places]],
     span: Range,
 ) -> Iterator[tuple[pa.Table, int]]:
-    """Yield both ends of the messages that postings lead to, and no others."""
+    """Yield both ends of the messages in postings, and no others."""
     found = _place_ends(segments, lists)
     placed = sorted(((*end[:3], key) for end, key in found.items()), key=itemgetter(0))
     places = [place for place in placed if span[0] <= place[0] <= span[1]]
@@ -50,9 +50,9 @@ def read_ends(
 def _place_ends(
     segments: Sequence[Segment], lists: Sequence[tuple[Segment, Places]]
 ) -> dict[_End, int | bytes]:
-    """Return the messages of some places, and where their other ends may be.
+    """Return the messages at some places, and where their other ends may be.
 
-    An end to which the postings of two segments lead is there once.
+    An end found through two segments is returned once.
     """
     found: dict[_End, int | bytes] = {}
     hashes: list[bytes] = []
@@ -72,7 +72,7 @@ def _place_ends(
 
 
 def cut_chunks(places: Sequence[Place], size: int) -> Iterator[Sequence[Place]]:
-    """Yield places, which begin with their masterchain block, cut behind blocks."""
+    """Yield places, sorted by masterchain block, in chunks that end with a block."""
     start = 0
     while start < len(places):
         end = min(len(places), start + size)

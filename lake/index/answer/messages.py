@@ -1,4 +1,4 @@
-"""Messages by hash, opcode or body, and the transactions at their ends, from segments."""
+"""Messages by hash, opcode, body or account, and their transactions, from segments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINE = ("tx_lt", "tx_hash", *MESSAGE_COLUMNS)
 
 
 def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
-    """Answer ``v3/messages`` where hashes, an opcode, a body, an account or a span is a filter."""
+    """Answer ``v3/messages`` by hashes, an opcode, a body, an account or a range."""
     names = [
         name
         for name, value in asked.items()
@@ -59,7 +59,7 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
 
 
 def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
-    """Return the page that is asked for, with all filters."""
+    """Return the requested page, with all filters."""
     by_time = asked["by_time"]
     first, last = (asked[f"{end}_{'utime' if by_time else 'lt'}"] for end in ("start", "end"))
     direction = asked["direction"]
@@ -78,7 +78,7 @@ def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
 
 
 def _choose(index: Index, asked: Mapping[str, Any]) -> Callable[[Wanted], list[Any]]:
-    """Return what lists messages by the filter that leaves the fewest, or by moments."""
+    """Return the function that lists messages by the most selective filter, or by moments."""
     segments = index.segments
     every = segments.segments
     choices: list[tuple[int, Callable[[Wanted], list[Any]]]] = []
@@ -111,8 +111,8 @@ def _list_all(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[An
 
 
 def _join(segments: Segments, lines: list[Any], direction: str | None = None) -> list[Any]:
-    """Return the last end of each message, from one end of each; ``direction``: that of all."""
-    # Of one direction, a message from outside alone has several ends.
+    """Return the last end of each message, given one end; ``direction`` limits the ends."""
+    # In one direction, only an external message has several ends.
     asked = [line for line in lines if direction is None or line.created_lt is None]
     others = {
         asked[number].msg_hash: [end for end in ends if direction in (None, end.direction)]
@@ -129,7 +129,7 @@ def _join(segments: Segments, lines: list[Any], direction: str | None = None) ->
 
 
 def _keep_ends(segments: Segments, direction: str, lines: list[Any]) -> list[Any]:
-    """Return an end of a direction of each message that has one."""
+    """Return an end in a direction of each message that has one."""
     kept = {line.msg_hash: line for line in lines if line.direction == direction}
     others = [line for line in lines if line.direction != direction]
     found = chain.from_iterable(segments.find_other_ends(others).values())
@@ -140,7 +140,7 @@ def _keep_ends(segments: Segments, direction: str, lines: list[Any]) -> list[Any
 def _find_by_hash(
     segments: Segments, asked: Mapping[str, Any], filters: Sequence[Filter]
 ) -> dict[bytes, Any]:
-    """Return the last end of each message of some hashes, of the ends that all filters leave."""
+    """Return the last end of each message by hash, of those ends that pass all filters."""
     ends: dict[bytes, dict[tuple[bytes, str, int], Any]] = {}
     for msg_hash in asked["msg_hashes"]:
         for line in segments.find_messages(msg_hash):
@@ -154,7 +154,7 @@ def _find_by_hash(
 
 
 def _name_ends(last: Any, ends: Sequence[Any]) -> Any:  # noqa: ANN401 - a row
-    """Return the last end of a message, with the last transactions at both."""
+    """Return the last end of a message, with the last transactions at both ends."""
     hashes = {end.direction: end.tx_hash for end in sorted(ends, key=_tx_lt)}
     last.in_tx_hash, last.out_tx_hash = hashes.get("in"), hashes.get("out")
     return last
@@ -186,7 +186,7 @@ def list_ends(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
-    """Answer ``v3/transaction_keys_by_message`` of hashes, an opcode or a body."""
+    """Answer ``v3/transaction_keys_by_message`` by hashes, an opcode or a body."""
     segments, filters = index.segments, list_filters(asked)
     if asked["msg_hashes"]:
         tx_hashes = {
@@ -214,11 +214,11 @@ def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 
 def _read_ends(segments: Segments, direction: str | None, lines: Sequence[Any]) -> dict[bytes, int]:
-    """Return the logical times of the transactions at the ends of messages.
+    """Return the logical times of the transactions at the ends of messages, by hash.
 
-    Of one direction only, or of both.
+    ``direction`` limits this to one end; None: both.
     """
-    # Postings lead to every end of a message from outside, which has no creation.
+    # Postings have every end of an external message, which has no creation time.
     made = [line for line in lines if line.created_lt is not None]
     others = chain.from_iterable(segments.find_other_ends(made).values())
     return {

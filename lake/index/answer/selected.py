@@ -1,4 +1,4 @@
-"""Rows of transactions and messages for a scan, where keys of the index lead to few of them."""
+"""Selects rows of transactions and messages for a scan, if index keys lead to few of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Table
 
 CHUNK_RECORDS = 1_024
-"""Transactions read at a time, about: a chunk ends with a masterchain block."""
+"""Approximate number of transactions read at a time; a chunk ends with a masterchain block."""
 
 _OF_TRANSACTION = {
     "tx_workchain": "workchain",
@@ -40,7 +40,7 @@ _OF_TRANSACTION = {
     "mc_seqno": "mc_seqno",
     "now": "now",
 }
-"""Columns of messages that are those of their transaction."""
+"""Columns of messages that belong to their transaction."""
 
 _IN_ARRAYS = frozenset({*_OF_TRANSACTION.values(), "account_state_hash_after"})
 _HELD = {
@@ -50,10 +50,10 @@ _HELD = {
 
 
 class _List(NamedTuple):
-    """Transactions of a segment that a key leads to, and how messages of them are found again.
+    """Transactions of a segment found by a key, and how their messages are found.
 
-    ``places`` are those of postings, or rows. With ``ends``, a key leads to one end of messages
-    alone: it returns those whose other end is to be found as well.
+    ``places`` are places of postings, or rows. ``ends`` is set if the key finds only one end of
+    messages: it returns the messages whose other end must be looked up as well.
     """
 
     segment: Segment
@@ -73,9 +73,9 @@ class _List(NamedTuple):
 def select_rows(
     index: Index, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int
 ) -> Iterator[tuple[pa.Table, int]]:
-    """Return rows in chain order, with all for which every filter of one selection holds.
+    """Return all rows that pass every filter of one selection, and others, in chain order.
 
-    They come in parts, each with the masterchain block up to which no others follow.
+    They come in parts, each with the masterchain block up to which it is complete.
 
     Raises:
         Declined: the index lacks a column or a key for a selection, or the keys lead to more
@@ -97,7 +97,7 @@ def select_rows(
 
 
 def _list_places(listed: _List) -> list[tuple[int, int]]:
-    """Return rows and places in them of the messages that postings lead to."""
+    """Return rows, and places in them, of the messages in postings."""
     if listed.postings is None or not listed.places:
         return []
     start, end = listed.places.start, listed.places.stop
@@ -110,7 +110,7 @@ def _count(lists: Sequence[_List]) -> int:
 
 
 def _find_fewest(segments: Segments, table: Table, filters: Sequence[Filter]) -> list[_List]:
-    """Return the rows to which the most selective of some filters leads."""
+    """Return the rows found by the most selective of some filters."""
     known = _KEYS[table.name]
     found = [
         known[each.column](segments, _list_values(each)) for each in filters if each.column in known
@@ -121,10 +121,10 @@ def _find_fewest(segments: Segments, table: Table, filters: Sequence[Filter]) ->
 
 
 def _list_values(one: Filter) -> list[Any]:
-    """Return the values of a filter: accounts, or what the column has.
+    """Return the values of a filter: accounts, or values of the column.
 
     Raises:
-        Declined: NULL is one of them, which no key leads to.
+        Declined: one of them is NULL, which has no key.
     """
     if isinstance(one, AmongAccounts):
         return [(each, key) for each, ids in one.accounts.items() for key in ids.to_pylist()]
@@ -135,7 +135,7 @@ def _list_values(one: Filter) -> list[Any]:
 
 
 def _list_rows(segments: Sequence[Segment], lists: Sequence[_List]) -> set[tuple[int, int]]:
-    """Return the numbers of segments and the rows in them of some lists and of other ends."""
+    """Return segment number and row of all transactions in lists, and at other ends."""
     numbers = {segment: number for number, segment in enumerate(segments)}
     found = {(numbers[each.segment], row) for each in lists for row in each.rows}
     lines = [line for each in lists if each.ends for line in each.ends(each)]
@@ -225,7 +225,7 @@ def _find_received(segments: Segments, accounts: list[AccountId]) -> list[_List]
 def _find_correspondence(
     segments: Segments, accounts: list[AccountId], alone: str, direction: str
 ) -> list[_List]:
-    """Return the transactions of accounts, and those with messages of which they have no end."""
+    """Return the transactions of accounts, and those at only the other end of their messages."""
     own = _find_accounts(segments, accounts)
     keys = [cut_hash(account) for _workchain, account in accounts]
     return [
@@ -235,7 +235,7 @@ def _find_correspondence(
 
 
 def _read_lines(listed: _List) -> list[Any]:
-    """Return the messages that postings lead to."""
+    """Return the messages in postings."""
     return listed.segment.read_lines(_list_places(listed))
 
 
@@ -257,4 +257,4 @@ _KEYS: Mapping[str, Mapping[str, Callable[[Segments, list[Any]], list[_List]]]] 
         "destination": _find_received,
     },
 }
-"""Columns by which keys lead to rows, of each table."""
+"""Columns of each table that the index can look up, and their lookup functions."""

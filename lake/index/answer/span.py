@@ -1,4 +1,4 @@
-"""Pages over a span of time or logical time: from the blocks of windows that begin at its edge."""
+"""Pages over a range of time or logical time, from blocks in windows that begin at its edge."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _FEWEST_OF_TRACES = 3
-"""Transactions for each trace of a page, after which is seen whether the page is complete."""
+"""Transactions read per trace of a page before checking whether the page is complete."""
 
 _STEPS_AT_ONCE = 4
-"""So often that is seen before more transactions are read: to find blocks costs more."""
+"""Steps of transactions read at once, each followed by that check: finding blocks costs more."""
 
 _TRANSACTIONS_OF_MESSAGE = 4
-"""Transactions of the blocks that are read at first for each message of a page."""
+"""Transactions in the blocks that are read first, per message of a page."""
 
 
 def list_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
-    """Return a page of the transactions of a span, by logical time or by time."""
+    """Return a page of the transactions of a range, by logical time or by time."""
     return _cut(_find_first(index, asked, asked["offset"] + asked["limit"]), asked)
 
 
 def _find_first(index: Index, asked: Mapping[str, Any], most: int) -> list[_Found]:
-    """Return ``most`` transactions of a span or more in order; those of one time in any."""
+    """Return at least ``most`` transactions of a range in order; ties in any order."""
     by_time = asked["by_time"]
     utimes = fill(asked["start_utime"], asked["end_utime"], MOST_UTIME)
     lts = fill(asked["start_lt"], asked["end_lt"], MOST)
@@ -78,7 +78,7 @@ def _find_first(index: Index, asked: Mapping[str, Any], most: int) -> list[_Foun
 
 
 def list_messages(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[Any]:
-    """Return the first messages of a span by creation, or by its time, either end of each."""
+    """Return the first messages of a range by creation, or by its time, one end of each."""
     windows = grow_past_pruned(index, asked, wanted.low, wanted.high, by_time=wanted.by_time)
     for window in windows:
         bounds: dict[str, Bounds] = {"gen_utime": (window.low, window.high)}
@@ -98,16 +98,16 @@ def list_messages(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> lis
 
 
 def _find_sent(index: Index, found: list[_Found], wanted: Wanted) -> dict[bytes, Any]:
-    """Return messages that transactions made, or that stand alone, by hash: at least the page."""
+    """Return messages by hash, sent by transactions or without a known sender: at least a page."""
     found.sort(key=itemgetter(0), reverse=wanted.descending)
-    # An earlier transaction may have made a message after a later one did.
+    # An earlier transaction may have sent a message after a later transaction did.
     margin = MOST_SENT if wanted.descending and not wanted.by_time else 0
     filters = (*wanted.of_span, ("direction", "out", "out"))
     sent = wanted.unite(read_alone(index.segments.segments, wanted))
     start = settled = 0
     while start < len(found) and settled < wanted.most:
         end = start + count_next(wanted.most, settled, start)
-        if wanted.by_time:  # those of one second stand by hash: all are needed
+        if wanted.by_time:  # messages of one second are sorted by hash: all are needed
             last = found[min(end, len(found)) - 1][0][0]
             end = next((at for at in range(end, len(found)) if found[at][0][0] != last), len(found))
         hits = [hit for _, hit in found[start:end]]
@@ -120,7 +120,7 @@ def _find_sent(index: Index, found: list[_Found], wanted: Wanted) -> dict[bytes,
 
 
 def list_blocks(index: Index, asked: Mapping[str, Any], filters: Mapping[str, Any]) -> list[Row]:
-    """Return the blocks of a span by time that a page is of; ``filters`` are the others, exact."""
+    """Return the blocks of a range by time, for a page; ``filters`` are the other, exact ones."""
     most = asked["offset"] + asked["limit"]
     utimes = fill(asked["start_utime"], asked["end_utime"], MOST_UTIME)
     lts = fill(asked["start_lt"], asked["end_lt"], MOST)
@@ -135,7 +135,7 @@ def list_blocks(index: Index, asked: Mapping[str, Any], filters: Mapping[str, An
 
 
 def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/traces``: those of the transactions near the edge of a span.
+    """Answer ``v3/traces``, from the transactions near the edge of a range.
 
     A trace ends with one of its transactions, and the others are not much earlier.
     """
@@ -163,7 +163,7 @@ def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
 
 
 def _count_settled(rows: Iterable[Row], edge: int, asked: Mapping[str, Any]) -> int:
-    """Return how many traces stand before all that end at a moment or behind it."""
+    """Return how many traces come before all that end at a moment or beyond."""
     ends = (row[end_of(by_time=asked["by_time"])] for row in rows)
     return sum(end > edge if asked["descending"] else end < edge for end in ends)
 
@@ -192,7 +192,7 @@ def _list_within(
     *,
     by_time: bool,
 ) -> list[_Found]:
-    """Return the transactions within both spans of masterchain blocks, each with its order."""
+    """Return the transactions within both ranges in masterchain blocks, each with its sort key."""
     lists = [listed for seqno in mc_seqnos for listed in index.segments.list_block(seqno)]
     if lts != (LEAST, MOST):
         lists = [listed.cut(*lts) for listed in lists]
@@ -213,6 +213,6 @@ def _list_within(
 
 
 def _cut(found: list[_Found], asked: Mapping[str, Any]) -> list[Hit]:
-    """Return a page of what is in order; transactions of one time by workchain and account."""
+    """Return a page of sorted transactions; ties by workchain and account."""
     most = asked["offset"] + asked["limit"]
     return order_ties(found, most)[asked["offset"] :]

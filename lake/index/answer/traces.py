@@ -1,4 +1,4 @@
-"""Traces and the transactions in them, from segments."""
+"""Traces and their transactions, from segments."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 MOST_OF_ACCOUNT = 10_000
-"""Transactions of an account that are read to find its traces."""
+"""Most transactions of an account that are read to find its traces."""
 
 _FEWEST = 32
-"""Transactions read at once at first; then twice as many each time."""
+"""Transactions in the first read; each further one has twice as many."""
 
 _FILTERS = ("mc_seqno", "start_utime", "end_utime", "start_lt", "end_lt", "after_end")
 
 
 class TraceRows:
-    """The rows of traces by their ids: from segments, and of those that may go on from a file."""
+    """The rows of traces by id: from segments, and from the files of traces that may continue."""
 
     def __init__(self, index: Index) -> None:
-        """Read those that may go on."""
+        """Read the traces that may continue."""
         self._segments = index.traces
         self._found: dict[bytes, Row] = dict(index.open_traces)
 
@@ -40,7 +40,7 @@ class TraceRows:
         """Return the rows of traces by id, each once, in the order of the ids; None is left out.
 
         Raises:
-            Declined: one is not complete where it ought to be.
+            Declined: a trace is missing that should be complete.
         """
         wanted = [trace_id for trace_id in dict.fromkeys(trace_ids) if trace_id is not None]
         self._found |= self._segments.find_traces(
@@ -52,7 +52,7 @@ class TraceRows:
             raise Declined from error
 
     def longest(self, *, by_time: bool) -> int:
-        """Return the unix seconds that a trace takes at most, or the logical time."""
+        """Return the longest duration of a trace, in Unix seconds or logical time."""
         unit = "utime" if by_time else "lt"
         spans: list[int] = [
             row[f"end_{unit}"] - row[f"start_{unit}"] for row in self._found.values()
@@ -87,14 +87,14 @@ def find_transaction_traces(index: Index, asked: Mapping[str, Any]) -> list[Hit]
 
 
 def find_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
-    """Answer ``v3/traces_by_id`` without filters, where all of the traces are complete."""
+    """Answer ``v3/traces_by_id`` without filters, if all of the traces are complete."""
     return _cut_page(index.traces, asked["trace_ids"], asked)
 
 
 def list_account_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/traces_of_account``.
 
-    A trace ends at the account's transaction or later, but not later than the longest trace takes.
+    A trace ends at the account's transaction or later, within the longest duration of a trace.
     """
     segments = index.traces
     by_time, descending = asked["by_time"], asked["descending"]
@@ -145,12 +145,12 @@ def cut_rows(rows: list[Row], asked: Mapping[str, Any]) -> list[Row]:
 
 
 def end_of(*, by_time: bool) -> str:
-    """Return the column that a page is ordered by."""
+    """Return the column that pages are sorted by."""
     return "end_utime" if by_time else "end_lt"
 
 
 def bound_moments(asked: Mapping[str, Any]) -> tuple[int, int]:
-    """Return between which ends the page is, both included."""
+    """Return the range of ends that a page may have, both included."""
     unit, after = "utime" if asked["by_time"] else "lt", asked["after_end"]
     first, last = asked[f"start_{unit}"], asked[f"end_{unit}"]
     low, high = 0 if first is None else first, NO_LT if last is None else last
@@ -182,7 +182,7 @@ def _read_ids(
 
 
 def passes(row: Row, asked: Mapping[str, Any]) -> bool:
-    """Return whether a page has a trace, or one before or behind it."""
+    """Whether a trace passes the filters and comes after the page cursor."""
     after = asked["after_end"], asked["after_id"]
     if after[0] is not None:
         place = row[end_of(by_time=asked["by_time"])], row["trace_id"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Block = tuple[int, int, int]
 
 MOST_OF_BLOCKS = 5_000
-"""Transactions of blocks that are read to find those of one."""
+"""Most transactions of masterchain blocks read to find those of one block."""
 
 _PAGE = ("descending", "limit", "offset", "by_time")
 SPANS = {"start_utime", "end_utime", "start_lt", "end_lt"}
@@ -40,7 +40,7 @@ def list_account_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 
 
 def list_keys(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
-    """Answer ``v3/transaction_keys`` of a masterchain block, of a span, or of failed ones."""
+    """Answer ``v3/transaction_keys`` of a masterchain block, of a range, or of failed ones."""
     filters = {
         name
         for name, value in asked.items()
@@ -66,7 +66,7 @@ def _cut_page(lists: Sequence[Listed], asked: Mapping[str, Any]) -> list[Hit]:
 
 
 def cut_sorted(hits: Iterable[Hit], asked: Mapping[str, Any]) -> list[Hit]:
-    """Return a page of hits by logical time, those of one time by workchain and account."""
+    """Return a page of hits by logical time; ties by workchain and account."""
     found = list(hits)
     if len(found) > 1:
         found.sort(key=itemgetter("workchain", "account"))
@@ -100,7 +100,7 @@ def list_block_page(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 def _list_of_blocks(
     index: Index, mc_seqnos: set[int], blocks: set[Block]
 ) -> list[tuple[int, bytes, int, Hit]]:
-    """Return workchain, account, logical time and hit of each transaction, in no order."""
+    """Return workchain, account, logical time and hit of each transaction, unordered."""
     segments = index.segments
     lists = [listed for seqno in mc_seqnos for listed in segments.list_block(seqno)]
     if sum(listed.size for listed in lists) > MOST_OF_BLOCKS:

@@ -30,13 +30,13 @@ COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     "jetton_burns": {**_JETTON, "owner": ("owner",)},
     "nft_transfers": {**_ITEM, "owner": ("old_owner", "new_owner")},
 }
-"""What each query is asked by: the columns of which one must have one of the addresses."""
+"""The columns that each query filters on, of which one must match."""
 
 _DIRECTIONS = {
     **dict.fromkeys(("source", "old_owner"), "outgoing"),
     **dict.fromkeys(("destination", "new_owner"), "incoming"),
 }
-"""Columns that count only where a parameter is true."""
+"""Columns that are used only if a parameter is true."""
 
 
 class _Filter(NamedTuple):
@@ -47,7 +47,7 @@ class _Filter(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """A part of postings: numbers of rows, in the order of what ``moment_of`` returns for them."""
+    """A part of postings: numbers of rows, sorted by ``moment_of``."""
 
     table: SegmentTable
     numbers: Sequence[int]
@@ -57,11 +57,11 @@ class _Rows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.end - self.start
 
     def walk(self, *, descending: bool) -> Iterator[tuple[int, int, int, SegmentTable]]:
-        """Yield the moment of each row, which table it is in, its number and table."""
+        """Yield for each row its moment, the index of its table, its number, and its table."""
         places = range(self.start, self.end)
         for at in reversed(places) if descending else places:
             number = self.numbers[at]
@@ -79,7 +79,7 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
     for _, places in groupby(merged, key=itemgetter(0)):
         if len(found) >= most and is_ordered:
             break
-        # A row stands twice where both of its ends are asked for.
+        # A row occurs twice if both of its ends match.
         for (_, number), same in groupby(sorted(places, key=itemgetter(1, 2)), itemgetter(1, 2)):
             read += 1
             row = next(same)[3].read(number)
@@ -104,9 +104,9 @@ def _list_filters(name: str, bound: Mapping[str, Any]) -> list[_Filter]:
 def _list_rows(
     tables: Sequence[SegmentTable], filters: Sequence[_Filter], bound: Mapping[str, Any]
 ) -> tuple[list[_Rows], bool]:
-    """Return the rows of the filter or of the span that fewest rows pass.
+    """Return the rows of the most selective filter, or of the range.
 
-    And whether they are in the order of the page: those of a filter are by logical time.
+    Also return whether they are in the order of the page: rows of a filter are by logical time.
     """
     choices = [([_find_span(table, bound) for table in tables], True)]
     choices += [
@@ -125,7 +125,7 @@ def _list_rows(
 
 
 def _find_span(table: SegmentTable, bound: Mapping[str, Any]) -> _Rows:
-    """Return the rows of a span of time, or of logical time, both ends included."""
+    """Return the rows of a range of time, or of logical time, both ends included."""
     moment, unit = ("now", "utime") if bound["by_time"] else ("lt", "lt")
     first, last = bound[f"start_{unit}"], bound[f"end_{unit}"]
     rows = table.moments[moment]
@@ -136,7 +136,7 @@ def _find_span(table: SegmentTable, bound: Mapping[str, Any]) -> _Rows:
 
 
 def _find_rows(table: SegmentTable, column: str, account: bytes, bound: Mapping[str, Any]) -> _Rows:
-    """Return the rows of an address, which stand by logical time, within a span of it."""
+    """Return the rows of an address, which are sorted by logical time, within a range of it."""
     lt_of: Callable[[int], int] = table.order.__getitem__
     rows = table.postings[column]
     start, end = rows.find(cut_hash(account))

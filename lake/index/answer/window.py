@@ -1,7 +1,7 @@
-"""Windows of time or logical time, and the blocks in them, from the edge of a span.
+"""Windows of time or logical time, growing from the edge of a range, and the blocks in them.
 
-A window grows until it holds a page, so that a page costs what is near its edge, however long the
-span is.
+A window grows until it holds a page, so a page costs only what is near its edge, however long the
+range is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEAST, MOST = 0, (1 << 63) - 1
 MOST_UTIME = (1 << 32) - 1
 
 MOST_ROWS = 20_000
-"""Rows that are read to find a page of them; deeper pages are left to SQL."""
+"""Most rows read to find a page; deeper pages are left to SQL."""
 
 
 class Window(NamedTuple):
@@ -40,17 +40,17 @@ class Window(NamedTuple):
 
 
 def fill(first: int | None, last: int | None, most: int) -> tuple[int, int]:
-    """Return both ends of a span, in place of one that is not set the least or ``most``."""
+    """Return both ends of a range, with the least and ``most`` as defaults."""
     return LEAST if first is None else max(LEAST, first), most if last is None else min(most, last)
 
 
 def cover(utimes: tuple[int, int], lts: tuple[int, int]) -> dict[str, Bounds]:
-    """Return bounds of the blocks that may have transactions of both spans."""
+    """Return bounds of the blocks that may have transactions in both ranges."""
     return _narrow({"gen_utime": utimes, "end_lt": (lts[0], MOST), "start_lt": (LEAST, lts[1])})
 
 
 def _narrow(bounds: dict[str, tuple[int, int]]) -> dict[str, Bounds]:
-    """Leave out bounds that every value is within: to compare a column takes time."""
+    """Drop bounds that every value satisfies, because comparing a column takes time."""
     return {
         name: bound
         for name, bound in bounds.items()
@@ -59,7 +59,7 @@ def _narrow(bounds: dict[str, tuple[int, int]]) -> dict[str, Bounds]:
 
 
 def bound_ends(index: Index, asked: Mapping[str, Any]) -> Iterator[tuple[dict[str, Bounds], bool]]:
-    """Yield bounds of the ends of traces, for growing windows, and whether they are all."""
+    """Yield bounds of the ends of traces, for growing windows, and whether they are complete."""
     descending = asked["descending"]
     spans = {
         "trace_end_utime": fill(asked["start_utime"], asked["end_utime"], MOST_UTIME),
@@ -77,10 +77,10 @@ def bound_ends(index: Index, asked: Mapping[str, Any]) -> Iterator[tuple[dict[st
 def cut_blocks(
     blocks: Selection, window: Window, asked: Mapping[str, Any], most: int, margin: int = 0
 ) -> Iterator[tuple[Window, set[int]]]:
-    """Yield the part of a window whose blocks have ``most`` transactions, then the whole window.
+    """Yield the part of a window whose blocks have ``most`` transactions, then all of it.
 
-    Each with the masterchain blocks of it, and of ``margin`` before it. Nothing is yielded of a
-    window that has fewer, unless it is all there is.
+    Each comes with its masterchain blocks, and those within ``margin`` before it. A window with
+    fewer transactions is not yielded, unless nothing lies beyond.
     """
     seqnos, counts = blocks.values("mc_seqno"), blocks.values("tx_count")
     if sum(count or 0 for count in counts) < most and not window.is_all:
@@ -107,13 +107,13 @@ def cut_blocks(
 def grow(
     index: Index, asked: Mapping[str, Any], first: int, last: int, *, by_time: bool
 ) -> Iterator[Window]:
-    """Yield windows from the end of a span where its page begins, each larger than the last."""
+    """Yield windows from the end of a range where its page begins, each larger than the last."""
     if asked["offset"] + asked["limit"] > MOST_ROWS:
         raise Declined
     edge = _find_edge(index, descending=asked["descending"], by_time=by_time)
     width = _FIRST_S if by_time else _FIRST_LT
     while True:
-        # Nothing is said of what lies beyond the ends: blocks of shards may.
+        # Do not limit the open ends: blocks of shards may lie beyond.
         low, high = first, last
         if asked["descending"]:
             low = max(first, min(last, edge) - width)
@@ -131,7 +131,7 @@ def grow(
 
 
 def _find_edge(index: Index, *, descending: bool, by_time: bool) -> int:
-    """Return when the last masterchain block of the lake ended, or the first."""
+    """Return the end time of the last masterchain block of the lake, or of the first."""
     known = index.edges.get((descending, by_time))
     if known is not None:
         return known
@@ -151,9 +151,9 @@ def _find_edge(index: Index, *, descending: bool, by_time: bool) -> int:
 def grow_past_pruned(
     index: Index, asked: Mapping[str, Any], first: int, last: int, *, by_time: bool
 ) -> Iterator[Window]:
-    """Yield windows like ``grow``, as long as all transactions in them have their blocks.
+    """Yield windows like ``grow``, while all transactions in them have their blocks.
 
-    Of pruned blocks some transactions are there alone.
+    Some transactions of pruned blocks are kept without their blocks.
     """
     border = 0
     if index.snapshot.state.last_pruned:

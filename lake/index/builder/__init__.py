@@ -1,1 +1,1 @@
-"""Index segments built from data files."""
+"""Builds index segments from data files."""

@@ -1,7 +1,7 @@
-"""A segment from rows: the rows of one range of masterchain blocks, account by account.
+"""Composes a segment from the rows of one range of masterchain blocks, account by account.
 
-Rows come in parts, each with all rows of its accounts, the accounts ascending from part to part; so
-that a range of any size is composed in the memory of one part and of the arrays of keys.
+Rows come in parts, each with all rows of its accounts, with accounts ascending from part to part.
+A range of any size is composed in the memory of one part and of the key arrays.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ONCE = ("created", "hash", "check")
 def compose(stream: IO[bytes], source: Source, parts: Iterable[Mapping[str, pa.Table]]) -> int:
     """Write the segment of a source's range, and return the number of transactions.
 
-    ``parts`` are its base rows.
+    ``parts`` are the base rows of the source.
     """
     composer = Composer(stream)
     for part in parts:
@@ -52,16 +52,16 @@ def compose(stream: IO[bytes], source: Source, parts: Iterable[Mapping[str, pa.T
 
 
 class Composer:
-    """Writes one segment; ``add_part`` for every part, then ``finish``."""
+    """Writes one segment: call ``add_part`` for every part, then ``finish``."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        """Begin the file: the records come first, as they are the bulk."""
+        """Begin the file with the records, as they are most of it."""
         self._writer = SegmentWriter(stream)
         self._writer.begin("records")
         self._rows = open_composer()
 
     def add_part(self, tables: Mapping[str, pa.Table]) -> None:
-        """Add transactions, messages and account states of accounts after those added before."""
+        """Add transactions, messages and account states; accounts come after those added before."""
         self._writer.write(self._rows.add_part(*(tables[name] for name in SOURCES)))
 
     def finish(
@@ -73,8 +73,8 @@ class Composer:
     ) -> int:
         """Write all arrays, and return the number of transactions.
 
-        ``ended`` are the complete traces that end in the range, ``contracts`` rows of contracts
-        and moves, in parts by the name of their table, ``places`` those of tables whose rows are
+        ``ended`` are the complete traces that end in the range, ``contracts`` rows of contracts and
+        transfers, in parts with the name of their table, and ``places`` likewise rows that are
         found by hash.
         """
         self._rows.end(ended)
@@ -106,7 +106,7 @@ class Composer:
         return rows
 
     def _write(self, *names: str) -> None:
-        """Write arrays by their names: of numbers, or of bytes."""
+        """Write arrays of numbers or bytes by name."""
         for name in names:
             array = self._rows.copy(name)
             add = self._writer.add if array.format == "B" else self._writer.add_numbers
@@ -126,6 +126,6 @@ class Composer:
 
 
 def _find_longest(traces: pa.Table, unit: str) -> int:
-    """Return the logical time or unix seconds that a trace takes at most."""
+    """Return the longest duration of a trace, in logical time or Unix seconds."""
     spans = pc.subtract(traces[f"end_{unit}"], traces[f"start_{unit}"])
     return max(0, pc.max(spans).as_py() or 0)

@@ -1,4 +1,4 @@
-"""The base rows that a segment is made of, in parts that fit into memory."""
+"""Reads the base rows of a segment, in parts that fit in memory."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "account_states": ("workchain", "account", "block_seqno", *STATE_COLUMNS),
     "transaction_traces": ("account", "hash", "mc_seqno", "trace_id", "parent_hash"),
 }
-"""Tables and columns that segments are made of; and complete traces, which belong to no account."""
+"""Tables and columns that segments contain, in addition to complete traces, which span accounts."""
 
 _ACCOUNT = {"messages": "tx_account"}
-"""Name of the column that has a row's account, where it is not ``account``."""
+"""Column with a row's account, if it is not ``account``."""
 
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
-"""Bodies and initial states repeat: written as they are, their pages take longer to fill."""
+"""Compressed, because bodies and initial states repeat and filling more pages takes longer."""
 
 _ROWS_AT_ONCE = 10_000
-"""Rows of a file that are in memory at a time: with bodies, 20 MB of large blocks."""
+"""Rows of a file in memory at a time: with bodies, 20 MB of large blocks."""
 
 Tables = dict[str, pa.Table]
 
 Read = Callable[..., pa.Table]
-"""Reads columns of a file, or all, as ``read_rows`` does."""
+"""Reads columns of a file, or all, like ``read_rows``."""
 
 
 class Source(NamedTuple):
     """Files that may have rows of a range of masterchain blocks; a zero state belongs to block 1.
 
-    All methods raise LakeCorrupt where a file is missing or damaged.
+    All methods raise LakeCorrupt if a file is missing or damaged.
     """
 
     lake_dir: Path
@@ -75,8 +75,8 @@ class Source(NamedTuple):
     def read_parts(self, part_rows: int, folder: Path) -> Iterator[Tables]:
         """Yield the base rows in parts of about ``part_rows`` transactions.
 
-        They are cut by the account's first byte. Rows on their way from files to parts wait in a
-        folder of their own below ``folder``.
+        Parts are cut by the account's first byte. Rows are spilled by part to a temporary folder
+        in ``folder``.
         """
         rows = sum(file.rows for file in self.files if file.table == "transactions")
         count = min(256, -(-rows // part_rows))
@@ -110,7 +110,7 @@ class Source(NamedTuple):
         return pa.concat_tables(found or [TRACES.empty])
 
     def read_contracts(self) -> Iterator[tuple[str, pa.Table]]:
-        """Yield the rows of contracts and moves file by file, with the table's name, by table."""
+        """Yield the rows of contracts and transfers with the table's name, table by table."""
         for name in INDEXED:
             for file in self.files:
                 if file.table == name:
@@ -119,7 +119,7 @@ class Source(NamedTuple):
                         yield name, rows
 
     def read_places(self) -> Iterator[tuple[str, pa.Table]]:
-        """Yield hashes of rows that are found by them, and their blocks, with the table's name."""
+        """Yield the hashes that rows are found by, and their blocks, with the table's name."""
         for file in self.files:
             if file.table in PLACED:
                 columns = "mc_seqno", *PLACED[file.table]
@@ -133,7 +133,7 @@ class Source(NamedTuple):
         return _cut(self.read(self.lake_dir, file, SOURCES[file.table]), "mc_seqno", self._seqnos)
 
     def _stream_base(self, file: DataFile) -> Iterator[pa.Table]:
-        """Yield base rows of a file, some at a time."""
+        """Yield base rows of a file in batches."""
         if file.rows <= _ROWS_AT_ONCE:
             yield self._read_base(file)
             return
@@ -147,7 +147,7 @@ class Source(NamedTuple):
 
 
 def _cut(rows: pa.Table, column: str, mc_range: Range) -> pa.Table:
-    """Return the rows whose block is in the range: mostly all, as a file is of few commits."""
+    """Return the rows with blocks in the range: usually all, as a file has few commits."""
     first, last = mc_range
     seqnos = rows[column]
     least, most = pc.min_max(seqnos).as_py().values()
@@ -166,7 +166,7 @@ def _spread(
     accounts = item_bytes(rows[_ACCOUNT.get(table, "account")])
     chosen = bytes(accounts[::32]).translate(places)
     parts = pa.Array.from_buffers(pa.uint8(), len(chosen), [None, pa.py_buffer(chosen)])
-    together = rows.take(pc.sort_indices(parts))  # stable: rows of a part stay in their order
+    together = rows.take(pc.sort_indices(parts))  # a stable sort keeps the order in a part
     start = 0
     for part in range(count):
         held = chosen.count(part)

@@ -1,4 +1,4 @@
-"""Which segment or memory covers which masterchain blocks."""
+"""Maps masterchain blocks to the segments, or data files, that cover them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
 
 SEGMENT_FORMAT = 14
-"""Version of the layout of segments that are written."""
+"""Version of the segment layout that is written."""
 
 _READ_FORMATS = (13, SEGMENT_FORMAT)
-"""Versions that are read; others are rebuilt. In 13 ascending numbers are packed as all others."""
+"""Versions that are read; others are rebuilt. Version 13 does not pack ascending numbers apart."""
 
 _DIGEST_LETTERS = 16
 _DERIVED = frozenset({"transaction_traces", "actions", *INDEXED})
@@ -34,7 +34,7 @@ _PATH = re.compile(r"\w+/(\d+)-(\d+)-[0-9a-f]+\.run")
 
 
 def segment_path(mc_range: Range, sha256: str) -> str:
-    """Return the path of a segment in the lake, by the digest of its bytes in hex."""
+    """Return the path of a segment in the lake; ``sha256`` is the digest of its bytes in hex."""
     return f"{SEGMENT_FOLDER}/{mc_range[0]}-{mc_range[1]}-{sha256[:_DIGEST_LETTERS]}.run"
 
 
@@ -42,21 +42,21 @@ def range_of(segment: DataFile) -> Range:
     """Return the masterchain blocks that a segment covers.
 
     Raises:
-        ValueError: it is no path of a segment.
+        ValueError: it is not the path of a segment.
     """
     match = _PATH.fullmatch(segment.path)
     if match is None:
-        raise ValueError(f"{segment.path!r} is no path of an index segment")
+        raise ValueError(f"{segment.path!r} is not the path of an index segment")
     return int(match[1]), int(match[2])
 
 
 def is_readable(segment: DataFile) -> bool:
-    """Whether this version reads a segment; the blocks of others count as without one."""
+    """Whether this version can read a segment; the blocks of others count as not indexed."""
     return segment.schema_version in _READ_FORMATS
 
 
 def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
-    """Return the files that segments are made of and that may have rows of a range."""
+    """Return the files that a segment of a range is built from."""
     first, last = mc_range
     found = []
     for file in files:
@@ -68,7 +68,7 @@ def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:
 
 
 def cut_range(files: Sequence[DataFile], mc_range: Range) -> list[Range]:
-    """Cut a range where its files begin: pieces of one commit each, or of merged ones."""
+    """Cut a range where its files begin, into pieces of one commit, or of merged ones."""
     first, last = mc_range
     starts = {read_place(file.path).first for file in files if file.table == "transactions"}
     cuts = [first, *sorted(start for start in starts if first < start <= last)]
@@ -81,12 +81,12 @@ def count_rows(files: Iterable[DataFile]) -> int:
 
 
 def list_within(state: LogState, mc_range: Range) -> list[DataFile]:
-    """Return the live files that segments are made of and that may have rows of a range."""
+    """Return the live files that a segment of a range is built from."""
     return list_files_between(state, *mc_range, *_READ)
 
 
 def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
-    """Return the digest of the paths of what may come after the blocks of a range.
+    """Return the digest of the paths of files that may arrive after the blocks of a range.
 
     These are the files with traces and contracts, and those of a baseline.
     """
@@ -99,13 +99,13 @@ def digest_derived(files: Iterable[DataFile], mc_range: Range) -> str:
 
 
 def is_current(state: LogState, segment: DataFile) -> bool:
-    """Whether a segment is right about the traces and contracts of a state."""
+    """Whether the traces and contracts in a segment are those of a state."""
     mc_range = range_of(segment)
     return segment.traces == digest_derived(list_within(state, mc_range), mc_range)
 
 
 def lacks_baseline(state: LogState, segment: DataFile) -> bool:
-    """Whether the baseline came after a segment over its block, of which that has other rows."""
+    """Whether the baseline was added after a segment that covers its block without its rows."""
     if state.baseline is UNSET:
         return False
     at, mc_range = state.baseline.mc_seqno, range_of(segment)

@@ -1,6 +1,6 @@
-"""Which ranges of blocks become an index segment: few of them, and none too large to be built.
+"""Plans index segments: few of them, and none too large to build.
 
-Segments end where commits do. Which ones there are follows from the lake and the settings alone.
+Segments end where commits do. The plan depends only on the lake and the settings.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import DataFile, LogState
 
 FEWEST_ROWS = 16_000
-"""A segment that is built while blocks are brought has at least this many transactions: so that
-little is left to be indexed behind the last commit, when there is no other work beside it."""
+"""Minimum number of transactions of a segment built during an ingest, so that little is left to
+index after the last commit, when no other work runs in parallel."""
 
 _SHARE = 4
-"""It also has the transactions before it, divided by this, as long as their memory is no more than
-the writer may take: so few segments are made of a short chain, and no row is written twice."""
+"""A segment also has at least the number of earlier transactions divided by this, while it fits the
+writer's memory: so a short chain has few segments, and no row is written twice."""
 
 _MOST_SEGMENTS = 32
-"""It always has at least the transactions before it, divided by this: so the number of segments
-grows with the logarithm of a long chain."""
+"""A segment always has at least the number of earlier transactions divided by this, so the number
+of segments grows with the logarithm of a long chain."""
 
 _GROWTH = 4
-"""A segment is made together with the one before it, unless that has this many times its rows."""
+"""A segment is merged with the previous one, unless that has this many times its rows."""
 
 
 def plan_missing(
     state: LogState, segments: tuple[DataFile, ...], most_rows: int
 ) -> tuple[list[Range], tuple[DataFile, ...]]:
-    """Return the ranges to make where these segments are sound, and the segments that stay.
+    """Return the ranges to build, given these sound segments, and the segments that stay.
 
-    A segment never spans a hole. Segments beside a new range are rebuilt with it unless they are
-    much larger, or together have more than ``most_rows``; so that few remain, and each row is
-    written a few times at most.
+    A segment never spans a hole. Segments next to a new range are rebuilt with it unless they are
+    much larger, or would exceed ``most_rows`` together; so few remain, and each row is written only
+    a few times.
     """
     kept = segments
     planned: list[Range] = []
@@ -66,9 +66,9 @@ def plan_missing(
 def list_due(
     state: LogState, ahead: Mapping[Range, int], most_rows: int, easy_rows: int
 ) -> dict[Range, int]:
-    """Return the ranges without a segment that have enough transactions for one, and how many.
+    """Return the unindexed ranges large enough for a segment, with their transactions.
 
-    ``ahead`` are those, with their transactions, whose segments are being built; the bounds are
+    ``ahead`` are the ranges whose segments are being built, with their transactions; the limits are
     those of ``choose_rows``.
     """
     before = sum(segment.rows for segment in state.segments) + sum(ahead.values())
@@ -83,10 +83,10 @@ def list_due(
 
 
 def choose_rows(before: int, most_rows: int, easy_rows: int, earlier: int = 0) -> int:
-    """Return how many transactions make a segment, given those of all segments before it.
+    """Return the number of transactions of the next segment, given that of all earlier ones.
 
-    A segment of ``easy_rows`` takes as much memory as the writer may; more are taken together only
-    where there would be too many segments, and never more than ``most_rows``.
+    A segment of ``easy_rows`` uses all the memory that the writer may; it is exceeded only if there
+    would be too many segments, and never beyond ``most_rows``.
     """
     done = before + earlier
     return min(most_rows, max(FEWEST_ROWS, min(easy_rows, done // _SHARE), done // _MOST_SEGMENTS))
@@ -97,7 +97,7 @@ def _list_full(
 ) -> Iterator[tuple[Range, int]]:
     """Yield full parts of a range, each with its transactions; they end where commits do.
 
-    ``target`` says how many make a part full, by those in the parts before.
+    ``target`` returns the size of a full part, given the number of transactions in earlier parts.
     """
     files = list_within(state, piece)
     start, held, done = piece[0], 0, 0
@@ -111,7 +111,7 @@ def _list_full(
 def _find_neighbour(
     segments: Sequence[DataFile], piece: Range, rows: int, most_rows: int
 ) -> DataFile | None:
-    """Return the segment beside a range that is rebuilt with it, if one is."""
+    """Return the adjacent segment to rebuild together with a range; None if there is none."""
     for segment in segments:
         first, last = range_of(segment)
         is_small = segment.rows < rows * _GROWTH and segment.rows + rows <= most_rows

@@ -1,4 +1,4 @@
-"""Segments on disk: made from the data files, and committed."""
+"""Builds segments from the data files, and commits them."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from tonlake.lake.log.state import Commit, LogState
 
 BLOCK_ROWS = 16_384
-"""Transactions held in memory while a segment is built: 100,000 take 386 MiB, 457 with 50,000 of
-them held, and no less with half as many."""
+"""Transactions held in memory while a segment is built: 100,000 take 386 MiB, or 457 MiB if 50,000
+of them are held, and no less with half as many."""
 
 MOST_ROWS = 1_000_000
-"""Transactions at which a segment ends by default, with the commit that reaches them: to build one
-takes about 900 bytes of memory for each, and to look a key up about a microsecond a segment."""
+"""Default number of transactions at which a segment ends, with the commit that reaches it. Building
+takes about 900 bytes of memory per transaction; a key lookup takes about 1 µs per segment."""
 
 Run = Callable[[Callable[["Order"], DataFile], Iterable["Order"]], Iterable[DataFile]]
-"""Calls a function with each of several orders, as ``map`` does."""
+"""Calls a function with each of several orders, like ``map``."""
 
 
 def rebuild_index(
@@ -64,16 +64,16 @@ def rebuild_index(
 ) -> Commit | None:
     """Build and commit the segments that are missing, damaged or of another format.
 
-    None if none are, if blocks were undone meanwhile, and without the extension. Readers and
-    writers go on: the lock is held for the commit alone.
+    Return None if there are none, if blocks were undone meanwhile, or without the C extension.
+    Readers and writers continue: the lock is held only for the commit.
 
     Args:
         lake_dir: Folder of the lake.
         most_rows: Transactions at which a segment ends, with the commit that reaches them.
-        everything: Whether all segments are built again.
+        everything: Whether to rebuild all segments.
         run: Builds segments, in this process or others.
         read: Reads the rows of a file.
-        log: That of the lake, read on where the caller knows it already.
+        log: A reader of the lake's log, if the caller has one.
 
     Raises:
         LakeNotFound: the folder holds no lake.
@@ -93,7 +93,7 @@ def rebuild_index(
 
 
 def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -> Commit | None:
-    """Commit segments that were built from a state's files; None if blocks were undone since.
+    """Commit segments built from a state's files; None if blocks were undone since.
 
     Raises:
         LakeFull: no room; nothing was committed.
@@ -102,9 +102,9 @@ def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -
     with hold_lock(lake_dir / LOCK_FILE):
         now = log.find()
         if (now.undoings, now.pruned) != (state.undoings, state.pruned):
-            # Some of the blocks may be others by now, or gone; the next rebuild makes segments.
+            # Some of the blocks may have changed or gone; the next rebuild creates segments.
             return None
-        # Another rebuild may have ended meanwhile; what overlaps ours gives way to it.
+        # Another rebuild may have ended meanwhile; its overlapping segments are replaced.
         ranges = tuple(map(range_of, made))
         others = [segment for segment in now.segments if not overlaps(ranges, range_of(segment))]
         begin_grace(lake_dir, (segment.path for segment in made))
@@ -120,9 +120,9 @@ def make_segments(
     run: Run = map,
     read: Read = read_rows,
 ) -> tuple[list[DataFile], tuple[DataFile, ...]]:
-    """Write the segments that a state lacks, and return them and those of the state that stay.
+    """Write the missing segments of a state; return them, and those of the state that stay.
 
-    Without the extension there are none. Arguments and errors as ``rebuild_index``.
+    Without the C extension there are none. Arguments and errors as ``rebuild_index``.
     """
     if NATIVE is None:
         return [], ()
@@ -135,7 +135,7 @@ def make_segments(
 
 
 def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
-    """Return the segments that are sound, of this format, and right about traces and contracts."""
+    """Return the segments that are sound, of this format, and current for a state."""
     damaged = {error.file for error in find_damage(lake_dir, state.segments, trust_earlier=True)}
     return tuple(
         segment
@@ -145,7 +145,7 @@ def _usable_segments(lake_dir: Path, state: LogState) -> tuple[DataFile, ...]:
 
 
 class Order(NamedTuple):
-    """A segment to be built, in any process: the lake, the range, the files and who reads them."""
+    """A segment to build, in any process: the lake, the range, the files and their reader."""
 
     lake_dir: Path
     mc_range: Range
@@ -156,12 +156,12 @@ class Order(NamedTuple):
 def order_segment(
     lake_dir: Path, state: LogState, mc_range: Range, read: Read = read_rows
 ) -> Order:
-    """Return what building the segment of a range takes."""
+    """Return the order to build the segment of a range."""
     return Order(lake_dir, mc_range, list_within(state, mc_range), read)
 
 
 def build_segment(order: Order) -> DataFile:
-    """Write one segment durably under its own name, which is in no commit yet.
+    """Write one segment durably under its final name; no commit lists it yet.
 
     Raises:
         LakeCorrupt: a data file is damaged.

@@ -1,1 +1,1 @@
-"""One segment of the index: its format, and the records in it."""
+"""The format of index segments, and access to their records."""

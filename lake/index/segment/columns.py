@@ -1,4 +1,4 @@
-"""Columns of messages in Arrow, straight from the records of a segment."""
+"""Reads columns of messages as Arrow arrays, straight from the records of a segment."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OF_TRANSACTION = {
     name: at - 6
     for at, name in enumerate(("tx_workchain", "tx_account", "tx_lt", "tx_hash", "mc_seqno", "now"))
 }
-"""Columns that a message has of its transaction, and the numbers by which the extension reads
+"""Columns that a message takes from its transaction, and the numbers by which the C extension reads
 them."""
 
 _VARIABLE = -1
 
 
 class _Read(NamedTuple):
-    """How a column is read: its place and width for the extension, and as which type.
+    """How the extension reads a column: its place and width, and its type.
 
     Amounts are read as digits.
     """
@@ -49,7 +49,7 @@ def read_columns(
     places: Sequence[tuple[int, int | bytes]],
     names: Sequence[str],
 ) -> pa.Table:
-    """Return columns of messages by row and place, or by row and hash where the row has it."""
+    """Return columns of messages, given by row and place, or by row and hash if unknown."""
     plans = [_plan(name) for name in names]
     count, columns = source.read_columns(list(places), tuple(plan.code for plan in plans))
     arrays = []

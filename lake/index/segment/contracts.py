@@ -1,12 +1,12 @@
-"""Contracts and moves in a segment: rows of jettons and NFTs by the addresses that stand in them.
+"""Contracts and transfers in a segment: rows of jettons and NFTs by the addresses in them.
 
-``<table>.data`` are the rows, each a MessagePack array of its columns, and ``<table>.at`` where
-they begin. ``<table>.order`` has for each row what the rows of a table follow each other by, and
-``<table>.<column>`` are postings by address in that order, and of moves also by ``now`` and ``lt``;
-but by other addresses of contracts, in no order, of each account the first row that has it alone.
-Addresses and hashes of code come again and again: a row has their numbers in ``contract.hash``,
-where each stands once. Content that an earlier row of the table has is the number of that row. A
-table without rows has no arrays.
+``<table>.data`` has the rows, each a MessagePack array of its columns, and ``<table>.at`` their
+offsets. ``<table>.order`` has the sort key of each row. ``<table>.<column>`` are postings by
+address in that order; transfers also have postings by ``now`` and ``lt``. Postings of contracts by
+an address other than the account are unordered, and have only the first row of each account with
+that address. Addresses and code hashes repeat: rows refer to them by number in ``contract.hash``,
+which has each once. If an earlier row of the table has the same content, the content is the number
+of that row. A table without rows has no arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HASHES = "contract.hash"
 
 _HASH_BYTES = 32
 _REMEMBERED = 500_000
-"""Most addresses that are remembered while a segment is made: about 100 MB."""
+"""Most hashes remembered while a segment is written: about 100 MB."""
 
 _REMEMBERED_TEXTS = 10_000
 _MOST_INT = (1 << 63) - 1
@@ -44,7 +44,7 @@ _decode = msgspec.msgpack.Decoder(type=list[Any]).decode
 
 
 class Indexed(NamedTuple):
-    """A table in segments: the columns whose addresses lead to its rows, and what orders those."""
+    """A table in segments: the columns whose addresses are indexed, and its sort key."""
 
     name: str
     addresses: tuple[str, ...]
@@ -52,7 +52,7 @@ class Indexed(NamedTuple):
 
     @property
     def moments(self) -> tuple[str, ...]:
-        """Names of the columns that say when a row came about, where spans of it are asked for."""
+        """Names of the time columns, if ranges of time can be queried."""
         return ("now", "lt") if self.order == "lt" else ()
 
     @property
@@ -61,7 +61,7 @@ class Indexed(NamedTuple):
         return TABLES[self.name].names
 
     def places_of(self, *types: str) -> tuple[int, ...]:
-        """Return the places of the columns of some types."""
+        """Return the positions of the columns of some types."""
         columns = enumerate(TABLES[self.name].columns)
         return tuple(at for at, column in columns if column.type in types)
 
@@ -85,21 +85,21 @@ INDEXED: dict[str, Indexed] = {
 }
 
 _UNIQUE = frozenset({"data_hash", "tx_hash"})
-"""Hashes that hardly ever come again."""
+"""Hashes that hardly ever repeat."""
 
 _REPEATED = "content"
 
 _NO_WORKCHAIN = -(1 << 31)
-"""Stands for NULL; no workchain has it: nodes call it the invalid one."""
+"""Stands for NULL; no workchain has this number: nodes define it as invalid."""
 
 
 def workchain_of(column: str) -> str:
-    """Return the column with the workchain of an address."""
+    """Return the name of the workchain column of an address column."""
     return "workchain" if column == "account" else f"{column}_workchain"
 
 
 def write_contracts(writer: SegmentWriter, parts: Iterable[tuple[str, pa.Table]]) -> None:
-    """Write rows that come in parts by table, those of one table together."""
+    """Write rows that come in parts by table; parts of one table are adjacent."""
     pool = _Pool()
     for name, tables in groupby(parts, key=itemgetter(0)):
         _TableWriter(writer, INDEXED[name], pool).write(table for _, table in tables)
@@ -107,7 +107,7 @@ def write_contracts(writer: SegmentWriter, parts: Iterable[tuple[str, pa.Table]]
 
 
 class _Pool:
-    """Hashes that stand in rows by number."""
+    """Hashes that rows refer to by number."""
 
     def __init__(self) -> None:
         self.bytes = bytearray()
@@ -169,7 +169,7 @@ class _TableWriter:
                 rows.append(number)
         self._order.append(values[names.index(self._table.order)])
         for at, moments in self._moments.items():
-            moments.append(max(0, values[at]))  # no block is from before 1970
+            moments.append(max(0, values[at]))  # no block is older than 1970
         for at in self._pooled:
             if values[at] is not None:
                 values[at] = self._pool.number_of(values[at])
@@ -184,7 +184,7 @@ class _TableWriter:
         self._at.append(self._at[-1] + len(data))
 
     def _add_addresses(self, values: list[Any]) -> None:
-        """Add each address as one number, of its hash in the pool and its workchain."""
+        """Combine each address into one number, of its hash in the pool and its workchain."""
         names = self._table.columns
         for column, addresses in self._addresses.items():
             address = values[names.index(column)]
@@ -212,7 +212,7 @@ class SegmentTable:
         """Take the arrays of an open segment.
 
         Raises:
-            KeyError: it lacks one.
+            KeyError: an array is missing.
         """
         self.order = arrays[f"{table.name}.order"]
         self.postings = {
@@ -244,18 +244,18 @@ class SegmentTable:
         return dict(zip(self._names, values, strict=True))
 
     def list_rows(self, column: str, address: bytes) -> list[int]:
-        """Return the numbers of rows that may have an address in a column, in their order.
+        """Return the numbers of rows that may have an address in a column, in order.
 
-        Of addresses that begin alike, the rows of all are returned.
+        The rows of other addresses with the same prefix are included.
         """
         return self.postings[column].list_rows(cut_hash(address))
 
 
 def open_tables(arrays: Mapping[str, Any]) -> dict[str, SegmentTable] | None:
-    """Return the tables of an open segment that have rows; None where it was made without them.
+    """Return the tables of an open segment that have rows; None if it was built without tables.
 
     Raises:
-        KeyError: it lacks an array.
+        KeyError: an array is missing.
     """
     if HASHES not in arrays:
         return None

@@ -1,20 +1,20 @@
-r"""The file of a segment: named arrays of packed numbers or bytes, one after the other.
+r"""The file format of a segment: named arrays of packed numbers or bytes, one after the other.
 
 Layout: ``TLRUN\x00\x01\n``, the arrays (each at a multiple of 8), a JSON table of contents, the
 length of that table as 8 bytes little-endian, and the first eight bytes again. The file is read
-through a memory map: nothing is copied but what is asked for.
+through a memory map; only requested data is copied.
 
 Packed numbers take as many bits as the widest of them needs, little-endian: the least number (8
-bytes, signed), the count (8), the bits of each (1), the low bits that were cut off each before (1),
-the coding (1), 5 zero bytes; then what each is above the least, one after the other, the least
-significant bit first; then 8 zero bytes, so that each can be read as a part of one word. Widths of
-58 to 63 bits would not fit into a word with the bits before them, and are 64.
+bytes, signed), the count (8), the bits of each (1), the number of low bits cut off each before (1),
+the coding (1), 5 zero bytes; then each number's difference from the least, one after the other, the
+least significant bit first; then 8 zero bytes, so that each can be read as a part of one word.
+Widths of 58 to 63 bits would not fit in a word with the bits before them, and become 64.
 
-Coding 1 (Elias-Fano) is that of ascending numbers where it takes fewer bytes, 0 that of others.
-It has only low bits of each there, as many as make the greatest high part less than twice the
-count. Behind the zero bytes follow, for every 64th number from the first on, the place of its bit
-(4 bytes), and the bits themselves: set at the high part of each number plus its place, in words of
-64. So a number takes about two bits more than its low ones.
+Coding 1 (Elias-Fano) is used for ascending numbers if it takes fewer bytes, otherwise coding 0. It
+stores only the low bits of each number there, as many as make the greatest high part less than
+twice the count. After the zero bytes it has, for every 64th number from the first on, the position
+of its bit (4 bytes), and then the bits themselves: one is set at each number's high part plus its
+index, in words of 64. So a number takes about two bits more than its low bits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BYTES, _NUMBERS = "B", "N"
 
 
 def pack_numbers(values: Words, cut_bits: int = 0) -> bytes:
-    """Return signed 64-bit numbers packed, after ``cut_bits`` low bits were cut off each."""
+    """Return packed signed 64-bit numbers, after cutting off the ``cut_bits`` low bits of each."""
     packed: bytes = NATIVE.pack_numbers(values, cut_bits)
     return packed
 
@@ -61,7 +61,7 @@ def open_numbers(data: memoryview) -> Any:  # noqa: ANN401 - of the extension
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where one array lies: ``code`` is N for packed numbers, or B for plain bytes."""
+    """The position of one array: ``code`` is N for packed numbers, or B for plain bytes."""
 
     code: str
     offset: int
@@ -103,7 +103,7 @@ class SegmentWriter:
         self.write(data)
 
     def add_numbers(self, name: str, values: Words, cut_bits: int = 0) -> None:
-        """Write an array of numbers, as ``pack_numbers`` takes them."""
+        """Write an array of numbers, packed as by ``pack_numbers``."""
         self.begin(name, _NUMBERS)
         self.write(pack_numbers(values, cut_bits))
 
@@ -121,15 +121,15 @@ class SegmentWriter:
 
 
 class SegmentFile:
-    """An open segment: its contents, and each array: numbers as a sequence, bytes as a view."""
+    """An open segment: its contents and arrays; numbers are sequences, bytes are views."""
 
     def __init__(
         self, data: bytes | mmap.mmap, name: str, only: Collection[str] | None = None
     ) -> None:
-        """Read the table of contents, and open the arrays; those named by ``only``, if given.
+        """Read the table of contents, and open the arrays, or only those named by ``only``.
 
         Raises:
-            LakeCorrupt: the bytes are no segment.
+            LakeCorrupt: the bytes are not a segment.
         """
         self.data = data
         self.name = name
@@ -137,7 +137,7 @@ class SegmentFile:
         try:
             length, magic = _TAIL.unpack(view[-_TAIL.size :])
             if magic != MAGIC or view[: len(MAGIC)] != MAGIC:
-                raise LakeCorrupt(name, "it is no index segment")
+                raise LakeCorrupt(name, "it is not an index segment")
             table = view[len(view) - _TAIL.size - length : -_TAIL.size]
             self.contents = msgspec.json.decode(table, type=Contents)
             self.arrays: dict[str, Any] = {
@@ -146,7 +146,7 @@ class SegmentFile:
                 if only is None or name in only
             }
         except (struct.error, msgspec.DecodeError, TypeError, ValueError) as error:
-            raise LakeCorrupt(name, f"it is no index segment ({error})") from error
+            raise LakeCorrupt(name, f"it is not an index segment ({error})") from error
 
 
 def _open_part(view: memoryview, code: str) -> Any:  # noqa: ANN401 - bytes or numbers
@@ -161,13 +161,13 @@ def map_segment(lake_dir: Path, path: str) -> SegmentFile:
     """Open a segment of the lake through a memory map.
 
     Raises:
-        LakeCorrupt: it is missing, or no segment.
+        LakeCorrupt: it is missing, or not a segment.
     """
     return SegmentFile(map_file(lake_dir, path), path)
 
 
 def map_file(lake_dir: Path, path: str) -> mmap.mmap:
-    """Map a segment of the lake, of which nothing is read yet.
+    """Map a segment of the lake into memory; nothing is read yet.
 
     Raises:
         LakeCorrupt: it is missing, or empty.

@@ -1,6 +1,7 @@
-"""Masterchain blocks by hash: those that commit a block, or the last transaction of an action.
+"""Finds masterchain blocks by hash: of a block, or of an action.
 
-``<table>.<column>`` are postings by hash whose rows are masterchain seqnos.
+``<table>.<column>`` are postings by hash whose rows are the masterchain seqnos that commit a block,
+or the last transaction of an action's trace.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ PLACED: dict[str, tuple[str, ...]] = {
     "blocks": ("root_hash", "file_hash"),
     "actions": ("action_id",),
 }
-"""Tables, and the columns of hashes that lead to their rows."""
+"""Tables, and their hash columns that rows are found by."""
 
 _HASH_BYTES = 32
 
 
 def write_places(writer: SegmentWriter, parts: Iterable[tuple[str, pa.Table]]) -> None:
-    """Write the postings of all tables, whose rows come in parts."""
+    """Write the postings of all tables; rows come in parts."""
     listed = list(parts)
     for name, columns in PLACED.items():
         tables = [part for table, part in listed if table == name]
@@ -55,7 +56,7 @@ def open_places(arrays: Mapping[str, Any]) -> dict[str, Postings]:
     """Return the postings of an open segment by table and column.
 
     Raises:
-        KeyError: it lacks an array.
+        KeyError: an array is missing.
     """
     names = (f"{name}.{column}" for name, columns in PLACED.items() for column in columns)
     return {name: Postings(arrays, name) for name in names}

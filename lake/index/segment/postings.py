@@ -1,9 +1,9 @@
-"""Postings: for each key, the rows it is found in, in an order of their own.
+"""Postings: for each key, the rows that have it, in a defined order.
 
-Three arrays ``<name>.key`` (sorted, each key once), ``<name>.end`` (where its rows end) and
-``<name>.row``. The key of a hash is as many of its first bits as hashes seldom share in a segment
-of that size, so what is found must be compared with the complete hash. Where most keys have one
-row, ``end`` is left out, and a key stands as often as it has rows.
+There are three arrays: ``<name>.key`` (sorted, unique), ``<name>.end`` (the end of each key's rows)
+and ``<name>.row``. The key of a hash has just enough leading bits to make collisions rare in a
+segment of that size, so results must be compared with the complete hash. If most keys have one row,
+``end`` is left out, and a key is repeated for each of its rows.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _HASH_BYTES = 32
 
 _FEWEST_BITS = 24
 _SPARE_BITS = 8
-"""A hash that a segment lacks has the key of another one in it once in 2 to the power of this:
-then that is read, and found to be another."""
+"""A hash that a segment does not have collides with a key once in 2 to the power of this; then a
+record is read in vain."""
 
 _SPARE_BITS_APART = 16
-"""The same where keys are to differ if hashes do: then SQL answers."""
+"""The same if keys must differ whenever hashes do; otherwise SQL answers."""
 
 _MOST_REPEATED = 1 / 3
-"""Most rows, of all, that may have the key of the row before where keys are repeated."""
+"""Largest share of rows with the same key as the previous row for which keys are repeated."""
 
 
 def cut_hash(value: bytes | bytearray) -> int:
-    """Return a hash's first 8 bytes, big-endian, so that keys sort like hashes."""
+    """Return the first 8 bytes of a hash, big-endian, so that keys sort like hashes."""
     return int.from_bytes(value[:KEY_BYTES], "big")
 
 
 def count_cut_bits(count: int, spare_bits: int = _SPARE_BITS) -> int:
-    """Return how many of the last of 64 bits are cut off the keys of ``count`` hashes."""
+    """Return how many low bits of 64 to cut off the keys of ``count`` hashes."""
     return 8 * KEY_BYTES - max(_FEWEST_BITS, count.bit_length() + spare_bits)
 
 
@@ -53,17 +53,16 @@ def write_postings(
     hashed: bool = False,
     apart: bool = False,
 ) -> None:
-    """Write the three arrays of a table with the columns ``key`` and ``row``, and others.
+    """Write postings from a table with the columns ``key`` and ``row``, and others.
 
     Args:
         writer: The segment.
         name: Name of the postings.
-        columns: The table. Its rows are ordered by all columns, in the order in which those stand,
-            the key first. A column ``place`` is written as well, as ``<name>.place``: a message's
-            place in its record.
-        unique: Rows that equal another one in the key and in these columns are left out.
-        hashed: Whether keys are of hashes; others are written in full.
-        apart: Whether keys of hashes have as many more bits, of 63, as distinguish them all.
+        columns: The table. It is sorted by all columns, in their order, the key first. A column
+            ``place``, the place of a message in its record, is written as ``<name>.place``.
+        unique: Rows equal to another in the key and these columns are left out.
+        hashed: Whether keys are hashes; other keys are written in full.
+        apart: Whether keys of hashes get as many more bits, up to 63, as distinguish them all.
     """
     spare_bits = _SPARE_BITS_APART if apart else _SPARE_BITS
     cut_bits = count_cut_bits(len(columns["key"]), spare_bits) if hashed else 0
@@ -85,7 +84,7 @@ def write_postings(
 
 
 def write_keys(writer: SegmentWriter, name: str, keys: Words) -> None:
-    """Write the keys of hashes, which ascend, one for each."""
+    """Write the keys of hashes, ascending and unique."""
     cut_bits = count_cut_bits(len(keys))
     writer.add_numbers(name, NATIVE.cut_keys(keys, cut_bits), cut_bits)
 
@@ -101,7 +100,7 @@ class Postings:
         self.places = arrays.get(f"{name}.place", self.rows)
 
     def find(self, key: int) -> tuple[int, int]:
-        """Return where the key's rows begin and end in ``rows``."""
+        """Return the start and end of a key's rows in ``rows``."""
         at = self._keys.find(key)
         if at < 0:
             return 0, 0
@@ -110,23 +109,23 @@ class Postings:
         return (self._ends[at - 1] if at else 0), self._ends[at]
 
     def choose(self, hashes: list[bytes]) -> list[bytes]:
-        """Return those of some hashes that may have rows."""
+        """Return the hashes that may have rows."""
         places = zip(hashes, self._keys.find_hashes(hashes), strict=True)
         return [each for each, at in places if at >= 0]
 
     def list_spans(self) -> list[tuple[int, int]]:
-        """Return where the rows of each key begin and end; row by row where keys are repeated."""
+        """Return the start and end of each key's rows; row by row if keys are repeated."""
         ends = range(1, len(self.rows) + 1) if self._ends is None else self._ends[:]
         return list(pairwise((0, *ends)))
 
     def list_rows(self, key: int) -> list[int]:
-        """Return the rows of a key, in their order."""
+        """Return the rows of a key, in order."""
         start, end = self.find(key)
         rows: list[int] = self.rows[start:end]
         return rows
 
     def bound_hashes(self, first: int, last: int) -> tuple[bytes, bytes]:
-        """Return the least and the greatest hash that may stand at a span of places in ``rows``."""
+        """Return the least and greatest hash possible in a range of ``rows``."""
         bits = self._keys.cut_bits
         low, high = self._key_at(first) << bits, (self._key_at(last) + 1 << bits) - 1
         rest = _HASH_BYTES - KEY_BYTES
@@ -136,9 +135,9 @@ class Postings:
         )
 
     def list_chunks(self, size: int, *, descending: bool) -> Iterator[dict[int, int]]:
-        """Yield rows by place, by ascending or descending key, all of a key at once.
+        """Yield rows by place, by ascending or descending key, all rows of a key together.
 
-        At first about ``size``, then twice as many each time.
+        The first chunk has about ``size`` rows, each further one twice as many.
         """
         places = range(len(self.rows))
         start, most = 0, len(places)
@@ -151,14 +150,14 @@ class Postings:
             start, size = end, size * 2
 
     def _key_at(self, at: int) -> int:
-        """Return the key of a place in ``rows``."""
+        """Return the key at an index of ``rows``."""
         key: int = self._keys[at if self._ends is None else bisect_right(self._ends, at)]
         return key
 
     def find_between(self, first: int, last: int) -> tuple[int, int]:
-        """Return where the rows of a span of keys, both ends included, begin and end in ``rows``.
+        """Return the start and end in ``rows`` of a range of keys, both ends included.
 
-        They are ordered by key. Not for keys of hashes.
+        Rows are sorted by key. Not for keys of hashes.
         """
         low = bisect_left(self._keys, first)
         high = bisect_right(self._keys, last)
@@ -179,7 +178,7 @@ class Postings:
     ) -> list[int]:
         """Return the first ``most`` of consecutive places by the times of their rows, in order.
 
-        ``span`` is of times, both ends included.
+        ``span`` is the range of times, both ends included.
         """
         ends = places.start, places.stop
         found: list[int] = NATIVE.list_nearest(
@@ -193,7 +192,7 @@ class Postings:
         hashes: list[bytes],
         own: list[int],
     ) -> list[tuple[int, int]]:
-        """Return the rows of each hash that are not of its own time, with the hash's number.
+        """Return the rows of each hash that have another time, with the number of the hash.
 
         ``times`` are the logical times of all rows, ``own`` the time to leave out for each hash.
         """

@@ -1,11 +1,12 @@
-"""A transaction as a segment keeps it: its row, its messages, and the account's states around it.
+"""Records of a segment: a transaction, its messages, and the account states around it.
 
-Five kinds of rows stand in a segment. What each column needs is one letter, its code: ``.`` for
-what is always part of the shape (module ``shape``), ``i`` for integers, ``l`` for those close
-to the transaction's logical time, ``p`` to that of the account's transaction before, ``t`` to its
-unix seconds, ``g`` to gas that costs the column before, ``r`` for shards, ``b`` for
-bytes, ``n`` for those that go with the column before, ``h`` for hashes of few values, ``o`` for the
-first bytes of a body as a number, ``s`` for text, ``a`` for integers without bound.
+There are five kinds of rows in a segment. Each column is encoded according to a letter, its code:
+``.`` for columns that are always part of the shape (module ``shape``), ``i`` for integers, ``l``
+for integers close to the transaction's logical time, ``p`` to that of the account's previous
+transaction, ``t`` to its Unix seconds, ``g`` to the gas that the previous column costs, ``r`` for
+shards, ``b`` for bytes, ``n`` for bytes determined by the previous column, ``h`` for hashes with
+few values, ``o`` for the first bytes of a body as a number, ``s`` for text, ``a`` for unbounded
+integers.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ STATE_COLUMNS = (
     *("mc_seqno", "hash", "account_status", "balance", "extra_currencies", "last_trans_lt"),
     *("last_trans_hash", "frozen_hash", "code_hash", "data_hash"),
 )
-"""Columns of the newest state of an account, as ``v3/accounts`` gives them."""
+"""Columns of an account's newest state, as in ``v3/accounts``."""
 
 _CODES = {"bool": ".", "text": ".", "hash": "b", "bytes": "b", "json": "s", "amount": "a"}
 _CLOSE = {
@@ -62,10 +63,11 @@ _CLOSE = {
 
 
 class Kind(NamedTuple):
-    """A kind of rows: its number, columns, their codes, and the type of its rows.
+    """A kind of rows: its number, columns, their codes, and its row type.
 
-    Rows have further columns, which are not written: None, or filled in on reading. Together
-    they are ``width``. ``may_open`` are the places of columns that shapes may leave open.
+    Rows have further columns that are not written: they are None, or filled in when read.
+    ``width`` counts all columns. ``may_open`` are the positions of columns that shapes may leave
+    open.
     """
 
     number: int
@@ -77,7 +79,7 @@ class Kind(NamedTuple):
 
 
 def make_row_type(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401
-    """Return a type of rows of the extension; None without it, as there is no index then."""
+    """Return a row type of the C extension; None without the extension, as there is no index."""
     if NATIVE is None:
         return None
     return NATIVE.make_row_type(f"tonlake.lake.index.segment.record.{name}", tuple(columns))
@@ -106,13 +108,13 @@ TRACE = _make_kind(
 KINDS = (TRANSACTION, MESSAGE, FACTS, STATE, TRACE)
 
 Record: Any = make_row_type("Record", ("row", "messages", "before", "after"))
-"""``before`` and ``after`` are None where the segment does not have the state."""
+"""``before`` and ``after`` are None if the segment does not have the state."""
 
 _SHOWN = ("msg_hash", "created_lt", "created_at", "direction")
 SHOWN_PLACES = tuple(map(MESSAGE_COLUMNS.index, _SHOWN))
 
 Found: Any = make_row_type("Found", (*_SHOWN, "tx_lt", "tx_hash", "segment", "row", "place"))
-"""A message that filters leave: what pages are ordered by, and where the rest of it stands."""
+"""A message that passes filters: the sort key of pages, and where the rest of it is."""
 
 IN_HASH = TRANSACTION_COLUMNS.index("in_msg_hash")
 MESSAGE_HASH = MESSAGE_COLUMNS.index("msg_hash")

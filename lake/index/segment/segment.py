@@ -1,4 +1,4 @@
-"""An open segment: where keys are, and the records behind them, which the extension reads."""
+"""An open segment: finds keys, and reads their records through the C extension."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _Shape = tuple[int, bytes, tuple[Any, ...]]
 
 
 def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the extension
-    """Return what reads the records of an open segment.
+    """Return a reader of the records of an open segment.
 
     Raises:
         ValueError: its shapes are damaged.
-        KeyError: it lacks an array.
+        KeyError: an array is missing.
     """
     named = tuple(getattr(arrays[name], "data", arrays[name]) for name in _ARRAYS)
     found, hashes = msgspec.msgpack.decode(
@@ -70,12 +70,12 @@ _SIGN = 1 << 31
 
 
 def pack_account(account: AccountId) -> bytes:
-    """Return 36 bytes that sort by the 32 bytes of the account, then by workchain."""
+    """Return 36 bytes that sort by account id, then by workchain."""
     return _ID.pack(account[1], account[0] + _SIGN)
 
 
 def unpack_account(packed: bytearray | memoryview, number: int) -> AccountId:
-    """Return one of the accounts that stand one after the other, 36 bytes each."""
+    """Return account ``number`` of an array of packed accounts, 36 bytes each."""
     account, biased = _ID.unpack_from(packed, number * ID_BYTES)
     return biased - _SIGN, account
 
@@ -83,11 +83,11 @@ def unpack_account(packed: bytearray | memoryview, number: int) -> AccountId:
 _HASH_BYTES = 32
 
 Filter = tuple[str, Any, Any]
-"""A column of messages and its least and greatest value; None, twice, for NULL."""
+"""A column of messages, its least and its greatest value; both None to match NULL."""
 
 
 class AccountSegment:
-    """Accounts of a segment, their rows and newest states; the file need have no more arrays."""
+    """Accounts of a segment, their rows and newest states; needs only some arrays of the file."""
 
     ARRAYS = frozenset((*_ARRAYS, "shape", "account.key"))
 
@@ -95,7 +95,7 @@ class AccountSegment:
         """Take an open file.
 
         Raises:
-            LakeCorrupt: it is of another format, or its shapes are damaged.
+            LakeCorrupt: it has another format, or its shapes are damaged.
         """
         self.name = file.name
         self.first_mc_seqno = file.contents.first_mc_seqno
@@ -103,7 +103,7 @@ class AccountSegment:
         try:
             self._take(file.arrays)
         except (KeyError, ValueError, msgspec.DecodeError) as error:
-            raise LakeCorrupt(file.name, f"it is no index segment ({error})") from error
+            raise LakeCorrupt(file.name, f"it is not an index segment ({error})") from error
 
     def _take(self, arrays: dict[str, Any]) -> None:
         self._source = open_source(arrays)
@@ -111,7 +111,7 @@ class AccountSegment:
         self._account_key, self._account_row = arrays["account.key"], arrays["account.row"]
 
     def find_account(self, account: AccountId) -> int | None:
-        """Return an account's number, or None."""
+        """Return the number of an account, or None."""
         packed = pack_account(account)
         at = self._account_key.find(cut_hash(packed))
         while 0 <= at < len(self._account_key):
@@ -124,12 +124,12 @@ class AccountSegment:
         return None
 
     def rows_of(self, number: int) -> tuple[int, int]:
-        """Return where the rows of an account begin and end; they ascend by logical time."""
+        """Return the start and end of an account's rows, which ascend by logical time."""
         start, end = self._account_row[number : number + 2]
         return start, end
 
     def newest_states(self, accounts: list[AccountId]) -> list[Any]:
-        """Return the newest states of accounts, None without one."""
+        """Return the newest states of accounts; None for an account without one."""
         states: list[Any] = self._source.read_states(accounts)
         return states
 
@@ -178,18 +178,18 @@ class Segment(AccountSegment):
         return bytes(self._hash[row * _HASH_BYTES : (row + 1) * _HASH_BYTES])
 
     def account_of(self, number: int) -> AccountId:
-        """Return the account of a number."""
+        """Return the account with a number."""
         return unpack_account(self._id, number)
 
     def rank_accounts(self, first: int, last: int) -> list[tuple[int, int, bytes]]:
-        """Return balance, workchain and account at places of ``richest``."""
+        """Return balance, workchain and account of a range of ``richest``."""
         numbers = self.richest[first:last]
         balances = map(self.balance.__getitem__, numbers)
         accounts = map(self.account_of, numbers)
         return [(balance, *account) for balance, account in zip(balances, accounts, strict=True)]
 
     def read_records(self, rows: Sequence[int]) -> list[Any]:
-        """Return the records of rows, in their order."""
+        """Return the records of rows, in the same order."""
         records: list[Any] = self._source.read_records(rows)
         return records
 
@@ -201,9 +201,9 @@ class Segment(AccountSegment):
     def choose_lines(
         self, places: Sequence[int] | Sequence[tuple[int, int]], filters: Iterable[Filter]
     ) -> list[Any]:
-        """Return the ``Found`` of those messages that filters leave.
+        """Return the ``Found`` of the messages that pass the filters.
 
-        ``places`` are rows, all messages of each, or messages by row and place in its record.
+        ``places`` are rows, for all of their messages, or pairs of row and place in its record.
         """
         columns = tuple((MESSAGE_COLUMNS.index(name), low, high) for name, low, high in filters)
         found: list[Any] = self._source.choose_messages(list(places), columns, SHOWN_PLACES, self)
@@ -212,22 +212,22 @@ class Segment(AccountSegment):
     def read_columns(
         self, places: Sequence[tuple[int, int | bytes]], names: Sequence[str]
     ) -> pa.Table:
-        """Return columns of messages by row and place, or by row and hash where the row has it."""
+        """Return columns of messages, given by row and place, or by row and hash if unknown."""
         return read_columns(self._source, places, names)
 
     def find_other_ends(self, lines: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Return the other ends of messages, each with the number of its line."""
+        """Return the other ends of messages, each with the index of its line."""
         others = self._find_others(lines)
         places = [(row, lines[number].msg_hash) for number, row in others]
         ends = self._source.read_messages(places) if places else []
         return [
             (number, end)
             for (number, _), end in zip(others, ends, strict=True)
-            if end is not None  # of another hash that begins alike
+            if end is not None  # of another hash with the same prefix
         ]
 
     def find_other_rows(self, lines: Sequence[Any]) -> list[int]:
-        """Return rows with the other ends of messages, and few others whose hash begins alike."""
+        """Return the rows of the other ends of messages, and a few with the same hash prefix."""
         return [row for _, row in self._find_others(lines)]
 
     def _find_others(self, lines: Sequence[Any]) -> list[tuple[int, int]]:
@@ -239,5 +239,5 @@ class Segment(AccountSegment):
         return self.now[row], self.lt[row]
 
     def account_number(self, row: int) -> int:
-        """Return the number of the account that a row belongs to."""
+        """Return the number of the account of a row."""
         return bisect_right(self._account_row, row) - 1

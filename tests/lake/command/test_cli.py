@@ -66,7 +66,11 @@ def test_no_lake(tmp_path: Path, command: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("a?b", "a?b, has ? in"), ("a[X]b", "a[X]b, has [ in"), ("a\udcff", "a\\xff, is not UTF-8")],
+    [
+        ("a?b", "a?b, contains ?"),
+        ("a[X]b", "a[X]b, contains ["),
+        ("a\udcff", "a\\xff, is not UTF-8"),
+    ],
 )
 @pytest.mark.parametrize("command", ["status", "verify", "views", "sql"])
 def test_a_path_that_duckdb_cannot_take_is_refused(

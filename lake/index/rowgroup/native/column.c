@@ -1,9 +1,9 @@
-/* Columns of a decoded row group: what Arrow says of them, and their values for Python. */
+/* Columns of a decoded row group: their types in Arrow, and their values as Python objects. */
 #include "column.h"
 
 #include <stdlib.h>
 
-/* Name the kind of a column by Arrow's format. */
+/* Derive the kind of a column from its Arrow format. */
 static ColumnKind name_kind(const struct ArrowSchema *schema, int64_t *width)
 {
     const char *format = schema->format;

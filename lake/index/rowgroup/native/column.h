@@ -10,7 +10,7 @@
 
 #include "../../../file/native/cdata.h"
 
-/* OTHER: amounts, times, and what no table has; Arrow makes their values. */
+/* OTHER: amounts, times and unknown types; Arrow converts their values. */
 typedef enum { FLAG, NUMBER, FIXED_BYTES, BYTES, TEXT, LIST, OTHER } ColumnKind;
 
 typedef struct Column Column;
@@ -18,10 +18,10 @@ typedef struct Column Column;
 struct Column {
     ColumnKind kind;
     int64_t width;          /* bytes of a number, or of a value of FIXED_BYTES */
-    int64_t length, offset; /* values, and how many stand before the first one */
-    const uint8_t *valid;   /* a bit for each value; NULL: all are there */
+    int64_t length, offset; /* number of values, and the offset of the first */
+    const uint8_t *valid;   /* validity bitmap; NULL: no NULLs */
     const uint8_t *data;
-    const int32_t *ends;    /* of BYTES, TEXT and LIST: where each begins, and the end of the last */
+    const int32_t *ends;    /* offsets of BYTES, TEXT and LIST, one more than values */
     Column *items;          /* of LIST */
     PyObject *arrow;        /* of OTHER: the column as an object of Arrow */
 };
@@ -31,12 +31,12 @@ typedef struct {
     int64_t size;
 } Span;
 
-/* Take a column as Arrow describes it; false with an error where memory is short. */
+/* Open a column as described by Arrow; false with an error if memory runs out. */
 bool open_column(Column *column, const struct ArrowSchema *schema, const struct ArrowArray *array);
 
 void close_column(Column *column);
 
-/* Return a value as an object of Python, None for NULL. */
+/* Return a value as a Python object, None for NULL. */
 PyObject *read_value(const Column *column, int64_t at);
 
 static inline bool is_there(const Column *column, int64_t at)

@@ -1,4 +1,4 @@
-/* Rows of a column within a bound. */
+/* Finds the rows of a column within a bound. */
 #include "find.h"
 
 static bool take_span(Span *span, const Column *column, PyObject *value)

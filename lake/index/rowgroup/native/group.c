@@ -1,4 +1,4 @@
-/* The Python type of decoded row groups: rows within bounds, and values of columns. */
+/* The Python type of decoded row groups: finds rows within bounds, and returns values. */
 #include "find.h"
 
 #include <structmember.h>
@@ -88,7 +88,7 @@ static const Column *column_at(const Group *group, Py_ssize_t place)
     return NULL;
 }
 
-/* Return the number of a row out of a list; -1 with an error where there is no such row. */
+/* Parse the number of a row in a list; -1 with an error if there is no such row. */
 static int64_t row_at(const Group *group, PyObject *numbers, Py_ssize_t at)
 {
     Py_ssize_t row = PyLong_AsSsize_t(PyList_GetItem(numbers, at));
@@ -107,7 +107,7 @@ static bool add_row(PyObject *found, int64_t row)
     return added;
 }
 
-/* Return those of some rows that are within a bound; numbers is None for all rows. */
+/* Return the rows within a bound; numbers is the list of candidates, or None for all rows. */
 static PyObject *list_fitting(const Group *group, const Column *column, const Bound *bound,
                               PyObject *numbers)
 {
@@ -162,7 +162,7 @@ static PyObject *group_values(PyObject *self, PyObject *args)
     return found;
 }
 
-/* Return a row as a dict of the columns named. */
+/* Return a row as a dict of the named columns. */
 static PyObject *read_row(const Group *group, int64_t row, PyObject *names, PyObject *places)
 {
     PyObject *found = PyDict_New();

@@ -1,4 +1,4 @@
-"""The extension that writes, opens and reads segments; without it SQL answers everything."""
+"""The C extension that writes, opens and reads segments; without it SQL answers everything."""
 
 from tonlake.lake.native import load_extension
 

@@ -1,4 +1,4 @@
-/* Accounts of a segment by their address: 36 bytes each, account and workchain, ascending. */
+/* Finds accounts of a segment by address: 36 bytes each, account id and workchain, ascending. */
 #include "rows.h"
 
 static void write_id(uint8_t *id, const char *account, int64_t workchain)

@@ -1,20 +1,19 @@
-/* Messages that filters leave, before they are read: what pages are ordered by, and where they
-   stand. */
+/* Filters messages before they are decoded, and returns their sort keys and positions. */
 #include "rows.h"
 
-/* A column, and what it must have: a number or bytes within both bounds, a text, or NULL. */
+/* A column and its bounds: numbers or bytes between both, an equal text, or NULL. */
 typedef struct {
     Py_ssize_t column;
     PyObject *low, *high; /* borrowed; None: it must be NULL */
     long long least, most;
 } Filter;
 
-/* What is chosen: filters, the columns that are shown, what all rows show as their owner. */
+/* A selection: filters, the columns to return, and the segment that owns the results. */
 typedef struct {
     Filter *filters;
     Py_ssize_t filter_count;
     PyObject *shown, *owner; /* borrowed */
-    Value *values;           /* of the message that is looked at, by place */
+    Value *values;           /* of the current message, by place */
 } Choice;
 
 static int fail_type(void)
@@ -23,7 +22,7 @@ static int fail_type(void)
     return -1;
 }
 
-/* Read a bound; one beyond 64 bits is the last number. */
+/* Parse a bound, clamping numbers to 64 bits. */
 static long long read_bound(PyObject *bound)
 {
     int overflow = 0;
@@ -47,7 +46,7 @@ static bool open_filter(const Source *source, PyObject *item, Filter *filter)
     return !PyErr_Occurred();
 }
 
-/* Compare bytes as Python does. */
+/* Compare bytes like Python. */
 static int compare_bytes(const uint8_t *data, uint64_t size, PyObject *bound)
 {
     uint64_t other = (uint64_t)PyBytes_Size(bound);
@@ -55,7 +54,7 @@ static int compare_bytes(const uint8_t *data, uint64_t size, PyObject *bound)
     return order ? order : (size > other) - (size < other);
 }
 
-/* Take the bytes or the number out of an object. */
+/* Extract the bytes or the number of an object. */
 static bool open_object(Value *value)
 {
     if (PyBytes_Check(value->object)) {
@@ -69,7 +68,7 @@ static bool open_object(Value *value)
     return !PyErr_Occurred();
 }
 
-/* Compare a value with a filter: 1 it fits, 0 it does not, -1 an error. */
+/* Check a value against a filter: 1 it passes, 0 it does not, -1 an error. */
 static int fits(const Filter *filter, Value value)
 {
     if (value.object == Py_None || filter->low == Py_None)
@@ -95,7 +94,7 @@ static PyObject *show_value(const Value *value)
     return PyLong_FromLongLong(value->number);
 }
 
-/* Make a row of what is shown of a message, as module record lists it. */
+/* Build the result row of a message, with the fields listed in module record. */
 static PyObject *show_message(Source *source, const Context *context, const Choice *choice,
                               const Shape *shape, uint64_t place)
 {
@@ -142,7 +141,7 @@ static int fit_all(const Choice *choice, const Shape *shape, bool constant)
     return 1;
 }
 
-/* Add the message that comes next if the filters leave it. */
+/* Append the next message if it passes the filters. */
 static bool choose_message(Source *source, Context *context, const Choice *choice, Cursor *cursor,
                            uint64_t place, PyObject *found)
 {
@@ -164,7 +163,7 @@ static bool choose_message(Source *source, Context *context, const Choice *choic
     return added;
 }
 
-/* Choose from all messages of a row. */
+/* Check all messages of a row. */
 static bool choose_from_row(Source *source, Context *context, const Choice *choice, int64_t row,
                             PyObject *found)
 {
@@ -180,7 +179,7 @@ static bool choose_from_row(Source *source, Context *context, const Choice *choi
     return chosen;
 }
 
-/* Choose the message in a place of a row, or not. */
+/* Check the message at a place of a row. */
 static bool choose_place(Source *source, Context *context, const Choice *choice, PyObject *item,
                          PyObject *found)
 {

@@ -1,7 +1,7 @@
-/* Columns of messages as the buffers of Arrow arrays, without Python objects for their values. */
+/* Returns columns of messages as Arrow buffers, without creating Python objects per value. */
 #include "rows.h"
 
-/* Columns that a message has of its transaction: see module tonlake.lake.index.segment.columns. */
+/* Columns that come from the transaction: see module tonlake.lake.index.segment.columns. */
 enum { TX_WORKCHAIN = -6, TX_ACCOUNT, TX_LT, TX_HASH, TX_MC_SEQNO, TX_NOW };
 
 enum { BITS = 0, VARIABLE = -1 };
@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     Column *columns;
     Py_ssize_t count, rows;
-    Value *values; /* of the row that is being read, by place */
+    Value *values; /* of the current row, by place */
 } Columns;
 
 static bool make_room(Column *column, uint64_t size)
@@ -39,7 +39,7 @@ static bool make_room(Column *column, uint64_t size)
     return true;
 }
 
-/* Take text, bytes or the digits of a number; *kept is owned. */
+/* Extract text, bytes or the digits of a number; the caller owns *kept. */
 static bool read_bytes(PyObject *object, Value *value, PyObject **kept)
 {
     Py_ssize_t size;
@@ -88,7 +88,7 @@ static bool write_number(Column *column, Py_ssize_t row, Value value)
         return false;
     if (column->width == BITS)
         column->data[row / 8] |= (uint8_t)((value.number != 0) << row % 8);
-    else /* little-endian, as Arrow's arrays are here */
+    else /* Arrow's arrays are little-endian here */
         memcpy(column->data + row * column->width, &value.number, (size_t)column->width);
     return true;
 }
@@ -107,7 +107,7 @@ static bool write_value(Column *column, Py_ssize_t row, Value value)
     return written;
 }
 
-/* Find a value that the transaction has. */
+/* Find a value of the transaction. */
 static bool find_own(Source *source, const Context *context, int place, Value *value)
 {
     *value = (Value){NULL};
@@ -133,7 +133,7 @@ static bool find_own(Source *source, const Context *context, int place, Value *v
     }
 }
 
-/* Put the opcode that stands in the body in the place of where it stands there. */
+/* Replace the position of an opcode in the body with the opcode. */
 static bool find_opcode(const Source *source, Value *values, Py_ssize_t opcode_at)
 {
     Value body = values[source->body_at];
@@ -202,7 +202,7 @@ static bool write_message(Source *source, Context *context, PyObject *at, Column
     return written;
 }
 
-/* Make room for a column of rows; its width is what distinguishes them. */
+/* Allocate a column of `rows` values; the width determines the type. */
 static bool open_column(const Source *source, Column *column, PyObject *item, Py_ssize_t rows)
 {
     if (!PyArg_ParseTuple(item, "ii", &column->place, &column->width))

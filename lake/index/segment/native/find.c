@@ -1,4 +1,4 @@
-/* Where the record of a row stands, and whose it is. */
+/* Finds the record of a row, and its account. */
 #include "rows.h"
 
 void end_context(Context *context)
@@ -7,7 +7,7 @@ void end_context(Context *context)
     Py_CLEAR(context->workchain);
 }
 
-/* Take the account that a row belongs to: the rows of accounts stand one after the other. */
+/* Set the account of a row: rows are grouped by account. */
 static bool take_account(Source *source, Context *context, int64_t row)
 {
     const Packed *rows = &source->numbers[ACCOUNT_ROW];

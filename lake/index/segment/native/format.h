@@ -1,4 +1,4 @@
-/* Numbers of a segment's format, for what writes it and what reads it: see module
+/* Constants of the segment format, shared by writer and reader: see module
    tonlake.lake.index.segment.shape. */
 #ifndef TONLAKE_SEGMENT_FORMAT_H
 #define TONLAKE_SEGMENT_FORMAT_H
@@ -8,13 +8,13 @@
 #define HASH_BYTES 32
 #define ACCOUNT_ID_BYTES 36
 #define KEY_BYTES 8
-/* Nanotons for a unit of gas outside of the masterchain: config parameter 21, gas_price / 65536. */
+/* Nanoton per unit of gas outside the masterchain: config parameter 21, gas_price / 65536. */
 #define GAS_PRICE 400
 
 /* Kinds of rows, by their numbers. */
 typedef enum { TRANSACTION, MESSAGE, FACTS, STATE, TRACE, KINDS } Kind;
 
-/* What stands for bytes. */
+/* Forms of bytes. */
 enum {
     OWN_ACCOUNT,
     HASH_BEFORE,
@@ -26,7 +26,7 @@ enum {
     LITERAL
 };
 
-/* What a state of a record is; a number from SHAPED on is that of its shape. */
+/* States of a record; numbers from SHAPED on are those of shapes. */
 enum { NO_STATE, SAME_STATE, SHAPED };
 
 /* Return a hash's first 8 bytes, so that keys sort like hashes. */
@@ -38,7 +38,7 @@ static inline uint64_t cut_hash(const uint8_t *hash)
     return key;
 }
 
-/* The bits of a shard from the last to the first. */
+/* The bits of a shard in reverse order. */
 static inline uint64_t reverse_bits(uint64_t value)
 {
     uint64_t reversed = 0;

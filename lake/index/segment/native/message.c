@@ -1,4 +1,4 @@
-/* Messages of records: all of them, the one in a place, or the one of a hash. */
+/* Reads messages of records: all, the one at a place, or the one with a hash. */
 #include "rows.h"
 
 static Row *read_message(Source *source, Cursor *cursor, Context *context, PyObject *hash,
@@ -42,7 +42,7 @@ bool open_messages(Source *source, Context *context, int64_t number, Cursor *cur
     return shape && skip_row(source, cursor, context, shape, in_hash) && read_number(cursor, count);
 }
 
-/* Read a message with what the arrays say of its transaction. */
+/* Read a message, and fill in the columns of its transaction. */
 static PyObject *read_own_message(Source *source, Cursor *cursor, Context *context,
                                   PyObject *in_hash)
 {
@@ -64,7 +64,7 @@ static bool skip_message(Source *source, Cursor *cursor, Context *context)
     return shape && skip_row(source, cursor, context, shape, NULL);
 }
 
-/* Compare the hash of the message that comes next: 1 the same, 0 another, -1 an error. */
+/* Compare the hash of the next message: 1 equal, 0 different, -1 an error. */
 static int compare_hash(Source *source, Cursor cursor, Context *context, PyObject *in_hash,
                         PyObject *hash)
 {
@@ -77,7 +77,7 @@ static int compare_hash(Source *source, Cursor cursor, Context *context, PyObjec
     return same;
 }
 
-/* Go to the message in a place, of count. */
+/* Skip to the message at a place, of count. */
 static bool find_place(Source *source, Context *context, PyObject *key, uint64_t count,
                        Cursor *cursor)
 {

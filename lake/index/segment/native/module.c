@@ -1,9 +1,9 @@
-/* The binding: records of index segments to Python objects, and rows of tables to records.
+/* Python binding: records of index segments as Python objects, and rows of tables as records.
    Python's stable ABI, no global state. */
 #include "compose/words.h"
 #include "rows.h"
 
-extern PyType_Spec composer_spec; /* its header has other rows */
+extern PyType_Spec composer_spec; /* its header defines another Row */
 extern PyType_Spec group_spec;
 
 static bool add_type(PyObject *module, const char *name, PyType_Spec *spec)

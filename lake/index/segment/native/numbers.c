@@ -77,7 +77,7 @@ static PyObject *numbers_subscript(PyObject *self, PyObject *key)
     return found;
 }
 
-/* Return a list of what each item of a list gives. */
+/* Return a list of the results of a function for each item of a list. */
 static PyObject *map_list(PyObject *self, PyObject *items, binaryfunc show)
 {
     if (!PyList_Check(items)) {
@@ -96,7 +96,7 @@ static PyObject *map_list(PyObject *self, PyObject *items, binaryfunc show)
 
 enum { KEY_BYTES = 8 };
 
-/* Return the first place of a hash's first bytes, as one number, among sorted ones, or -1. */
+/* Return the first place of a hash's leading bytes, as one number, among sorted ones, or -1. */
 static PyObject *find_hash(PyObject *self, PyObject *hash)
 {
     char *data;
@@ -122,7 +122,7 @@ static PyObject *numbers_find(PyObject *self, PyObject *key)
     return PyLong_FromLongLong(find_packed(&((Numbers *)self)->packed, number));
 }
 
-/* Take two places, between which the numbers must lie. */
+/* Parse the range of places that the numbers must lie in. */
 static bool check_places(const Packed *packed, long long start, long long end)
 {
     if (start >= 0 && start <= end && end <= packed->count)

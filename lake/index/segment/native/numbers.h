@@ -12,17 +12,17 @@ typedef struct {
     const uint8_t *data;
     int64_t least, count;
     unsigned bits, cut_bits;
-    const uint8_t *starts, *highs; /* of ascending numbers; highs is NULL for others */
+    const uint8_t *starts, *highs; /* of ascending numbers; highs is NULL without */
     uint64_t high_bytes;
 } Packed;
 
-/* Take the bytes of packed numbers. */
+/* Open packed numbers. */
 bool open_packed(const Py_buffer *view, Packed *packed);
 
-/* Return the high part of an ascending number: all above its low bits. */
+/* Return the high part of an ascending number: the bits above its low bits. */
 uint64_t high_at(const Packed *packed, int64_t at);
 
-/* Return the number at a place, which must be one. */
+/* Return the number at a place, which must be valid. */
 static inline int64_t packed_at(const Packed *packed, int64_t at)
 {
     uint64_t bit = (uint64_t)at * packed->bits, word;

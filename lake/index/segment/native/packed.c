@@ -1,4 +1,4 @@
-/* Packed numbers, written, read and found: see module tonlake.lake.index.segment.file. */
+/* Writes, reads and searches packed numbers: see module tonlake.lake.index.segment.file. */
 #include "numbers.h"
 
 #define HEAD_BYTES 24
@@ -6,7 +6,7 @@
 #define WIDEST 57
 #define WORD 64
 #define MOST ((uint64_t)1 << 32)
-#define MOST_ASCENDING ((uint64_t)1 << 30) /* so that 32 bits are enough for a place of a bit */
+#define MOST_ASCENDING ((uint64_t)1 << 30) /* so that a bit position fits in 32 bits */
 #define GROUP 64
 #define START_BYTES 4
 #define ROUNDS 2
@@ -24,7 +24,7 @@ static uint64_t starts_of(uint64_t count)
     return (count + GROUP - 1) / GROUP * START_BYTES;
 }
 
-/* Take what stands behind the low bits: where groups begin, and the high bits. */
+/* Open the part after the low bits: the group starts, and the high bits. */
 static bool open_ascending(Packed *packed, uint64_t size)
 {
     uint64_t count = (uint64_t)packed->count;
@@ -66,7 +66,7 @@ uint64_t high_at(const Packed *packed, int64_t at)
 {
     uint32_t start;
     memcpy(&start, packed->starts + at / GROUP * START_BYTES, sizeof start);
-    unsigned before = (unsigned)(at % GROUP); /* set bits to pass over */
+    unsigned before = (unsigned)(at % GROUP); /* set bits to skip */
     uint64_t word, mask = UINT64_MAX << start % WORD;
     for (uint64_t byte = start / WORD * 8; byte + 8 <= packed->high_bytes; byte += 8) {
         memcpy(&word, packed->highs + byte, sizeof word);
@@ -81,10 +81,10 @@ uint64_t high_at(const Packed *packed, int64_t at)
             word &= word - 1;
         return byte * 8 + (uint64_t)__builtin_ctzll(word) - (uint64_t)at;
     }
-    return 0; /* the bytes are damaged: as any other value that they might have */
+    return 0; /* the bytes are damaged: any value will do */
 }
 
-/* Sorted numbers, those before low less than what is looked for, those from high on not. */
+/* Lower bound in sorted numbers: below low they are less than the target, from high on not. */
 typedef struct {
     int64_t low, high;
 } Bounds;
@@ -99,8 +99,8 @@ static void probe(const Packed *packed, int64_t cut, int64_t at, Bounds *bounds)
         bounds->high = at;
 }
 
-/* Look where a number would stand if they were spread evenly, as hashes are, and a little beside:
-   a few places in memory are read where halving reads twenty. */
+/* Interpolate the position of a number, as hashes are spread evenly, and search near it:
+   this touches a few places in memory where binary search touches twenty. */
 static void narrow(const Packed *packed, int64_t cut, Bounds *bounds)
 {
     int64_t count = bounds->high - bounds->low, beside = 1;
@@ -134,15 +134,15 @@ static unsigned count_bits(uint64_t value)
     return bits <= WIDEST ? bits : WORD;
 }
 
-/* How numbers are packed. */
+/* The packing of numbers. */
 typedef struct {
     int64_t least;
     unsigned bits;
-    uint64_t high_bits; /* 0: whole */
+    uint64_t high_bits; /* 0: not ascending */
     uint64_t size;
 } Layout;
 
-/* Choose the coding that takes fewer bytes. */
+/* Choose the smaller coding. */
 static Layout choose_layout(const int64_t *values, uint64_t count)
 {
     int64_t least = count ? values[0] : 0, most = least;
@@ -165,7 +165,7 @@ static Layout choose_layout(const int64_t *values, uint64_t count)
     return split.bits <= WIDEST && split.size < whole.size ? split : whole;
 }
 
-/* Write the low bits of what each number is above the least; out has zeroes. */
+/* Write the low bits of each number's difference from the least; out is zeroed. */
 static void write_bits(uint8_t *out, const int64_t *values, uint64_t count, const Layout *layout)
 {
     uint64_t mask = layout->bits < WORD ? ((uint64_t)1 << layout->bits) - 1 : UINT64_MAX;
@@ -177,8 +177,8 @@ static void write_bits(uint8_t *out, const int64_t *values, uint64_t count, cons
     }
 }
 
-/* Set a bit for each number, as far behind that of the one before as the high part is greater, and
-   one more; and write where the first of each group stands. */
+/* Set a bit for each number at its high part plus its index; and write the position of the first
+   one of each group. */
 static void write_highs(uint8_t *out, const int64_t *values, uint64_t count, const Layout *layout)
 {
     uint8_t *highs = out + starts_of(count);

@@ -1,4 +1,4 @@
-/* Complete records of a segment: transactions with their messages and the states around them. */
+/* Reads complete records of a segment: transactions, their messages, and the states around. */
 #include "rows.h"
 
 PyObject *read_linked(Source *source, int64_t number)
@@ -16,7 +16,7 @@ static PyObject *read_trace_id(Source *source, int64_t row)
     return number_at(source, ROOT, row, &root) ? read_linked(source, root) : NULL;
 }
 
-/* Fill what the arrays have: the columns behind those of the shape, as module record lists them. */
+/* Fill in the columns after those of the shape from the arrays, as listed in module record. */
 static bool fill_transaction(Source *source, Row *row, Py_ssize_t at, Context *context)
 {
     int64_t mc_seqno;

@@ -1,4 +1,4 @@
-/* Rows as Python objects: a type for each table, made when the tables' columns are known. */
+/* Rows as Python objects: one type per table, created once the table's columns are known. */
 #include "rows.h"
 
 #include <structmember.h>
@@ -25,7 +25,7 @@ static PyObject *row_get(PyObject *self, PyObject *args)
     return Py_NewRef(missing);
 }
 
-/* A column by its place among the type's __columns__. */
+/* Return a column by its place in the type's __columns__. */
 static PyObject *row_item(PyObject *self, Py_ssize_t at)
 {
     Row *row = (Row *)self;
@@ -41,7 +41,7 @@ static PyMethodDef row_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Copy text into memory that stays: a type's names live as long as the process. */
+/* Copy a string permanently: a type's names live as long as the process. */
 static const char *keep_text(PyObject *text)
 {
     Py_ssize_t size;
@@ -83,7 +83,7 @@ PyObject *make_row_type(PyObject *self, PyObject *args)
     };
     PyObject *type = spec.name ? PyType_FromSpec(&spec) : NULL;
     PyObject *first = PyLong_FromSize_t(offsetof(Row, values));
-    /* Other extensions read a column straight from its place: see read_column in api/text/native. */
+    /* Other extensions read a column directly by place: see read_column in api/text/native. */
     if (type && (!first || PyObject_SetAttrString(type, "__columns__", fields) < 0 ||
                  PyObject_SetAttrString(type, "__first_column__", first) < 0))
         Py_CLEAR(type);

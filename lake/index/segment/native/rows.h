@@ -1,4 +1,4 @@
-/* What the files of this extension share: rows as Python objects, and the arrays of a segment. */
+/* Declarations shared by this extension: rows as Python objects, and the arrays of a segment. */
 #ifndef TONLAKE_ROWS_H
 #define TONLAKE_ROWS_H
 
@@ -11,31 +11,31 @@
 #include "format.h"
 #include "numbers.h"
 
-/* A row: columns asked by attribute or by name in brackets. */
+/* A row, whose columns are attributes or are read by name in brackets. */
 typedef struct {
     PyObject_HEAD
     Py_ssize_t count;
     PyObject *values[];
 } Row;
 
-/* Return a new row type: name, tuple of column names. */
+/* Return a new row type, given its name and a tuple of column names. */
 PyObject *make_row_type(PyObject *self, PyObject *args);
 
 /* Return an empty row with room for count columns. */
 Row *new_row(PyTypeObject *type, Py_ssize_t count);
 
-/* Bytes being read; nothing is read at or behind end. */
+/* Bytes being read; reading stops at end. */
 typedef struct {
     const uint8_t *at, *end;
 } Cursor;
 
-/* Which columns of a kind of row are constant, and which follow in the record. */
+/* A shape: which columns of a kind of row are constant, and which follow in the record. */
 typedef struct {
     Kind kind;
     Py_ssize_t count;
     const char *codes;
     PyObject *constants; /* tuple */
-    PyObject **values;   /* its items, borrowed: asked for tens of times a row */
+    PyObject **values;   /* its items, borrowed: read tens of times per row */
 } Shape;
 
 typedef enum {
@@ -66,23 +66,23 @@ typedef struct {
     PyObject *kept; /* the shapes passed in: owns codes and constants */
     Shape *shapes;
     Py_ssize_t shape_count;
-    PyObject *hashes; /* tuple: those that have numbers */
-    PyObject *types; /* of each kind, of the record, and of what is shown of a message */
+    PyObject *hashes; /* tuple of the numbered hashes */
+    PyObject *types; /* row type of each kind, of records, and of Found */
     Py_ssize_t widths[KINDS]; /* columns of each type */
     Py_ssize_t in_hash_at, message_hash_at, body_at;
     int64_t rows;
 } Source;
 
-/* The row that is being read, and its account. */
+/* The current row, and its account. */
 typedef struct {
     int64_t row, lt, lt_before, now;
     int64_t first, last; /* rows of the account */
-    int64_t far_end; /* where the far bytes end that were read last in the row */
+    int64_t far_end; /* end of the far bytes that were read last in the row */
     PyObject *account, *workchain; /* owned */
-    PyObject *in_hash; /* borrowed: hash of the in message */
+    PyObject *in_hash; /* borrowed: hash of the inbound message */
 } Context;
 
-/* A value as it stands: an object (borrowed), else bytes, else a number. */
+/* A value as stored: an object (borrowed), else bytes, else a number. */
 typedef struct {
     PyObject *object;
     const uint8_t *data;
@@ -93,7 +93,7 @@ typedef struct {
 /* Find the number of an account, a tuple of workchain and 32 bytes; -1: the segment has none. */
 bool find_account(const Source *source, PyObject *address, int64_t *number);
 
-/* Return where an item of a number of bytes stands in an array of bytes. */
+/* Return the offset of an item of fixed size in an array of bytes. */
 const uint8_t *item_at(Source *source, Array array, int64_t at, Py_ssize_t width);
 
 /* Read an item of an array of numbers. */
@@ -113,35 +113,35 @@ static inline bool read_number(Cursor *cursor, uint64_t *value)
 Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind);
 Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape);
 
-/* Find the value of a column that the shape leaves open; of code g what is above the base. */
+/* Read the value of a column that the shape leaves open; for code g, the excess over the base. */
 bool find_value(Source *source, Cursor *cursor, Context *context, char code, Value *value);
 
-/* Whether the shape has all of a column: its value, or where in the body it stands. */
+/* Whether the shape determines a column: by its value, or by its position in the body. */
 static inline bool is_shaped(char code)
 {
     return code == '.' || code == 'o';
 }
 
-/* Read the opcode that stands in a body. */
+/* Read the opcode from a body. */
 bool read_opcode(const uint8_t *body, uint64_t size, PyObject *place, int32_t *opcode);
 
-/* Read one column of bytes of the row that comes next; in_hash is the hash of the in message. */
+/* Read one column of bytes of the next row; in_hash is the hash of the inbound message. */
 PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
                       Py_ssize_t column, PyObject *in_hash);
 bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
               PyObject **in_hash);
 
-/* Let go of the account. */
+/* Release the account. */
 void end_context(Context *context);
 
-/* Go to a row: where its record begins and ends, and what its arrays say of it. */
+/* Move to a row: set the range of its record, and the values that arrays have of it. */
 bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor);
 PyObject *read_hash(Source *source, Array array, int64_t row);
 
-/* Return the hash of a transaction, as the numbers of roots and parents stand for it, or None. */
+/* Return the transaction hash that a number in root or parent refers to, or None. */
 PyObject *read_linked(Source *source, int64_t number);
 
-/* Read a state or None; same: it is the one after the record before. */
+/* Read a state or None; same: it is the state after the previous record. */
 PyObject *read_state(Source *source, Cursor *cursor, Context *context, bool *same);
 bool skip_state(Source *source, Cursor *cursor);
 
@@ -154,33 +154,33 @@ PyObject *read_newest(Source *source, Context *context, int64_t number);
 /* Read a complete trace. */
 PyObject *read_trace(Source *source, Context *context, int64_t number);
 
-/* Read the messages of a record, the number of which comes first. */
+/* Read the messages of a record, preceded by their number. */
 PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObject *hash,
                         PyObject *lt);
 
-/* Read one message of a record, by its place or hash, and nothing else of it; None where it has
-   none of the hash. */
+/* Read one message of a record, by place or hash, and nothing else of the record; None if it has no
+   message of the hash. */
 PyObject *read_one(Source *source, Context *context, int64_t number, PyObject *key);
 
-/* Go to a message of a record, by its place or hash: where it begins, and the hash of the in message
+/* Move to a message of a record, by place or hash: set its start, and its inbound message's hash
    (owned); found: whether the record has it. */
 bool find_message(Source *source, Context *context, int64_t number, PyObject *key, Cursor *cursor,
                   PyObject **in_hash, bool *found);
 
-/* Go to the messages of a record: how many there are, and the hash of the in message (owned). */
+/* Move to the messages of a record: set their number, and the inbound message's hash (owned). */
 bool open_messages(Source *source, Context *context, int64_t number, Cursor *cursor,
                    PyObject **in_hash, uint64_t *count);
 
-/* Find the values of the message that comes next, and return its shape. */
+/* Read the values of the next message, and return its shape. */
 Shape *find_values(Source *source, Cursor *cursor, Context *context, Value *values);
 
-/* Return which of some messages filters leave. */
+/* Return the messages that pass filters. */
 PyObject *choose_messages(PyObject *self, PyObject *args);
 
-/* Return columns of messages as the buffers of Arrow arrays. */
+/* Return columns of messages as Arrow buffers. */
 PyObject *read_columns(PyObject *self, PyObject *args);
 
-/* Return (number, row) for each row of another time that postings have of hashes. */
+/* Return (number, row) for each row in the postings of hashes that has another time. */
 PyObject *find_others(PyObject *self, PyObject *args);
 
 /* Return the first places of postings by the times of their rows. */

@@ -1,8 +1,7 @@
-/* Keys among the sorted keys of postings, the rows of messages that stand there, and the first of
-   rows by time. */
+/* Searches the sorted keys of postings for the rows of messages, and for the first rows by time. */
 #include "rows.h"
 
-/* Where the rows of each key end, if keys are not repeated; the rows; their logical times. */
+/* The ends of each key's rows, if keys are not repeated; the rows; their logical times. */
 typedef struct {
     Packed keys, ends, rows, times;
     bool has_ends;
@@ -18,7 +17,7 @@ static bool read_number_at(const Packed *packed, int64_t at, int64_t *value)
     return true;
 }
 
-/* Find where the rows of a key begin and end. */
+/* Find the range of a key's rows. */
 static bool find_span(const Ends *ends, int64_t at, int64_t *start, int64_t *stop)
 {
     if (!ends->has_ends) {
@@ -33,7 +32,7 @@ static bool find_span(const Ends *ends, int64_t at, int64_t *start, int64_t *sto
            read_number_at(&ends->ends, at, stop);
 }
 
-/* Add (number, row) for each row of a hash that is of another time. */
+/* Append (number, row) for each row of a hash that has another time. */
 static bool add_others(const Ends *ends, const uint8_t *hash, int64_t own_time, Py_ssize_t number,
                        PyObject *found)
 {
@@ -97,8 +96,8 @@ PyObject *find_others(PyObject *self, PyObject *args)
     return found;
 }
 
-/* A place of postings, and what it is ordered by; then by itself, so that more of them begin with
-   the same ones. */
+/* A place of postings, and its sort key; ties are broken by place, so that a longer list begins with
+   a shorter one. */
 typedef struct {
     int64_t key, place;
 } Ranked;
@@ -108,7 +107,7 @@ static bool is_after(const Ranked *first, const Ranked *second)
     return first->key != second->key ? first->key > second->key : first->place > second->place;
 }
 
-/* Let a place sink to where nothing below it comes later in the order; the last stands first. */
+/* Sift down in a heap whose root comes last in the order. */
 static void sink(Ranked *heap, Py_ssize_t count, Py_ssize_t at)
 {
     Ranked moved = heap[at];
@@ -122,14 +121,14 @@ static void sink(Ranked *heap, Py_ssize_t count, Py_ssize_t at)
     heap[at] = moved;
 }
 
-/* What places are looked for: between which ends, and by which times of their rows. */
+/* The places to search: their range, and the times of their rows. */
 typedef struct {
     long long start, end, first, last, most;
     int descending;
 } Nearest;
 
-/* Keep the first of some places by the times of their rows, the last of them in front; return how
-   many there are, -1: an error. */
+/* Keep the first of some places by the times of their rows, in a heap with the last at its root;
+   return their number, or -1: an error. */
 static Py_ssize_t rank_places(const Packed *rows, const Packed *times, const Nearest *nearest,
                               Ranked *heap, Py_ssize_t room)
 {

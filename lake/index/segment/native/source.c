@@ -1,9 +1,9 @@
-/* The Python type: an open segment, of which lists of things are read. */
+/* The Python type of an open segment, which reads lists of items. */
 #include "rows.h"
 
 typedef PyObject *(*Reading)(Source *, Context *, PyObject *);
 
-/* Read what each item of a sequence asks for. */
+/* Read each item of a sequence with a function. */
 static PyObject *read_all(PyObject *self, PyObject *items, Reading read)
 {
     Py_ssize_t count = PySequence_Size(items);
@@ -95,7 +95,7 @@ static void source_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* Take shapes: a list of (kind, codes, constants). */
+/* Parse shapes: a list of (kind, codes, constants). */
 static bool take_shapes(Source *source, PyObject *shapes)
 {
     source->shape_count = PyTuple_Size(shapes);

@@ -1,4 +1,4 @@
-/* States: those before and after a transaction, and the newest ones of accounts. */
+/* Reads states: those before and after a transaction, and the newest ones of accounts. */
 #include "rows.h"
 
 PyObject *read_state(Source *source, Cursor *cursor, Context *context, bool *same)

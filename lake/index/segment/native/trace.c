@@ -1,7 +1,7 @@
-/* Complete traces: the row of the root, and what its columns have. */
+/* Reads complete traces: the row of the root, and the columns. */
 #include "rows.h"
 
-/* Take the root of a trace: its row where the segment has it, else its hash. */
+/* Read the root of a trace: its row if the segment has it, else its hash. */
 static PyObject *take_root(Source *source, Cursor *cursor, Context *context)
 {
     uint64_t root;

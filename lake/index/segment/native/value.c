@@ -1,4 +1,4 @@
-/* The values of a row as a record has them: see module tonlake.lake.index.segment.shape. */
+/* Decodes the values of a row in a record: see module tonlake.lake.index.segment.shape. */
 #include "rows.h"
 
 static bool fail(const char *what)
@@ -53,7 +53,7 @@ static bool find_object(PyObject *object, const char *what, Value *value)
     return object != NULL || fail(what);
 }
 
-/* Find bytes that stand elsewhere: far ones in an earlier record, literal ones here. */
+/* Find bytes by reference: far ones in an earlier record, literal ones here. */
 static const uint8_t *find_bytes(Source *source, Cursor *cursor, uint64_t form, uint64_t *size)
 {
     uint64_t at;
@@ -80,7 +80,7 @@ static const uint8_t *find_bytes(Source *source, Cursor *cursor, uint64_t form, 
     return (const uint8_t *)records->buf + at;
 }
 
-/* Find the literal bytes that stand behind the far ones of the column before. */
+/* Find the literal bytes that follow the far ones of the previous column. */
 static const uint8_t *find_next(Source *source, const Context *context, uint64_t *size)
 {
     const Py_buffer *records = &source->arrays[RECORDS];
@@ -135,7 +135,7 @@ static bool find_text(Source *source, Cursor *cursor, Value *value)
     return value->data != NULL;
 }
 
-/* Find a hash of few values. */
+/* Find a numbered hash. */
 static bool find_numbered(Source *source, Cursor *cursor, Context *context, Value *value)
 {
     uint64_t number;
@@ -149,7 +149,7 @@ static bool find_numbered(Source *source, Cursor *cursor, Context *context, Valu
     return true;
 }
 
-/* Return how much gas was probably used, from its cost: NULL, None or a number. */
+/* Return the gas that a cost corresponds to; the cost is NULL, None or a number. */
 static uint64_t divide_fees(PyObject *fees)
 {
     if (!fees || !PyLong_Check(fees))
@@ -160,7 +160,7 @@ static uint64_t divide_fees(PyObject *fees)
     return nanotons > 0 ? (uint64_t)nanotons / GAS_PRICE : 0;
 }
 
-/* Return what a number is close to, by its code. */
+/* Return the base that a number is close to, by its code. */
 static uint64_t base_of(const Context *context, char code)
 {
     switch (code) {
@@ -247,7 +247,7 @@ bool read_opcode(const uint8_t *body, uint64_t size, PyObject *place, int32_t *o
     return true;
 }
 
-/* Put the number that stands in the row's body in the place of where it stands there. */
+/* Replace the position of a number in the row's body with the number. */
 static bool fill_opcode(const Source *source, Row *row, Py_ssize_t at)
 {
     PyObject *body = row->values[source->body_at];

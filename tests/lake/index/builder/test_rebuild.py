@@ -209,5 +209,5 @@ def test_commits_during_a_rebuild_are_kept(chained: Path) -> None:
 def test_bytes_that_are_no_segment_are_refused(chained: Path, cut: int) -> None:
     rebuild_index(chained)
     data = (chained / read_state(chained).segments[0].path).read_bytes()
-    with pytest.raises(Exception, match="no index segment"):
+    with pytest.raises(Exception, match="not an index segment"):
         SegmentFile(data[: len(data) - 1 - cut], "x")

@@ -94,7 +94,7 @@ def test_a_segment_that_lacks_an_array_is_corrupt(chained: Path) -> None:
     for name in names - may_lack:
         renamed = whole.replace(f'"{name}":'.encode(), f'"{name[:-1]}?":'.encode())
         assert renamed != whole
-        with pytest.raises(LakeCorrupt, match="no index segment"):
+        with pytest.raises(LakeCorrupt, match="not an index segment"):
             Segment(SegmentFile(renamed, "renamed"))
 
 

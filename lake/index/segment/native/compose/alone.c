@@ -1,5 +1,5 @@
-/* Ends of messages whose other end is in no row of the segment, and messages from outside that were
-   consumed more than once. */
+/* Ends of messages whose other end is not in the segment, and external messages that were consumed
+   more than once. */
 #include "composer.h"
 
 static const End *end_at(const Composer *composer, size_t at)
@@ -23,7 +23,7 @@ static uint64_t not_negative(int64_t number)
     return number < 0 ? 0 : (uint64_t)number;
 }
 
-/* The key of an end: its account, or when the message was made. */
+/* The key of an end: its account, or the creation of its message. */
 static uint64_t key_of(const End *end, const char *name)
 {
     return strcmp(name, "alone_lt") == 0    ? not_negative(end->created)

@@ -1,7 +1,7 @@
-/* Bytes of a record, written once where they come again. */
+/* Writes bytes of a record, once if they repeat. */
 #include "encode.h"
 
-/* Fewer bytes are not worth a place. */
+/* Shorter bytes are not worth a reference. */
 enum { SHORTEST_FAR = 12 };
 
 static bool equal(const uint8_t *hash, Bytes value)
@@ -25,7 +25,7 @@ void append_bytes(Encoder *encoder, Growing *out, Bytes value, const Around *aro
     append_far(encoder, out, value);
 }
 
-/* Find an earlier place of bytes. */
+/* Find an earlier occurrence of bytes. */
 static bool find_place(const Encoder *encoder, Bytes value, uint64_t hash, uint64_t *at)
 {
     const Entry *entry = map_find(&encoder->seen, value, hash);
@@ -58,7 +58,7 @@ void append_far(Encoder *encoder, Growing *out, Bytes value)
     append_number(out, at);
 }
 
-/* Bytes that a number takes. */
+/* Return the encoded size of a number. */
 static int64_t count_bytes(uint64_t number)
 {
     int64_t count = 1;
@@ -121,7 +121,7 @@ void end_row(Encoder *encoder)
 
 void open_encoder(Encoder *encoder)
 {
-    /* Python's own hashes of text are secret, unless PYTHONHASHSEED says otherwise. */
+    /* Python's own string hashes are secret, unless PYTHONHASHSEED says otherwise. */
     static const char *const words[] = {"index", "segment"};
     for (int at = 0; at < 2; at++) {
         PyObject *word = PyUnicode_FromString(words[at]);

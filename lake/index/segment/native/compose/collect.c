@@ -1,12 +1,12 @@
-/* Accounts of a part, one after the other: their rows to records, keys and numbers. */
+/* Processes a part account by account: rows become records, keys and numbers. */
 #include "composer.h"
 
-/* States of one account that are searched from the last to the first; more have a map. */
+/* Up to this many states of an account are searched from last to first; more get a map. */
 enum { FEW_STATES = 16 };
 
 static const uint8_t zeroes[HASH_BYTES];
 
-/* What is added to: a segment, from a part, with its records. */
+/* The target: a segment, with its records; the source: a part. */
 typedef struct {
     Composer *composer;
     Part *part;
@@ -23,7 +23,7 @@ static const State *state_at(const Part *part, size_t at)
     return &part->states[part->state_order[at].at];
 }
 
-/* Make the map of an account's states, if they are many: of those of one hash the last. */
+/* Build the map of an account's states, if there are many; the last of each hash wins. */
 static void map_states(const Work *work, Span states)
 {
     Map *map = &work->part->by_hash;
@@ -41,7 +41,7 @@ static void map_states(const Work *work, Span states)
     }
 }
 
-/* Find the last state of a hash among those of an account. */
+/* Find the last state with a hash among those of an account. */
 static const State *find_state(const Part *part, Span states, const uint8_t *hash)
 {
     if (!hash)
@@ -113,7 +113,7 @@ static void add_end(Composer *composer, const Table *table, Place message, uint3
     }
 }
 
-/* Add the trace of a transaction and the one that sent its in message; zeroes: not known. */
+/* Append the trace of a transaction, and the sender of its inbound message; zeroes: unknown. */
 static void add_trace(const Work *work, const uint8_t *tx_hash)
 {
     const Part *part = work->part;
@@ -208,7 +208,7 @@ static void add_transaction(const Work *work, const Transaction *transaction,
     encode_record(work, transaction, before, states);
 }
 
-/* Add the newest state of an account, which stands outside of the records. */
+/* Append the newest state of an account, which is outside of the records. */
 static void add_newest(const Work *work, Span states, const Transaction *last)
 {
     Composer *composer = work->composer;
@@ -253,7 +253,7 @@ static void add_account(const Work *work, const uint8_t *account, int32_t workch
     add_newest(work, states, before);
 }
 
-/* Return where the rows of the account end that the one at `at` is of. */
+/* Return the end of the rows of the account at `at`. */
 static size_t end_of_rows(const Part *part, size_t at)
 {
     const Transaction *first = &part->transactions[part->order[at].at];

@@ -1,10 +1,10 @@
-/* The Python type: a segment being composed. */
+/* The Python type that composes a segment. */
 #include "composer.h"
 #include "words.h"
 
 #include <stddef.h>
 
-/* Arrays that are handed over, by their names in the segment. */
+/* Arrays returned to Python, by their names in the segment. */
 static const struct {
     const char *name;
     size_t offset;
@@ -55,7 +55,7 @@ static bool check_memory(Composer *composer)
     return !composer->broken;
 }
 
-/* Begin to change what was collected: one thread at a time, and not after the end. */
+/* Start a change: only one thread at a time, and not after the end. */
 static bool enter(Composer *composer)
 {
     if (composer->broken) {
@@ -83,7 +83,7 @@ static void composer_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* Take the columns and codes of a kind of rows; `before` is how many columns its table has. */
+/* Parse the columns and codes of a kind of rows; `before` columns of its table precede them. */
 static bool take_layout(Layout *layout, Kind kind, PyObject *item, Py_ssize_t before)
 {
     PyObject *columns;
@@ -105,7 +105,7 @@ static bool take_layout(Layout *layout, Kind kind, PyObject *item, Py_ssize_t be
     return true;
 }
 
-/* Add the columns of a kind of rows to those that are asked of its table. */
+/* Add the columns of a kind of rows to those requested from its table. */
 static bool add_names(PyObject *names, PyObject *item)
 {
     PyObject *columns = PySequence_GetItem(item, 0);
@@ -170,7 +170,7 @@ static PyObject *composer_new(PyTypeObject *type, PyObject *args, PyObject *name
     return (PyObject *)composer;
 }
 
-/* Whether the codes of a kind suit the columns of a table. */
+/* Whether the codes of a kind fit the columns of a table. */
 static bool check_layout(const Layout *layout, const Table *table)
 {
     for (int at = 0; at < layout->count; at++) {

@@ -1,20 +1,20 @@
-/* A row: the number of its shape, and what the shape leaves open. */
+/* Encodes a row: the number of its shape, and the values that the shape leaves open. */
 #include "encode.h"
 
-/* Bytes that are as short stay in the shape: recipes of transactions with few messages. */
+/* Bytes up to this length are part of the shape: recipes of transactions with few messages. */
 enum { SHAPED_BYTES = 3, OPCODE_BYTES = 4, LAST_PLACE = 64, AMOUNT_BYTES = 16, MOST_DIGITS = 40 };
 
-/* What a shape's key has of each column. */
+/* Marks of columns in a shape's key. */
 typedef enum { ABSENT, OPEN, FALSE_BIT, TRUE_BIT, ZERO, IN_BODY, SHORT_BYTES, SHORT_TEXT } Mark;
 
-/* A value that its shape leaves open: a number as it is written, or bytes. */
+/* A value that the shape leaves open: an encoded number, or bytes. */
 typedef struct {
     char code;
     uint64_t number;
     Bytes bytes;
 } Left;
 
-/* A row while its shape is found; all marks of a row find room in the key without growing it. */
+/* A row while its shape is determined; the key has room for all marks of a row. */
 typedef struct {
     const Layout *layout;
     const Table *table;
@@ -22,7 +22,7 @@ typedef struct {
     Place place;
     const Cells *cells; /* of its batch */
     Growing *key;
-    int64_t before; /* the number in the column before; 0: it has none */
+    int64_t before; /* the number in the previous column; 0: none */
     int count;
     Left left[MOST_COLUMNS];
 } Opened;
@@ -59,13 +59,13 @@ static bool is_zero(Bytes value)
     return true;
 }
 
-/* A signed number as one without sign, small where it was close to 0. */
+/* Fold a signed number to an unsigned one that is small if it was close to 0. */
 static uint64_t fold(uint64_t value)
 {
     return value >> 63 ? ~value << 1 | 1 : value << 1;
 }
 
-/* What a number is close to, by its code. */
+/* Return the base that a number is close to, by its code. */
 static uint64_t base_of(const Around *around, char code, int64_t before)
 {
     switch (code) {
@@ -82,7 +82,7 @@ static uint64_t base_of(const Around *around, char code, int64_t before)
     }
 }
 
-/* Find where in its message's body an opcode stands, near its beginning; -1: nowhere. */
+/* Find the position of an opcode near the beginning of its message's body; -1: not found. */
 static int find_opcode(const Opened *opened, int64_t value)
 {
     const Layout *layout = opened->layout;
@@ -142,7 +142,7 @@ static void open_amount(Opened *opened, char code, const Cells *cells)
         leave(opened, code, 0, value);
 }
 
-/* Mark a column in the shape, and leave open what the shape does not have. */
+/* Mark a column in the shape, and queue its value if the shape leaves it open. */
 static inline void open_column(Opened *opened, int at)
 {
     int place = opened->layout->places[at];
@@ -183,7 +183,7 @@ static uint64_t number_shape(Encoder *encoder)
     return number;
 }
 
-/* Write the digits of a whole number of 128 bits, its little end first; return how many. */
+/* Write the decimal digits of a little-endian 128-bit integer; return their number. */
 static size_t write_digits(const uint8_t *amount, char digits[MOST_DIGITS])
 {
     unsigned __int128 value;
@@ -262,7 +262,7 @@ static uint64_t read_size(const uint8_t **at)
     }
 }
 
-/* Return the constant of a column as its shape's key has it; `code` becomes that of the shape. */
+/* Return the constant of a column from its shape's key; `code` becomes that of the shape. */
 static PyObject *read_mark(const uint8_t **at, char *code)
 {
     char open = *code == 'o' ? 'i' : *code;

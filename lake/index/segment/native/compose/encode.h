@@ -1,4 +1,4 @@
-/* Rows to records: see module tonlake.lake.index.segment.shape for the format. */
+/* Encodes rows as records: see module tonlake.lake.index.segment.shape for the format. */
 #ifndef TONLAKE_ENCODE_H
 #define TONLAKE_ENCODE_H
 
@@ -8,7 +8,7 @@
 
 enum { MOST_COLUMNS = 96 };
 
-/* Columns of a kind of rows, their codes, and where they are among those of a table. */
+/* Columns of a kind of rows, their codes, and their places among those of a table. */
 typedef struct {
     Kind kind;
     int count, body; /* place of the body, or -1 */
@@ -16,32 +16,32 @@ typedef struct {
     int places[MOST_COLUMNS];
 } Layout;
 
-/* What a row may refer to: NULL where there is none. */
+/* The values that a row may refer to; NULL if there is none. */
 typedef struct {
     const uint8_t *account, *in_hash, *hash_before, *state_before;
     int64_t lt, lt_before, now;
 } Around;
 
 typedef struct {
-    uint64_t at; /* where in all records the next one will stand */
+    uint64_t at; /* offset of the next record among all records */
     size_t most_remembered, most_numbered;
     Map shapes;
-    Map seen; /* where in all records bytes stand */
+    Map seen; /* offsets of bytes among all records */
     Map numbered;
-    Growing shape_list, number_list; /* Bytes: the keys of both by their numbers */
+    Growing shape_list, number_list; /* Bytes: the keys of both, by number */
     Growing fresh;                   /* bytes of the record being written */
     Growing key;
-    int64_t far_end; /* where the far bytes end that the row had last, or -1 */
-    bool failed;     /* no memory */
+    int64_t far_end; /* end of the far bytes that the row had last, or -1 */
+    bool failed;     /* out of memory */
 } Encoder;
 
-/* Bytes that stand in the record being written, and not before. */
+/* Bytes that are in the record being written, and were not before. */
 typedef struct {
     uint64_t hash;
     size_t at, size;
 } Fresh;
 
-/* Append a number that is not negative. */
+/* Append an unsigned number. */
 static inline void append_number(Growing *out, uint64_t number)
 {
     uint8_t *to = grow(out, 10);
@@ -57,19 +57,19 @@ static inline void append_number(Growing *out, uint64_t number)
 void encode_row(Encoder *encoder, Growing *out, const Layout *layout, const Table *table,
                 Place place, const Around *around, uint64_t bias);
 
-/* Append bytes that no constant has: those that stand near, before, or are new. */
+/* Append bytes that are not constant: a reference to near or earlier bytes, or new bytes. */
 void append_bytes(Encoder *encoder, Growing *out, Bytes value, const Around *around);
 void append_next(Encoder *encoder, Growing *out, Bytes value);
 void append_far(Encoder *encoder, Growing *out, Bytes value);
 void append_numbered(Encoder *encoder, Growing *out, Bytes value);
 
-/* Remember where the bytes of a record stand, which begins at `start` of `out`. */
+/* Remember the offsets of bytes in a record, which begins at `start` of `out`. */
 void end_record(Encoder *encoder, const Growing *out, size_t start);
 
-/* Forget the bytes of a row that stands outside of the records. */
+/* Forget the bytes of a row outside of the records. */
 void end_row(Encoder *encoder);
 
-/* Return all shapes, a list of (kind, codes, constants), and the hashes that have numbers. */
+/* Return all shapes, a list of (kind, codes, constants), and the numbered hashes. */
 PyObject *list_shapes(const Encoder *encoder, const Layout layouts[KINDS]);
 
 void open_encoder(Encoder *encoder);

@@ -1,10 +1,10 @@
-/* What follows from all rows of a segment: rows of traces, order of accounts, keys of postings. */
+/* Derives data from all rows of a segment: rows of traces, order of accounts, keys of postings. */
 #include "composer.h"
 #include "words.h"
 
 #include <stdlib.h>
 
-/* The first row of each key, by open addressing. */
+/* The first row of each key, in an open-addressing hash table. */
 typedef struct {
     uint32_t *rows; /* counted from 1; 0: free */
     uint64_t mask, secret;
@@ -47,7 +47,7 @@ static bool open_index(const Composer *composer, Index *index)
     return index->rows != NULL;
 }
 
-/* Return the row of a transaction, counted from 1; 0: it is not of the segment. */
+/* Return the row of a transaction, counted from 1; 0: it is not in the segment. */
 static uint32_t find_row(const Index *index, const uint8_t *hash)
 {
     uint64_t place;
@@ -61,7 +61,7 @@ static bool is_zero(const uint8_t *hash)
     return memcmp(hash, zeroes, HASH_BYTES) == 0;
 }
 
-/* Append the row of each hash, or its place among those of other segments. */
+/* Append the row of each hash, or its index among those of other segments. */
 static bool find_rows(const Index *index, const Growing *hashes, Map *others, Growing *found,
                       Growing *other)
 {
@@ -146,7 +146,7 @@ void compose_traces(Composer *composer, const Table *traces)
         composer->broken = true;
     free(index.rows);
     map_clear(&others);
-    map_clear(&composer->encoder.seen); /* all rows are written: room for what sorts keys */
+    map_clear(&composer->encoder.seen); /* all rows are written: free memory for sorting */
 }
 
 static int compare_balances(const void *context, uint32_t first, uint32_t second)
@@ -176,7 +176,7 @@ bool order_by_balance(const Composer *composer, Growing *order)
     return sorted;
 }
 
-/* The ends of messages; by hash, then normal ones behind, or by opcode or body. */
+/* The ends of messages: by hash, then by normalized hash; or by opcode or body. */
 static int collect_ends(const Composer *composer, const char *name, Columns *columns)
 {
     const End *ends = (const End *)(const void *)composer->ends.data;
@@ -248,7 +248,7 @@ PyObject *collect_columns(const Composer *composer, const char *name)
             : of_some ? collect_some(composer, name, &columns)
                       : collect_failed(composer, &columns);
     Py_END_ALLOW_THREADS
-    /* The second of more than two columns is a logical time, which has a sign. */
+    /* With more than two columns, the second is a logical time, which is signed. */
     PyObject *found = PyTuple_New(count);
     for (int at = 0; at < count; at++) {
         PyObject *words = hand_over(&columns.words[at], at == 1 && count > 2 ? 'q' : 'Q');

@@ -1,4 +1,4 @@
-/* Bytes and numbers that are appended; once memory is refused, nothing more is. */
+/* Growing arrays of bytes and numbers; after a failed allocation nothing is appended any more. */
 #ifndef TONLAKE_GROWING_H
 #define TONLAKE_GROWING_H
 
@@ -14,7 +14,7 @@ typedef struct {
     bool failed;
 } Growing;
 
-/* Return where `more` bytes may be written, or NULL without memory; the size stays. */
+/* Reserve `more` bytes and return their start, or NULL without memory; the size does not change. */
 static inline uint8_t *grow(Growing *growing, size_t more)
 {
     if (more <= growing->room - growing->size && growing->data)
@@ -50,7 +50,7 @@ static inline size_t count_words(const Growing *growing)
     return growing->size / sizeof(uint64_t);
 }
 
-/* The word at a place; read as signed where that is what was appended. */
+/* The word at a place; read it as signed if a signed one was appended. */
 static inline uint64_t word_at(const Growing *growing, size_t at)
 {
     uint64_t word;

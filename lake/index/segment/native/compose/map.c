@@ -1,4 +1,4 @@
-/* Open addressing; keys that are copied stand in blocks. */
+/* Open addressing; copied keys are stored in blocks. */
 #include "map.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void place_entry(Map *map, Entry entry)
     map->entries[at] = entry;
 }
 
-/* Make room for one more entry, so that a third of the places stays free. */
+/* Make room for one more entry, keeping a third of the places free. */
 static bool make_room(Map *map)
 {
     if (map->count + 1 < map->room - map->room / 3)

@@ -1,4 +1,4 @@
-/* Tables of a part put in order, and their rows found by hash. */
+/* Sorts the tables of a part, and finds their rows by hash. */
 #include "part.h"
 
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static int compare_messages(const void *context, uint32_t first, uint32_t second
                                    integer_at(table, MSG_INDEX, part->messages[second]));
 }
 
-/* Allocate room for items, of which there may be none. */
+/* Allocate room for items, possibly none. */
 static void *allocate(size_t count, size_t size)
 {
     return malloc((count + 1) * size);
@@ -156,7 +156,7 @@ static bool order_states(Part *part)
     return sort_keyed(part->state_order, table->rows, compare_states, part);
 }
 
-/* Number the hashes of transactions; two of one hash have the same messages. */
+/* Number the hashes of transactions; two with the same hash have the same messages. */
 static bool number_groups(Part *part, Map *groups)
 {
     for (size_t at = 0; at < part->tables[TRANSACTIONS].rows; at++) {
@@ -197,7 +197,7 @@ static bool order_messages(Part *part, const Map *groups)
     return true;
 }
 
-/* Find traces by the hash of the transaction: of two of one hash the last. */
+/* Index traces by transaction hash; of two with the same hash the last wins. */
 static bool learn_traces(Part *part)
 {
     const Table *table = &part->tables[TRACED];

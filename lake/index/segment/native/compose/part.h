@@ -5,10 +5,10 @@
 #include "sort.h"
 #include "table.h"
 
-/* Tables of a part, in the order in which they are handed over, and complete traces. */
+/* Tables of a part, in the order in which they are passed, and complete traces. */
 typedef enum { TRANSACTIONS, MESSAGES, STATES, TRACED, PART_TABLES, TRACES = PART_TABLES, TABLES } TableName;
 
-/* Columns that are read by themselves; those of the kinds of rows stand behind them. */
+/* Columns that are read separately; those of the kinds of rows follow. */
 enum { TX_WORKCHAIN, TX_ACCOUNT, TX_LT, TX_HASH, TX_NOW, TX_MC_SEQNO, TX_AFTER, TX_BEFORE,
        TX_IN_HASH, TX_ABORTED, TX_COLUMNS };
 enum { MSG_TX_HASH, MSG_DIRECTION, MSG_INDEX, MSG_HASH, MSG_NORM, MSG_BODY_HASH, MSG_OPCODE,
@@ -40,7 +40,7 @@ typedef struct {
     Place place;
 } State;
 
-/* Where some things begin and end. */
+/* A range of items. */
 typedef struct {
     size_t start, end;
 } Span;

@@ -34,7 +34,7 @@ PyObject *hand_over(Growing *growing, char code)
     return words;
 }
 
-/* The number at a row, without a sign, but in the same order. */
+/* The number at a row, as unsigned, in the same order. */
 static inline uint64_t rank_at(const Words *words, size_t row)
 {
     const uint8_t *data = words->view.buf;
@@ -123,7 +123,7 @@ static Keyed *sort_rows(const Listed *listed)
     return NULL;
 }
 
-/* Drop rows that equal the one before in the key and in columns of a mask; return how many stay. */
+/* Drop rows that equal the previous one in the key and masked columns; return how many stay. */
 static size_t drop_twins(const Listed *listed, Keyed *items, unsigned long unique)
 {
     size_t kept = listed->rows ? 1 : 0;
@@ -139,7 +139,7 @@ static size_t drop_twins(const Listed *listed, Keyed *items, unsigned long uniqu
     return kept;
 }
 
-/* Append the keys, cut, or the numbers of another column. */
+/* Append the truncated keys, or the numbers of another column. */
 static void append_column(const Listed *listed, const Keyed *items, size_t count, int column,
                           Growing *out)
 {

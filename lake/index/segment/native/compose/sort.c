@@ -1,4 +1,4 @@
-/* Merge sort from the bottom up: parts that are in order already are not touched. */
+/* Bottom-up merge sort; parts already in order are not touched. */
 #include "sort.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void insert_each(Keyed *items, size_t count, const Order *order)
     }
 }
 
-/* Merge two neighbours that are in order; `spare` has room for the first. */
+/* Merge two sorted neighbours; `spare` has room for the first. */
 static void merge(Keyed *items, size_t middle, size_t count, Keyed *spare, const Order *order)
 {
     if (!is_after(&items[middle - 1], &items[middle], order))

@@ -1,4 +1,4 @@
-/* A stable sort of numbered things by a key, and by what else they have where keys are equal. */
+/* A stable sort of numbered items by a key, then by an optional comparison. */
 #ifndef TONLAKE_SORT_H
 #define TONLAKE_SORT_H
 
@@ -11,10 +11,10 @@ typedef struct {
     uint32_t at;
 } Keyed;
 
-/* Compare two things of one key by their numbers: below, at or above zero. */
+/* Compare two items with equal keys, by their numbers: negative, zero or positive. */
 typedef int (*Compare)(const void *context, uint32_t first, uint32_t second);
 
-/* Sort; `compare` is NULL where keys are all there is. False without memory. */
+/* Sort; `compare` may be NULL. False without memory. */
 bool sort_keyed(Keyed *items, size_t count, Compare compare, const void *context);
 
 #endif

@@ -1,9 +1,9 @@
-/* From Arrow's C stream interface to columns. */
+/* Opens columns of Arrow's C stream interface. */
 #include "table.h"
 
 #include <stdlib.h>
 
-/* Understand a type by its Arrow format; false: it is none of a segment's. */
+/* Parse an Arrow format string; false: the type does not occur in segments. */
 static bool read_format(const char *format, Column *column)
 {
     static const struct {
@@ -27,7 +27,7 @@ static bool fail(const char *name, const char *what)
     return false;
 }
 
-/* Find a column by its name, and what it is. */
+/* Find a column by name, and its type. */
 static bool find_column(const struct ArrowSchema *schema, const char *name, Column *column,
                         int64_t *at)
 {
@@ -67,7 +67,7 @@ static bool open_cells(const struct ArrowArray *array, const Column *column, int
     return true;
 }
 
-/* Take the columns of a batch, which it owns from now on. */
+/* Take over a batch, and open its columns. */
 static bool add_batch(Table *table, struct ArrowArray *array, const int64_t *at)
 {
     Batch *batches = realloc(table->batches, (table->batch_count + 1) * sizeof *batches);
@@ -95,7 +95,7 @@ static bool add_batch(Table *table, struct ArrowArray *array, const int64_t *at)
     return true;
 }
 
-/* Understand the columns of a stream; `at` takes their places in it. */
+/* Parse the columns of a stream; `at` receives their places in it. */
 static bool open_columns(Table *table, const struct ArrowSchema *schema, PyObject *names,
                          int64_t *at)
 {

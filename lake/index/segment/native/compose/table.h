@@ -1,4 +1,4 @@
-/* Rows of a table from Arrow's C stream interface: some of its columns, without copying. */
+/* Rows of a table from Arrow's C stream interface: requested columns, without copying. */
 #ifndef TONLAKE_COMPOSE_TABLE_H
 #define TONLAKE_COMPOSE_TABLE_H
 
@@ -21,7 +21,7 @@ typedef struct {
     int width; /* bytes of an INTEGER */
 } Column;
 
-/* A column's values in one batch; the first stands at `offset`. */
+/* A column's values in one batch; the first is at `offset`. */
 typedef struct {
     const uint8_t *valid; /* bits, or NULL */
     const uint8_t *data;
@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {
     struct ArrowArray array;
-    Cells *cells; /* of each column that was asked for */
+    Cells *cells; /* of each requested column */
 } Batch;
 
 typedef struct {
@@ -42,15 +42,15 @@ typedef struct {
     size_t rows; /* of all batches */
 } Table;
 
-/* A row: the number of its batch, and its own there. */
+/* A row: the number of its batch, and its number in the batch. */
 typedef struct {
     uint32_t batch, row;
 } Place;
 
-/* Open a table by its stream: columns by the names of a tuple. False with a Python error. */
+/* Open a table by its stream; a tuple names the columns. False with a Python error. */
 bool table_open(Table *table, PyObject *source, PyObject *names);
 
-/* Return the places of all rows; NULL without memory. */
+/* Return the positions of all rows; NULL without memory. */
 Place *table_places(const Table *table);
 
 void table_close(Table *table);
@@ -118,14 +118,14 @@ static inline bool is_null_at(const Table *table, int column, Place place)
     return is_null(cells_of(table, column, place), place.row);
 }
 
-/* A column that is asked for by its name. */
+/* A column requested by name. */
 typedef struct {
     const char *name;
     Form form;
     bool may_be_null;
 } Asked;
 
-/* Check that the first columns have the forms asked for, and values. False with a Python error. */
+/* Check that the first columns have the required forms, and values. False with a Python error. */
 bool table_check(const Table *table, const Asked *asked, int count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Columns of numbers that Python holds, and those that it is handed. */
+/* Columns of numbers as Python objects: read from Python, and returned to it. */
 #ifndef TONLAKE_WORDS_H
 #define TONLAKE_WORDS_H
 
