@@ -86,7 +86,7 @@ def test_extra_currencies() -> None:
     assert action.columns["value_extra_currencies"] == {"100": "7"}
 
 
-def test_deployment_is_an_action_of_its_own() -> None:
+def test_deployment_is_a_separate_action() -> None:
     scene = Scene()
     scene.external(A).send(B, opcode=0x12345678).deploy()
     actions = scene.classify()

@@ -98,7 +98,7 @@ def test_nothing_to_rebuild(pieces: Path) -> None:
     assert rebuild_stage("actions", pieces, IngestSections()) is None
 
 
-def test_another_version_leaves_what_was_said_before(
+def test_another_version_keeps_the_earlier_actions(
     pieces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = read_table(pieces, ACTIONS.name)

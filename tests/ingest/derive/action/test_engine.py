@@ -38,7 +38,7 @@ def run(blocks: list[Block], *rules: Rule) -> list[tuple[str, str]]:
     return [(block.type, block.rule) for block in top]
 
 
-def test_what_a_rule_makes_is_for_later_rules_alone() -> None:
+def test_the_result_of_a_rule_is_only_for_later_rules() -> None:
     rules = [
         merges("early", "made", into="never"),
         merges("maker", CALL, into="made"),
@@ -50,7 +50,7 @@ def test_what_a_rule_makes_is_for_later_rules_alone() -> None:
     assert run([Block(TRANSFER)], *rules) == [(TRANSFER, "")]
 
 
-def test_rules_come_in_their_order_whatever_they_are_found_by() -> None:
+def test_rules_keep_their_order_regardless_of_the_matching_head() -> None:
     block = Block(CALL, columns={"opcode": 7})
     rules = [merges("any", into="a"), merges("opcode", 7, into="b"), merges("type", CALL, into="c")]
     assert run([block], *rules[1:]) == [("b", "opcode")]
@@ -58,7 +58,7 @@ def test_rules_come_in_their_order_whatever_they_are_found_by() -> None:
     assert run([Block(TRANSFER)], *rules) == [("a", "any")]
 
 
-def test_rules_are_tried_only_where_a_trace_has_what_they_demand() -> None:
+def test_rules_are_tried_only_if_a_trace_has_their_required_heads() -> None:
     tried: list[Block] = []
 
     def test(block: Block) -> bool:

@@ -66,7 +66,7 @@ def test_parents(chain: Block) -> None:
     assert opcodes(call(0x12).after(call(0x15).maybe), second) == [0x12]
 
 
-def test_what_a_block_hangs_on_is_asked_before_long_chains() -> None:
+def test_the_parent_of_a_block_is_checked_before_long_chains() -> None:
     """Every message of a chain may be an anchor: walking the rest for each would be quadratic."""
     scene = Scene()
     send(scene.external(A), *[0x21] * 50)

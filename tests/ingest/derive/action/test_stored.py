@@ -62,7 +62,7 @@ def test_data_of_contracts_that_rules_look_into() -> None:
     assert read_body(base64.b64decode(facts["data_boc"])).uint(32) == 0xABCD1234
 
 
-def test_data_of_wallets_whose_key_a_relayed_request_changes() -> None:
+def test_data_of_wallets_with_a_relayed_key_change() -> None:
     body = write_rotation(CHANGE_KEY_INTERNAL).boc()
     message = {"tx_hash": TX, "opcode": 0x12345678, "destination": OTHER, "body": body}
     tables = {
@@ -110,7 +110,7 @@ def test_interfaces_of_accounts() -> None:
     assert "NominatorPool" in facts
 
 
-def test_accounts_are_what_they_were_after_transactions_of_the_trace() -> None:
+def test_facts_of_accounts_are_those_after_the_transactions_of_the_trace() -> None:
     """Earlier or later states are available in some commits only."""
     tx_hash, trace_id = b"x" * 32, b"t" * 32
     owned = {"owner_workchain": 0, "owner": DATA, "jetton_workchain": 0}
@@ -149,7 +149,7 @@ def test_accounts_are_what_they_were_after_transactions_of_the_trace() -> None:
         ("uninit", 0, False),
     ],
 )
-def test_contracts_that_are_gone_are_asked_for(
+def test_contracts_that_no_longer_exist_are_looked_up(
     end_status: str, opcode: int | None, *, asked: bool
 ) -> None:
     """An account that was called and is not active may have been a contract before."""

@@ -163,7 +163,7 @@ def build(*parts: tuple[int, int], rest: bytes = b"") -> tuple[CellTree, int]:
     return cell.tree, cell.end()
 
 
-def test_a_text_comment_has_its_own_shape_in_messages() -> None:
+def test_a_text_comment_has_a_separate_shape_in_messages() -> None:
     tree, cell = build((0, 32), rest="naïve 🙂".encode())
     assert decode_body(tree, cell) == (
         "text_comment",
@@ -188,7 +188,7 @@ def test_an_encrypted_comment_is_shown_as_hexadecimal_text() -> None:
     assert decode_message_body(tree, cell, external_in=False).value == expected
 
 
-def test_a_bounced_body_shows_what_bounced() -> None:
+def test_a_bounced_body_shows_the_original_body() -> None:
     tree, cell = build((BOUNCE, 32), (EXCESS, 32), (7, 64))
     assert decode_body(tree, cell) == (
         "bounce",
@@ -213,7 +213,7 @@ def test_the_empty_body_has_an_object() -> None:
 
 
 @pytest.mark.parametrize("bits", [65, 128])
-def test_what_follows_a_layout_is_left_out(bits: int) -> None:
+def test_data_after_a_layout_are_ignored(bits: int) -> None:
     tree, cell = build((EXCESS, 32), (0, bits))
     assert decode_body(tree, cell) == ("excess", {"@type": "excess", "query_id": "0"})
     forward = CellBuilder(tree).store_uint(EXCESS, 32).store_uint(0, bits).store_ref(cell).end()
@@ -369,7 +369,7 @@ def nest(payloads: int) -> tuple[CellTree, int]:
     return cell.tree, child
 
 
-def test_payloads_are_taken_apart_ten_deep() -> None:
+def test_payloads_are_decoded_ten_levels_deep() -> None:
     tree, cell = nest(MAX_PAYLOADS + 5)
     value: Value | None = decode_body(tree, cell).value
     depth = 0
@@ -455,7 +455,7 @@ OPCODES = sorted(load_scheme().layouts)
     links=st.lists(st.integers(0, 5), max_size=8),
     external_in=st.booleans(),
 )
-def test_garbage_behind_an_opcode_never_raises(
+def test_garbage_after_an_opcode_never_raises(
     *, opcode: int, tails: list[bytes], links: list[int], external_in: bool
 ) -> None:
     tree = CellBuilder().tree

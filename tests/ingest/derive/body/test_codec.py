@@ -94,7 +94,7 @@ def test_an_anycast_has_1_to_30_bits(depth: int) -> None:
         load(Address(), source)
 
 
-def test_a_number_longer_than_its_type_is_refused() -> None:
+def test_a_number_longer_than_its_type_is_rejected() -> None:
     target = CellBuilder().store_uint(31, 5).store_uint(0, 31 * 8)
     assert load(VarUnsigned(32), target) == {"@type": "var_uint", "len": "31", "value": "0"}
     target = CellBuilder().store_uint(7, 3).store_uint(0, 56)
@@ -103,7 +103,7 @@ def test_a_number_longer_than_its_type_is_refused() -> None:
 
 
 @pytest.mark.parametrize("codec", [Unsigned(8), Flag(), Bits(4), Address(), ShortText()])
-def test_a_cell_that_ends_too_early_is_refused(codec: Codec) -> None:
+def test_a_cell_that_ends_too_early_is_rejected(codec: Codec) -> None:
     empty = CellBuilder()
     with pytest.raises(CellUnderflow):
         load(codec, empty)
@@ -118,14 +118,14 @@ def test_text_fills_cell_after_cell(length: int) -> None:
     assert load(ChunkedText(), store(ChunkedText(), value)) == value
 
 
-def test_a_chunk_with_something_behind_it_is_refused() -> None:
+def test_a_chunk_with_trailing_data_is_rejected() -> None:
     target = CellBuilder().store_uint(2, 8).store_uint(1, 8).store_bytes(b"a")
     last = CellBuilder(target.tree).store_uint(1, 8).store_bytes(b"bc").end()
     with pytest.raises(BodyError, match="followed by data"):
         load(ChunkedText(), target.store_ref(last))
 
 
-def test_a_text_with_two_children_is_refused() -> None:
+def test_a_text_with_two_children_is_rejected() -> None:
     target = CellBuilder()
     child = CellBuilder(target.tree).end()
     with pytest.raises(BodyError, match="not part of a snake text"):
@@ -145,7 +145,7 @@ def test_a_chain_of_text_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("label", ["0" + "1" * 9 + "0" + "0" * 9, "101001000000000", "1101001"])
-def test_a_label_longer_than_the_key_is_refused(label: str) -> None:
+def test_a_label_longer_than_the_key_is_rejected(label: str) -> None:
     target = CellBuilder().store_uint(int(label, 2), len(label))
     with pytest.raises(BodyError, match="label of 9 bits where 8"):
         load(Hashmap(8, Flag()), target)
@@ -189,7 +189,7 @@ def test_fields_on_a_condition(flags: int, bits: bytes, expected: dict[str, Valu
     assert load(union, store(union, value)) == value
 
 
-def test_a_tag_that_no_constructor_has_is_refused() -> None:
+def test_a_tag_without_a_constructor_is_rejected() -> None:
     union = Scheme(parse_scheme(TABLE)).union("Flagged")
     with pytest.raises(BodyError, match="no constructor of the type has this tag"):
         load(union, CellBuilder().store_uint(0b11, 2))
@@ -211,13 +211,13 @@ def test_rivals_differ_in_the_rest_of_the_cell() -> None:
         load(union, CellBuilder().store_bit(0))
 
 
-def test_a_condition_on_a_field_that_is_not_there_is_refused() -> None:
+def test_a_condition_on_a_missing_field_is_rejected() -> None:
     record = Scheme(parse_scheme(TABLE)).layouts[2][0]
     with pytest.raises(BodyError, match="depends on missing"):
         load(record, CellBuilder().store_uint(0, 8))
 
 
-def test_a_child_that_is_not_used_up_is_refused() -> None:
+def test_a_child_that_is_not_consumed_is_rejected() -> None:
     record = Scheme(parse_scheme(TABLE)).layouts[3][0]
     target = CellBuilder()
     child = CellBuilder(target.tree).store_uint(0, 9).end()

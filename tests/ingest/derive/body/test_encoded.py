@@ -147,7 +147,7 @@ def test_damaged_bags(data: bytes, flips: list[tuple[int, int]]) -> None:
         check(damaged)
 
 
-def test_no_bag_gives_nothing() -> None:
+def test_an_invalid_bag_yields_nothing() -> None:
     assert encode_body(b"", external_in=False) == NOTHING
     assert encode_body(b"junk" * 9, external_in=True) == NOTHING
 

@@ -123,7 +123,7 @@ OPCODES = sorted(load_scheme().layouts)
 
 @pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 @given(st.data())
-def test_native_code_gives_what_the_codecs_give(data: st.DataObject) -> None:
+def test_native_code_equals_the_codecs(data: st.DataObject) -> None:
     """For generated bodies of a layout, intact and with flipped bits, every field is equal."""
     opcode = data.draw(st.sampled_from(OPCODES))
     record = data.draw(st.sampled_from(load_scheme().layouts[opcode]))

@@ -75,6 +75,6 @@ def test_types(text: str, expected: object) -> None:
         "= Type;",
     ],
 )
-def test_what_is_no_statement_is_refused(text: str) -> None:
+def test_invalid_statements_are_rejected(text: str) -> None:
     with pytest.raises(BodyError, match=r"statement|expected|unexpected"):
         parse_scheme(text)

@@ -47,7 +47,7 @@ def _record(opcode: int, index: int) -> Record:
 
 
 @pytest.mark.parametrize(("opcode", "index"), LAYOUTS)
-def test_every_layout_goes_there_and_back(opcode: int, index: int) -> None:
+def test_every_layout_survives_a_round_trip(opcode: int, index: int) -> None:
     record = _record(opcode, index)
     alone = len(load_scheme().layouts[opcode]) == 1
 
@@ -73,7 +73,7 @@ def test_every_layout_goes_there_and_back(opcode: int, index: int) -> None:
 
 
 @pytest.mark.parametrize("choice", range(7))
-def test_every_wallet_message_goes_there_and_back(choice: int) -> None:
+def test_every_wallet_message_survives_a_round_trip(choice: int) -> None:
     union = load_scheme().union("WalletBody")
     record = union.choices[choice].record
 
@@ -190,7 +190,7 @@ def test_nothing_is_decoded_by_a_layout_that_only_names_its_opcode() -> None:
     assert decode_body(tree.tree, tree.end()) == (name, None)
 
 
-def test_a_table_with_an_unknown_type_is_refused() -> None:
+def test_a_table_with_an_unknown_type_is_rejected() -> None:
     with pytest.raises(BodyError, match="no type Nowhere"):
         Scheme(parse_scheme("one#00000001 a:Nowhere = InternalBody;"))
     with pytest.raises(BodyError, match="Twice takes no arguments"):

@@ -40,7 +40,7 @@ def test_the_notation_of_block_tlb() -> None:
     assert {field.name: field.kind for field in layout.fields} == KINDS
 
 
-def test_types_of_its_own_beside_shipped_ones() -> None:
+def test_a_signature_may_define_types_in_addition_to_shipped_ones() -> None:
     text = """
         point$_ x:int16 y:int16 = Point;
         move#00000010 by:Point price:Coins flags:# more:flags.3?^Point chain:^Link = Body;
@@ -152,13 +152,13 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
         (ABI_FIELD % '{"name": "a", "type": {"kind": "simple", "type": "A"}}', "contains itself"),
     ],
 )
-def test_what_cannot_be_used_is_named(text: str, complaint: str) -> None:
+def test_errors_name_the_unusable_part(text: str, complaint: str) -> None:
     with pytest.raises(SignatureInvalid, match=complaint) as refused:
         read_tables([text])
     assert len(str(refused.value)) < 400
 
 
-def test_types_that_double_in_every_line_are_refused() -> None:
+def test_types_that_double_in_every_line_are_rejected() -> None:
     text = "".join(f"t{i}$_ x:T{i + 1} y:T{i + 1} = T{i}; " for i in range(11))
     text += "t$_ = T11; a#00000001 x:T0 = B"
     with pytest.raises(SignatureInvalid, match="more than 1000 fields"):

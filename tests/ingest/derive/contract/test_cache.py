@@ -36,7 +36,7 @@ def test_an_address_is_kept_without_its_tree() -> None:
     assert answers.find("other") is None
 
 
-def test_what_is_left_of_a_slice_is_kept() -> None:
+def test_the_rest_of_a_slice_is_kept() -> None:
     start = make_cell(0xABCD1234).slice()
     start.skip(16)
     answers = AnswerCache()
@@ -54,7 +54,7 @@ def test_cells_and_slices_with_references_are_not_kept() -> None:
         assert answers.find("key") is None
 
 
-def test_the_answer_that_was_not_asked_for_longest_is_dropped(
+def test_the_least_recently_used_answer_is_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cache, "MAX_ANSWERS", 2)
@@ -66,7 +66,7 @@ def test_the_answer_that_was_not_asked_for_longest_is_dropped(
     assert [key for key in ("first", "second", "third") if answers.find(key)] == ["first", "third"]
 
 
-def test_programs_are_made_once_and_the_oldest_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_are_created_once_and_the_oldest_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MAX_PROGRAMS", 1)
     answers = AnswerCache()
     one, other = make_cell(1), make_cell(2)

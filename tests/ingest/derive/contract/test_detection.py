@@ -135,7 +135,7 @@ def test_the_same_is_found_without_a_tvm(demo_world: World, demo_lake: Path) -> 
             assert rows
 
 
-def test_what_moved_is_what_was_sent(lake: duckdb.DuckDBPyConnection) -> None:
+def test_transfers_match_the_sent_messages(lake: duckdb.DuckDBPyConnection) -> None:
     """Successful transfers changed the balance of the wallet by their amount."""
     rows = lake.execute(
         "select t.amount, b.balance - w.balance from jetton_transfers t "

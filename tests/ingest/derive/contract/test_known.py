@@ -78,7 +78,7 @@ def read_newest(lake_dir: Path) -> dict[Address, AccountState]:
 
 
 @pytest.mark.parametrize(("name", "loose"), [("indexed", 0), ("half_indexed", 2)])
-def test_the_index_gives_the_states_that_sql_gives(
+def test_the_index_returns_the_same_states_as_sql(
     request: pytest.FixtureRequest, name: str, loose: int
 ) -> None:
     lake_dir: Path = request.getfixturevalue(name)
@@ -92,7 +92,7 @@ def test_the_index_gives_the_states_that_sql_gives(
             assert lake.find_states({*expected, UNKNOWN}, state, before) == expected
 
 
-def test_with_an_index_no_file_is_read_for_accounts_that_had_transactions(indexed: Path) -> None:
+def test_with_an_index_no_file_is_read_for_accounts_with_transactions(indexed: Path) -> None:
     newest = read_newest(indexed)
     shutil.rmtree(indexed / "account_states")
     state = read_state(indexed)

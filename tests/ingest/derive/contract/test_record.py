@@ -39,18 +39,18 @@ def build_code(head: int, head_bits: int, methods: list[int]) -> tuple[CellTree,
     return tree, CellBuilder(tree).store_uint(head, head_bits).store_ref(root).end()
 
 
-def test_the_table_has_what_clients_know() -> None:
+def test_the_table_has_the_names_that_clients_know() -> None:
     table = load_interfaces()
     assert len(table.by_code) == 55
     assert len({*table.by_code.values(), *table.by_methods}) == 103
     assert "dedust_liquidity_deposit " in table.by_methods
 
 
-def test_a_known_code_has_one_name_whatever_its_methods() -> None:
+def test_a_known_code_has_one_name_regardless_of_its_methods() -> None:
     assert name_interfaces(V4R2, [method_id("get_nft_data")]) == ["wallet_v4r2"]
 
 
-def test_other_codes_have_every_name_whose_methods_they_have() -> None:
+def test_other_codes_have_every_name_that_their_methods_satisfy() -> None:
     methods = [method_id(name) for name in ("get_nft_data", "get_editor", "dnsresolve", "more")]
     assert name_interfaces(UNKNOWN, methods) == ["dns", "editable", "nft_item"]
     assert name_interfaces(UNKNOWN, [method_id("more")]) is None
@@ -64,7 +64,7 @@ def test_methods_are_read_from_the_selector(methods: list[int]) -> None:
     assert find_method_ids(tree, code) == sorted(methods)
 
 
-def test_a_selector_behind_other_instructions_is_found_but_not_shown() -> None:
+def test_a_selector_after_other_instructions_is_found_but_not_shown() -> None:
     tree, code = build_code(0xFF008E88F4A413F4BCF2C80BED53, 112, [0, 85143])
     assert read_method_ids(tree, code) is None
     assert find_method_ids(tree, code) == [0, 85143]

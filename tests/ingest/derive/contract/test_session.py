@@ -76,7 +76,7 @@ ADDRESSES = st.builds(Address, st.sampled_from((0, -1)), st.binary(min_size=32, 
 
 @settings(max_examples=25)
 @given(balance=st.integers(0, 2**120 - 1), owner=ADDRESSES, jetton=ADDRESSES)
-def test_data_and_machine_agree_on_made_wallets(
+def test_data_and_machine_agree_on_generated_wallets(
     demo_world: MadeWorld, pool: TvmPool, balance: int, owner: Address, jetton: Address
 ) -> None:
     """A wallet with any balance, owner and master returns the same as its code."""

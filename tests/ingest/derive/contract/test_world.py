@@ -24,7 +24,7 @@ SETTINGS = IngestSections()
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
-def test_a_shelf_has_what_was_looked_up(tmp_path: Path, *, is_kept: bool) -> None:
+def test_a_cache_has_the_cells_that_were_looked_up(tmp_path: Path, *, is_kept: bool) -> None:
     builder = CellBuilder().store_uint(5, 32)
     root = builder.end()
     cell, refs = pack_cell(builder.tree, root)

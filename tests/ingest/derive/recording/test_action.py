@@ -61,7 +61,7 @@ def write_transaction(transaction: Transaction, *, with_opcode: bool) -> dict[st
 
 
 @pytest.mark.parametrize("with_opcode", [True, False])
-def test_a_line_says_what_the_trace_did(tmp_path: Path, *, with_opcode: bool) -> None:
+def test_a_line_shows_the_actions_of_the_trace(tmp_path: Path, *, with_opcode: bool) -> None:
     scene = Scene()
     send_jettons(scene.external(OWNER)).send(OWNER, opcode=0xD53276DB)
     line = {

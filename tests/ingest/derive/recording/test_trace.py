@@ -89,7 +89,7 @@ def test_edges_roots_and_order_are_those_recorded(recording: Path, lake_dir: Pat
         assert [encode(row["hash"]) for row in mine] == [row["hash"] for row in by_lt]
 
 
-def test_a_root_made_by_the_validators_is_known(lake_dir: Path) -> None:
+def test_a_root_created_by_the_validators_is_recognized(lake_dir: Path) -> None:
     edges = {row["edge"] for row in rows_of(lake_dir, "transaction_traces")}
     assert edges == {"ext", "ord", "sys"}
 
@@ -219,7 +219,7 @@ def test_a_malformed_line_is_named(line: bytes, tmp_path: Path) -> None:
         list(read_recording(path))
 
 
-def test_a_missing_cell_and_what_reads_without_are_named(tmp_path: Path) -> None:
+def test_a_missing_cell_is_reported_with_an_alternative(tmp_path: Path) -> None:
     path = tmp_path / "few.jsonl"
     message = make_line()["transactions"][0]["in_msg"] | {"msg_boc": None}
     path.write_text(json.dumps(make_line(in_msg=message)))
@@ -277,7 +277,7 @@ def test_traces_that_share_masterchain_blocks_become_one_commit(tmp_path: Path) 
     assert len(rows_of(tmp_path / "lake", "traces")) == 3
 
 
-def test_a_trace_that_stands_there_twice_counts_once(tmp_path: Path) -> None:
+def test_a_repeated_trace_counts_once(tmp_path: Path) -> None:
     first, second = make_line(), make_line(hash=encode(b"\x02" * 32), lt=51)
     grown = {"transactions": first["transactions"] + second["transactions"]}
     path = tmp_path / "many.jsonl"
@@ -287,7 +287,7 @@ def test_a_trace_that_stands_there_twice_counts_once(tmp_path: Path) -> None:
     assert len(rows_of(tmp_path / "lake", "transactions")) == 2
 
 
-def test_traces_that_share_a_part_are_refused(tmp_path: Path) -> None:
+def test_traces_that_share_a_part_are_rejected(tmp_path: Path) -> None:
     one, two, three = (
         make_line(hash=encode(bytes((number,)) * 32), lt=number)["transactions"]
         for number in (1, 2, 3)

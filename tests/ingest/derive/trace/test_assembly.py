@@ -81,7 +81,7 @@ def test_every_execution_of_one_external_message_is_a_trace() -> None:
     assert made["trace_id"].to_pylist() == [row["hash"] for row in forest.transactions]
 
 
-def test_a_message_of_the_validators_begins_a_complete_trace() -> None:
+def test_a_message_of_the_validators_starts_a_complete_trace() -> None:
     forest = Forest(1)
     forest.add(1, forest.make_arrival("sys"))
     made = assemble_whole(forest)
@@ -159,7 +159,7 @@ def test_a_long_chain_in_one_batch_has_one_root() -> None:
     assert made.open.traces["transactions"].to_pylist() == [2001]
 
 
-def test_what_stays_open_stays_in_one_piece() -> None:
+def test_open_rows_stay_in_one_chunk() -> None:
     forest = Forest(40)
     sent: list[dict[str, Any]] = []
     for mc_seqno in range(1, 41):
@@ -173,7 +173,7 @@ def test_what_stays_open_stays_in_one_piece() -> None:
     assert before.traces.num_rows == 41
 
 
-def test_a_ring_of_messages_is_refused() -> None:
+def test_a_cycle_of_messages_is_rejected() -> None:
     forest = Forest(1)
     sent = forest.add(1, {"kind": "int", "msg_hash": digest("ring"), "created_lt": 5}, ["int"])
     forest.add(1, sent[0], ["int"])

@@ -63,7 +63,7 @@ def test_a_trace_grows_is_broken_and_heals(tmp_path: Path) -> None:
 
 @settings(deadline=None, max_examples=20)
 @given(forests(), st.data())
-def test_what_is_open_may_be_remembered(forest: Forest, data: st.DataObject) -> None:
+def test_open_traces_may_be_cached(forest: Forest, data: st.DataObject) -> None:
     ranges = data.draw(shuffled_ranges(forest.last))
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         read, kept = Path(one), Path(other)
@@ -79,7 +79,7 @@ def test_what_is_open_may_be_remembered(forest: Forest, data: st.DataObject) -> 
         assert trace_files(kept) == trace_files(read)
 
 
-def test_what_is_remembered_is_not_read(tmp_path: Path) -> None:
+def test_cached_states_are_not_read(tmp_path: Path) -> None:
     forest = long_forest()
     derive = TraceFiles(tmp_path)
     for first in (1, 3, 5):
@@ -112,7 +112,7 @@ def test_files_that_were_replaced_stay_for_the_grace_time(tmp_path: Path) -> Non
     assert set(sweep_orphans(tmp_path, 0)) == replaced
 
 
-def test_a_commit_at_the_end_rewrites_nothing_but_what_is_open(tmp_path: Path) -> None:
+def test_a_commit_at_the_end_rewrites_only_the_open_files(tmp_path: Path) -> None:
     forest = long_forest()
     commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
     commit_forest(tmp_path, forest, 4, 6, TraceFiles(tmp_path))
@@ -132,7 +132,7 @@ def test_unchanged_files_are_not_rewritten(tmp_path: Path) -> None:
     assert open_snapshot(tmp_path).commits[-1].removed == ()
 
 
-def test_damage_of_what_is_read_stops_the_commit(tmp_path: Path) -> None:
+def test_damage_of_a_file_that_is_read_stops_the_commit(tmp_path: Path) -> None:
     forest = long_forest()
     commit_forest(tmp_path, forest, 1, 3, TraceFiles(tmp_path))
     path = next((tmp_path / "open_edges").rglob("*.parquet"))
@@ -169,7 +169,7 @@ def test_rebuilding_mends_damaged_traces(tmp_path: Path) -> None:
     assert verify_lake(tmp_path).damage == []
 
 
-def test_a_rebuild_that_fails_leaves_the_lake_as_it_was(tmp_path: Path) -> None:
+def test_a_failed_rebuild_leaves_the_lake_unchanged(tmp_path: Path) -> None:
     forest = long_forest()
     for first in (1, 4):
         commit_forest(tmp_path, forest, first, first + 2, TraceFiles(tmp_path))

@@ -222,7 +222,7 @@ def test_signatures_can_count_as_right(replay: Replay, pool: TvmPool) -> None:
 
 @pytest.mark.parametrize("part", ["account", "message", "config", "libraries"])
 @pytest.mark.parametrize("boc", [b"", b"no bag"])
-def test_what_is_no_cell_is_refused(replay: Replay, pool: TvmPool, part: str, boc: bytes) -> None:
+def test_invalid_cells_are_rejected(replay: Replay, pool: TvmPool, part: str, boc: bytes) -> None:
     asked = replay.describe(replay.transactions("workchain = 0")[0])
     assert asked is not None
     with pytest.raises(TvmRefusal):

@@ -76,7 +76,7 @@ def test_a_run_without_end_is_cut_off() -> None:
 
 
 @pytest.mark.usefixtures("tvm")
-def test_calls_are_answered_in_order_behind_one_that_hangs_too() -> None:
+def test_calls_are_answered_in_order_even_after_one_that_hangs() -> None:
     calls = [make_call(code) for code in ("75", "76") * 20]
     calls[7] = make_call(ENDLESS_LOOP, gas_limit=ENDLESS_GAS)
     with make_pool(wall_ms=2000) as pool:
@@ -88,7 +88,7 @@ def test_calls_are_answered_in_order_behind_one_that_hangs_too() -> None:
 
 
 @pytest.mark.usefixtures("tvm")
-def test_an_answer_that_is_not_awaited_is_not_taken_for_another() -> None:
+def test_an_abandoned_answer_is_not_mistaken_for_another() -> None:
     with make_pool(**PATIENT) as pool:
         answers = pool.run_get_methods(make_call("75") for _ in range(40))
         assert next(answers)
@@ -197,7 +197,7 @@ def test_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"", b"no bag", bytes(100)])
-def test_what_the_machine_does_not_take(pool: TvmPool, garbage: bytes) -> None:
+def test_calls_that_the_machine_rejects(pool: TvmPool, garbage: bytes) -> None:
     for call in (
         make_call(garbage),
         make_call("75", data=garbage),
@@ -216,5 +216,5 @@ def test_threads_share_the_pool(pool: TvmPool) -> None:
         assert all(threads.map(ask, range(200)))
 
 
-def test_cells_are_as_deep_as_cells_may_be(pool: TvmPool) -> None:
+def test_cells_may_have_the_maximum_depth(pool: TvmPool) -> None:
     assert pool.run_get_method(make_call(DEEPEN_CELL)).exit_code == 8

@@ -29,7 +29,7 @@ def test_values_that_only_come_back(value: Any) -> None:
     assert unpack_value(pack_value(value)) == value
 
 
-def test_what_is_no_value() -> None:
+def test_unsupported_values() -> None:
     with pytest.raises(TypeError, match="float is not a stack value"):
         pack_value((1, 2.5))
 

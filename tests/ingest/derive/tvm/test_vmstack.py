@@ -50,6 +50,6 @@ def test_values_are_read_back(value: Any) -> None:
     assert simplify(VmStackValue.deserialize(cell.begin_parse())) == pair_up(value)
 
 
-def test_what_has_no_form() -> None:
+def test_values_without_a_representation() -> None:
     with pytest.raises(TypeError, match="TvmOpaque"):
         serialize_value(TvmOpaque())

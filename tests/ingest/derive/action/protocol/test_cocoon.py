@@ -46,7 +46,7 @@ def test_proxies_come_and_go(opcode: int, kind: str, data: dict[str, int], *, fa
 
 
 @pytest.mark.parametrize("via_wallet", [False, True])
-def test_refund_is_asked_for(*, via_wallet: bool) -> None:
+def test_refund_is_requested(*, via_wallet: bool) -> None:
     scene = Scene()
     step = scene.external(OWNER)
     if via_wallet:

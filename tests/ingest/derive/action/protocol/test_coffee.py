@@ -68,7 +68,7 @@ def test_deposit_that_the_pool_did_not_take() -> None:
     assert action.columns["destination_secondary"] == depository
 
 
-def test_an_unknown_asset_is_no_vault() -> None:
+def test_an_unknown_asset_is_not_a_vault() -> None:
     scene = Scene()
     body = Cell(coffee_pool.CREATE_VAULT).uint(1, 64).uint(3, 2)
     scene.external(OWNER).send(account("factory"), body).send(VAULT, opcode=coffee_pool.DEPLOY)

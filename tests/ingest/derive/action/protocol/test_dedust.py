@@ -50,7 +50,7 @@ def test_withdrawal_pays_coins_and_jettons() -> None:
     assert (action.columns["destination"], action.columns["asset"]) == (POOL, POOL)
 
 
-def test_an_asset_of_no_known_kind_is_no_swap() -> None:
+def test_an_asset_of_unknown_kind_is_not_a_swap() -> None:
     scene = Scene()
     sent = scene.external(OWNER).send(VAULT, Cell(dedust.SWAP_NATIVE).uint(1, 64).coins(70))
     pool = sent.send(POOL, opcode=dedust.SWAP)

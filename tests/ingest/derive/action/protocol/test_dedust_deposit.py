@@ -90,7 +90,7 @@ def test_both_sides_of_one_trace_are_one_action(*, rejected: bool) -> None:
     assert data["lp_tokens_minted"] == (None if rejected else 55)
 
 
-def test_what_the_pool_did_not_need_goes_back() -> None:
+def test_the_pool_refunds_the_unneeded_amount() -> None:
     scene = Scene()
     step = scene.external(OWNER)
     pay_coins(step, first=True)

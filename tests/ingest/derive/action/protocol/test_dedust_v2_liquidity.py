@@ -48,7 +48,7 @@ def test_withdrawal_without_its_log_failed() -> None:
     assert (action.success, data["lp_tokens_burnt"], data["is_refund"]) == (False, 50, True)
 
 
-def test_withdrawal_that_claims_too_is_no_action() -> None:
+def test_withdrawal_with_a_claim_is_not_an_action() -> None:
     scene = Scene()
     withdraw(scene, logged=True, auto_claim=True)
     assert "dex_withdraw_liquidity" not in {action.type for action in scene.classify()}
@@ -166,7 +166,7 @@ def test_more_sides_than_two_stay_apart() -> None:
     assert len(found) == 3
 
 
-def test_another_order_is_no_deposit() -> None:
+def test_another_order_is_not_a_deposit() -> None:
     scene = Scene()
     pay_coins(scene.external(OWNER), opcode=7)
     assert "dex_deposit_liquidity" not in {action.type for action in scene.classify()}

@@ -97,7 +97,7 @@ def withdraw(scene: Scene) -> Step:
 
 
 @pytest.mark.parametrize(("opcode", "reason"), evaa.REFUSALS.items())
-def test_withdrawal_is_refused(opcode: int, reason: str) -> None:
+def test_withdrawal_is_rejected(opcode: int, reason: str) -> None:
     scene = Scene()
     withdraw(scene).send(BORROWER, opcode=opcode)
     action = scene.find("evaa_withdraw")

@@ -106,7 +106,7 @@ def test_a_withdrawal_waits_for_the_round() -> None:
     assert action.columns["staking_data"]["ts_nft"] == BILL
 
 
-def test_a_withdrawal_that_is_taken_back_is_a_burn() -> None:
+def test_a_withdrawal_that_is_rolled_back_is_a_burn() -> None:
     scene = Scene()
     returned = write(hipo.PROXY_ROLLBACK).coins(7).address(OWNER)
     burn(scene).send(MASTER, returned).send(WALLET, opcode=hipo.ROLLBACK)

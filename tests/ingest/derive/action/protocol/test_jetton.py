@@ -109,14 +109,14 @@ def test_trace_is_broken_where_jettons_arrive_at_another_owner(arrived_at: str) 
     assert ("jetton_transfer broken" in line) is (arrived_at != RECEIVER)
 
 
-def test_transfer_to_an_unknown_wallet_stays_calls() -> None:
+def test_transfer_to_an_unknown_wallet_remains_calls() -> None:
     scene = Scene()
     send_jettons(scene.external(OWNER))
     del scene.facts[TO]
     assert {action.type for action in scene.classify()} == {"call_contract"}
 
 
-def test_transfer_that_the_wallet_refused_stays_a_call() -> None:
+def test_transfer_rejected_by_the_wallet_remains_a_call() -> None:
     scene = Scene()
     scene.know_wallet(FROM, OWNER, MASTER)
     scene.external(OWNER).send(FROM, opcode=jetton.TRANSFER).abort()
@@ -175,7 +175,7 @@ def test_mint(*, arrives: bool) -> None:
     )
 
 
-def test_body_that_is_cut_off_is_no_transfer() -> None:
+def test_a_truncated_body_is_not_a_transfer() -> None:
     scene = Scene()
     scene.know_wallet(FROM, OWNER, MASTER)
     scene.external(OWNER).send(FROM, opcode=jetton.TRANSFER).send(TO, opcode=jetton.INTERNAL)
@@ -198,7 +198,7 @@ def write_exotic_comment(body: Cell) -> Cell:
         ),
     ],
 )
-def test_what_a_wallet_does_not_look_at_hides_no_transfer(
+def test_fields_that_a_wallet_ignores_do_not_hide_a_transfer(
     response: tuple[int, int], write: Callable[[Cell], Cell]
 ) -> None:
     scene = Scene()

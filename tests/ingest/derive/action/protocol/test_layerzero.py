@@ -102,7 +102,7 @@ def test_a_number_may_lie_in_another_cell(place: int, offset: int, number: Numbe
     assert Record(body_of(cell)).uint(0) == number.value
 
 
-def test_a_number_is_no_cell_and_a_cell_no_number() -> None:
+def test_a_number_is_not_a_cell_and_vice_versa() -> None:
     cell = Cell()
     record = Record(body_of(write_record(cell, b"x", [Number(5, 8), cell.child()])))
     with pytest.raises(ActionUnreadable, match="field 0 of record b'x' is not a cell"):
@@ -143,7 +143,7 @@ def write_snake(cell: Cell, data: bytes) -> Cell:
 
 
 @given(st.binary(max_size=300))
-def test_a_packet_as_it_goes_over_the_wire(message: bytes) -> None:
+def test_a_packet_in_wire_format(message: bytes) -> None:
     assert read_encoded_packet(body_of(write_snake(Cell(), WIRE + message))) == {
         "nonce": 9,
         "src_eid": 30_343,
@@ -156,12 +156,12 @@ def test_a_packet_as_it_goes_over_the_wire(message: bytes) -> None:
 
 
 @given(st.integers(0, len(WIRE) - 1))
-def test_a_packet_that_is_cut_off_is_refused(size: int) -> None:
+def test_a_truncated_packet_is_rejected(size: int) -> None:
     with pytest.raises(ActionUnreadable, match="truncated"):
         read_encoded_packet(body_of(write_snake(Cell(), WIRE[:size])))
 
 
 @given(st.integers(0, HEADER_BITS - 1))
-def test_a_cell_too_short_is_no_record(bits: int) -> None:
+def test_a_cell_too_short_is_not_a_record(bits: int) -> None:
     with pytest.raises(IngestError):
         Record(body_of(Cell().uint(0, bits)))

@@ -26,7 +26,7 @@ def create(scene: Scene, *, signed: bool) -> None:
 
 
 @pytest.mark.parametrize("signed", [False, True])
-def test_an_order_is_made(*, signed: bool) -> None:
+def test_an_order_is_created(*, signed: bool) -> None:
     scene = Scene()
     know_order(scene)
     create(scene, signed=signed)
@@ -52,7 +52,7 @@ def test_an_unknown_order_is_a_call() -> None:
 
 
 @pytest.mark.parametrize("exit_code", [None, 107])
-def test_approval_is_taken_or_not(exit_code: int | None) -> None:
+def test_approval_is_accepted_or_rejected(exit_code: int | None) -> None:
     scene = Scene()
     know_order(scene)
     body = Cell(multisig.APPROVE).uint(3, 64).uint(1, 8)

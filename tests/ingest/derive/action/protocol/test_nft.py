@@ -120,7 +120,7 @@ def test_end_of_an_auction_on_telegram() -> None:
     assert (listing["marketplace_fee_address"], listing["royalty_address"]) == (OWNER, MARKET)
 
 
-def test_notice_without_a_bid_is_no_purchase() -> None:
+def test_notice_without_a_bid_is_not_a_purchase() -> None:
     scene = Scene()
     know_item(scene)
     scene.external(BUYER).send(ITEM).send(BUYER, assigned_body(OWNER))

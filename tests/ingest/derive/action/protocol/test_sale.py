@@ -152,7 +152,7 @@ INIT = deploy(OTHER_CODE)
         (SALE, INIT, {"nft_owner_address": None}),
     ],
 )
-def test_item_sent_on_is_no_listing(
+def test_a_forwarded_item_is_not_a_listing(
     to: str, init_state: bytes | None, fields: dict[str, object]
 ) -> None:
     scene = Scene()
@@ -163,7 +163,7 @@ def test_item_sent_on_is_no_listing(
     assert "nft_put_on_sale" not in types
 
 
-def test_another_item_sent_to_the_sale_is_no_listing() -> None:
+def test_another_item_sent_to_the_sale_is_not_a_listing() -> None:
     scene = Scene()
     know_sale(scene)
     other = account("other item")
@@ -175,7 +175,7 @@ def test_another_item_sent_to_the_sale_is_no_listing() -> None:
     assert [each.type for each in scene.classify() if "put_on" in each.type] == []
 
 
-def test_item_sent_on_to_no_sale_is_no_listing() -> None:
+def test_an_item_forwarded_to_another_contract_is_not_a_listing() -> None:
     scene = Scene()
     know_item(scene)
     put_on(scene, SALE, INIT)

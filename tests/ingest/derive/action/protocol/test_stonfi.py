@@ -50,7 +50,7 @@ def test_swap_or_refund(code: int, wallet: str, *, success: bool) -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
-def test_swap_in_two_hops_knows_the_wallets_that_pay(*, is_known: bool) -> None:
+def test_swap_in_two_hops_needs_known_paying_wallets(*, is_known: bool) -> None:
     """Otherwise the trace is broken, and the second hop is a separate swap."""
     scene = Scene()
     second, second_pool = account("second router"), account("second pool")
@@ -195,7 +195,7 @@ def test_burnt_tokens_pay_both_sides() -> None:
     assert data["is_refund"] is False
 
 
-def test_what_was_not_used_is_taken_back() -> None:
+def test_the_unused_amount_is_withdrawn() -> None:
     scene = Scene()
     asked = scene.external(OWNER).send(LP_ACCOUNT, opcode=stonfi.REFUND_ME)
     pay_both(asked.send(POOL, opcode=stonfi.REFUNDED).send(ROUTER, opcode=stonfi.PAY_TO))

@@ -61,7 +61,7 @@ def test_swap_by_its_code(code: int, *, success: bool) -> None:
     assert data["dex_outgoing_transfer"]["destination_jetton_wallet"] == WALLETS[1]
 
 
-def test_a_swap_that_pays_back_what_came_failed_and_names_what_was_wanted() -> None:
+def test_a_swap_that_pays_back_its_input_failed_and_shows_the_requested_asset() -> None:
     scene = Scene()
     paying = pay(ask(start(scene), POOL, ROUTERS[0]), (100, 0), (ROUTERS[0], ROUTERS[1]))
     paying.send_jettons(ROUTERS[0], OWNER, WALLETS[0], 100)
@@ -71,7 +71,7 @@ def test_a_swap_that_pays_back_what_came_failed_and_names_what_was_wanted() -> N
     assert action.columns["jetton_swap_data"]["dex_outgoing_transfer"]["asset"] == COINS[0]
 
 
-def test_hops_are_listed_with_what_each_took_and_gave() -> None:
+def test_hops_are_listed_with_input_and_output() -> None:
     scene = Scene()
     paying = pay(ask(start(scene), POOL, ROUTERS[0]), (0, 90), (ROUTERS[0], ROUTERS[1]))
     back = paying.send_jettons(ROUTERS[1], ROUTER, ROUTERS[1], 90)
@@ -87,7 +87,7 @@ def test_hops_are_listed_with_what_each_took_and_gave() -> None:
     ]
 
 
-def test_coins_come_and_go_through_their_wallet() -> None:
+def test_coins_are_received_and_paid_through_their_wallet() -> None:
     scene = Scene()
     know_wallets(scene)
     pton = scene.know_wallet(account("router pton"), ROUTER, min(jetton.PTON_MASTERS))
@@ -103,7 +103,7 @@ def test_coins_come_and_go_through_their_wallet() -> None:
     assert incoming["destination_jetton_wallet"] == pton
 
 
-def test_a_payment_without_amounts_is_no_swap() -> None:
+def test_a_payment_without_amounts_is_not_a_swap() -> None:
     scene = Scene()
     pool = ask(start(scene), POOL, ROUTERS[0])
     body = Cell(tonco.PAY_TO).uint(1, 64).address(OWNER).address(OWNER).uint(0, 32).uint(5, 64)
@@ -121,7 +121,7 @@ def make_pool(scene: Scene) -> Step:
     )
 
 
-def test_a_pool_is_made() -> None:
+def test_a_pool_is_created() -> None:
     scene = Scene()
     init = Cell(tonco.INIT_POOL).uint(1, 64).uint(0b11, 2).address(OWNER).uint(0, 1).address(None)
     init.uint(0, 1).int(-60, 24).uint(0, 1).uint(0, 160).uint(1, 1).uint(1, 1)

@@ -32,7 +32,7 @@ def test_recovery(paid: int | None) -> None:
     assert action.columns == {"source": VALIDATOR, "amount": paid}
 
 
-def test_another_account_is_no_elector() -> None:
+def test_another_account_is_not_the_elector() -> None:
     scene = Scene()
     scene.external(VALIDATOR).send(account("pool", -1), opcode=validator.NEW_STAKE)
     assert [action.type for action in scene.classify()] == ["call_contract"]
@@ -79,7 +79,7 @@ def test_of_two_transfers_back_the_earlier_is_the_payout() -> None:
     assert (now.type, now.columns["amount"]) == ("stake_withdrawal", 90)
 
 
-def test_what_was_not_needed_is_no_payout() -> None:
+def test_an_excess_is_not_a_payout() -> None:
     scene = Scene()
     ask(scene, "w", 100).send(NOMINATOR, value=90)
     (later,) = scene.classify()

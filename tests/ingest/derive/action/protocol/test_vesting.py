@@ -54,7 +54,7 @@ def test_success_is_that_the_requested_body_was_sent(
 
 
 @pytest.mark.parametrize(("value", "success"), [(900, True), (899, False)])
-def test_of_what_cannot_be_parsed_the_value_counts(value: int, *, success: bool) -> None:
+def test_an_unparsable_message_is_matched_by_value(value: int, *, success: bool) -> None:
     scene = Scene()
     wallet = _ask(scene, 9)
     wallet.send(TARGET, value=value)

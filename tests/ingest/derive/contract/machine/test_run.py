@@ -51,7 +51,7 @@ def test_data_and_address_are_read() -> None:
         pytest.param("F840", id="GETGLOBVAR"),
     ],
 )
-def test_what_does_not_follow_from_code_and_data_is_declined(code: str) -> None:
+def test_anything_beyond_code_and_data_is_declined(code: str) -> None:
     with pytest.raises(Declined):
         run(code, 1)
 
@@ -74,7 +74,7 @@ def test_a_library_cell_is_left_to_the_tvm() -> None:
         ("ED44D0D31F30", 100),
     ],
 )
-def test_no_more_gas_is_taken_than_the_limit(code: str, gas: int) -> None:
+def test_gas_never_exceeds_the_limit(code: str, gas: int) -> None:
     with pytest.raises(Declined, match="gas"):
         run(code, gas=gas)
 

@@ -60,7 +60,7 @@ def test_values_that_follow_no_layout_are_left_out() -> None:
 
 
 @given(bits=st.integers(0, 200), value=st.integers(0, 2**200 - 1), refs=st.integers(0, 4))
-def test_garbage_gives_nothing_or_text(bits: int, value: int, refs: int) -> None:
+def test_garbage_yields_nothing_or_text(bits: int, value: int, refs: int) -> None:
     builder = CellBuilder().store_uint(value & ((1 << bits) - 1), bits)
     for number in range(refs):
         builder.store_ref(CellBuilder(builder.tree).store_uint(number, 8).end())
@@ -68,7 +68,7 @@ def test_garbage_gives_nothing_or_text(bits: int, value: int, refs: int) -> None
     assert read is None or set(read) <= set(KEYS)
 
 
-def test_a_chain_of_text_that_never_ends_is_refused() -> None:
+def test_a_chain_of_text_that_never_ends_is_rejected() -> None:
     """The cells of a value are limited; here a few cells represent more than that."""
     builder = CellBuilder().store_uint(0, 8)
     for _ in range(1000):
@@ -77,7 +77,7 @@ def test_a_chain_of_text_that_never_ends_is_refused() -> None:
     assert read_content(builder.tree, top) == {"uri": ""}
 
 
-def test_chunks_that_a_few_cells_stand_for_are_refused() -> None:
+def test_chunks_represented_by_a_few_cells_are_rejected() -> None:
     tree = CellTree()
     text = CellBuilder(tree).store_bytes(b"a").end()
     for _ in range(MAX_CELLS // 256):
