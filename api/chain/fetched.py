@@ -100,7 +100,7 @@ class AccountFetcher:
         """Fetch an account as of the newest block of the call's snapshot.
 
         Raises:
-            SourceError: the lite servers cannot be reached, lack the state or fail the proof.
+            SourceError: no lite server can be reached, has the state, or gives a valid proof.
         """
         master = _identify(find_master(call))
         top = _find_top(call, master, address)
@@ -176,7 +176,7 @@ _CONFIGS = 4
 def find_fetched(
     call: Call, address: Address, mc_seqno: int, state_hash: bytes | None = None
 ) -> FetchedAccount | None:
-    """Return an account after a masterchain block that no block in the lake shows.
+    """Return an account after a masterchain block if no block in the lake shows its state.
 
     It comes from memory, from the table ``fetched_accounts`` or, for the newest block, from lite
     servers. None if there is none; if a fetch failed, a warning of the response says why. With

@@ -20,7 +20,7 @@ def start(**options: Any) -> None:  # noqa: ANN401 - those of click
 
         try:
             main(**options)
-        except OSError as error:  # a full disk behind stdout, for one
+        except OSError as error:  # such as a full disk that stdout writes to
             from tonlake.lake.command.cli import describe_error  # noqa: PLC0415 - as above
 
             sys.exit(f"error: {describe_error(error)}")

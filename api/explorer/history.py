@@ -74,7 +74,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     written: WrittenAction
     movements: list[Movement]
-    """Without those that another action of the same message has."""
+    """Without movements that another action of the same message shows."""
 
     direction: str
 
@@ -215,9 +215,10 @@ def _find_repeated(
     filters: Filters,
     actions: list[tuple[Action, list[Movement]]],
 ) -> set[str]:
-    """Return the ids of actions whose amount stands in another action of the history, too.
+    """Return the ids of actions whose amount another action of the history shows, too.
 
-    That one may be on another page, so the traces are asked for. Histories of one type lack it.
+    The other one may be on another page, so whole traces are read. Histories filtered by type do
+    not contain it.
     """
     able = [action for action, moved in actions if moved and action.type in REPEATED_BY]
     if not able or filters.type:

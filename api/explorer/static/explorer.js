@@ -1,5 +1,5 @@
 "use strict";
-// Pages work without this file; it only saves the reader a click or a reload.
+// Pages work without this file; it only saves clicks and reloads.
 
 document.addEventListener("keydown", (event) => {
   const field = document.getElementById("q");
@@ -11,8 +11,8 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// When the stream reports a change, the server writes again: rows at the path that data-live names,
-// and by their ids the parts of this page that have data-live-part.
+// When the stream reports a change, the server renders again: rows at the path in data-live, and
+// the elements of this page with data-live-part, by their ids.
 const leastMs = 1000;
 const pollMs = 10000; // where no event comes, as behind a proxy that keeps streams back
 let paused = false;
@@ -85,7 +85,7 @@ for (const button of document.querySelectorAll("[data-live-pause]")) {
   });
 }
 
-// Buttons that copy are of no use without this.
+// Copy buttons, useless without scripts.
 function revealCopies(place) {
   if (!navigator.clipboard) return;
   for (const button of place.querySelectorAll("[data-copy]")) button.hidden = false;
@@ -99,7 +99,7 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 });
 
-// Pictures that can be made larger and smaller.
+// Zoomable pictures.
 for (const figure of document.querySelectorAll("[data-zoom]")) {
   const picture = figure.querySelector("svg");
   const [width, height] = ["width", "height"].map((name) => Number(picture.getAttribute(name)));
@@ -117,7 +117,7 @@ for (const figure of document.querySelectorAll("[data-zoom]")) {
     picture.style.width = `${width * scale}px`;
     picture.style.height = `${height * scale}px`;
   };
-  // Whole where its text stays readable; on a phone always, as the list below has the text.
+  // Fit the width if text stays readable; always on a phone, as the list below has the text.
   const least = matchMedia("(max-width: 40rem)").matches ? 0 : 0.7;
   draw(Math.max(least, choices.Fit()));
   for (const [title, choose] of Object.entries(choices)) {
@@ -130,7 +130,7 @@ for (const figure of document.querySelectorAll("[data-zoom]")) {
   figure.before(bar);
 }
 
-// The editor of SQL: Ctrl+Enter runs what was written.
+// The SQL editor: Ctrl+Enter runs the statement.
 for (const editor of document.querySelectorAll("[data-editor]")) {
   editor.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {

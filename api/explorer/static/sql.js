@@ -1,5 +1,5 @@
-// The page /sql with scripts: an editor with completion, answers without a new page, statements
-// saved in this browser, a search in the schema. Without scripts its forms and links do the rest.
+// Scripts of the page /sql: an editor with completion, results without a page load, statements
+// saved in this browser, a search in the schema. Without scripts its forms and links still work.
 {
   const bench = document.querySelector("[data-bench]");
   const form = bench.querySelector("form.sql");

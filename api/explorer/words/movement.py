@@ -75,7 +75,7 @@ REPEATED_BY: dict[str, tuple[str, ...]] = {
     "contract_deploy": _MESSAGES,
     "vesting_send_message": (*_MESSAGES, "contract_deploy"),
 }
-"""Types that state the amount of a message which may have an action of its own, and its type."""
+"""Types that show the amount of a message, and the types of actions that may show it, too."""
 
 
 class Movement(msgspec.Struct, frozen=True):
@@ -111,10 +111,10 @@ def list_movements(action: Action, account: str) -> list[Movement]:
 
 
 def is_repeated(action: Action, other: Action, account: str) -> bool:
-    """Return whether another action moves the same amount, by the same message.
+    """Return whether another action shows the same amount of the same message.
 
-    An action of a vesting contract has the transaction that sends the message; a deployment has
-    those of its message alone.
+    An action of a vesting contract includes the transaction that sends the message; a deployment
+    includes only the transactions of its message.
     """
     if other.type not in REPEATED_BY.get(action.type, ()):
         return False

@@ -30,10 +30,10 @@ _WALLET, _VESTING = "wallet_", "wallet_vesting"
 
 
 def list_certain(interfaces: Sequence[str]) -> list[str]:
-    """Return the interfaces of a contract without wallets that it merely resembles.
+    """Return the interfaces of a contract without wallet versions that it merely resembles.
 
-    A wallet of known code has one name. Other code has those of all versions whose get-methods it
-    has: ``seqno`` alone, which the configuration has, too, makes it four wallets.
+    A wallet with known code has one version. Other code gets all versions whose get-methods it
+    has: ``seqno`` alone, which the configuration contract also has, matches four versions.
     """
     versions = {name for name in interfaces if name.startswith(_WALLET) and name != _VESTING}
     return [name for name in interfaces if len(versions) == 1 or name not in versions]
