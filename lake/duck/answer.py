@@ -35,6 +35,12 @@ TABLE_ROWS = 1000
 _BATCH_ROWS = 10_000
 _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
 _UNLIMITED_WIDTH = 1 << 16
+_ODD_TYPES = {"interval", "bit"}
+_CONTROLS = {
+    code: f"[U+{code:04X}]"
+    for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F))
+}
+"""Characters that a terminal obeys: texts come from strangers, such as names of tokens."""
 
 
 def ask(
@@ -54,7 +60,19 @@ def ask(
     with naming_the_fault(snapshot):
         _check_statement(connection, query)
         relation = connection.sql(query, params=parameters or None)
-        return relation.to_arrow_reader(_BATCH_ROWS)
+        return _cast_odd_types(relation).to_arrow_reader(_BATCH_ROWS)
+
+
+def _cast_odd_types(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Return the same rows, with columns of types that Parquet and most readers lack as text."""
+    kinds = [kind.id for kind in relation.types]
+    if _ODD_TYPES.isdisjoint(kinds):
+        return relation
+    columns = [
+        f"#{at}::varchar" if kind in _ODD_TYPES else f"#{at}" for at, kind in enumerate(kinds, 1)
+    ]
+    names = ('"' + name.replace('"', '""') + '"' for name in relation.columns)
+    return relation.project(", ".join(map(" as ".join, zip(columns, names, strict=True))))
 
 
 @contextmanager
@@ -90,7 +108,8 @@ def write_table(batches: pa.RecordBatchReader, stream: IO[str], max_rows: int) -
     for row in plain_rows(batches):
         count += 1
         if count <= max_rows:
-            table.add_row(*(Text("NULL" if value is None else _text(value)) for value in row))
+            texts = ("NULL" if value is None else _text(value) for value in row)
+            table.add_row(*(Text(text.translate(_CONTROLS)) for text in texts))
     console = Console(file=stream, width=_UNLIMITED_WIDTH, soft_wrap=True, highlight=False)
     console.print(table, crop=False)
     return count

@@ -76,6 +76,30 @@ def test_small_amounts_have_no_exponent(snapshot: Snapshot) -> None:
     assert '"none":0,' in document.getvalue()
 
 
+def test_intervals_and_bits_are_text_in_every_format(snapshot: Snapshot) -> None:
+    query = """
+        select interval 90 minute as "a""b", 2 as twice, '101'::bit as bits, 3 as twice
+        union all
+        select null, 4, null, 5
+        order by twice
+    """
+    text, document, file = io.StringIO(), io.StringIO(), io.BytesIO()
+    write_csv(answer(snapshot, query), text)
+    assert text.getvalue() == '"a""b",twice,bits,twice\n01:30:00,2,101,3\n,4,,5\n'
+    write_json(answer(snapshot, "select interval 1 month as span"), document)
+    assert json.loads(document.getvalue()) == [{"span": "1 month"}]
+    write_parquet(answer(snapshot, "select time - time as span from (select now() as time)"), file)
+    assert pq.read_table(file).to_pylist() == [{"span": "00:00:00"}]
+
+
+def test_a_table_has_nothing_that_a_terminal_obeys(snapshot: Snapshot) -> None:
+    stream = io.StringIO()
+    write_table(
+        answer(snapshot, "select chr(27) || '[31m' || chr(7) || chr(8238) as name"), stream, 5
+    )
+    assert stream.getvalue().split() == ["name", "[U+001B][31m[U+0007][U+202E]"]
+
+
 def test_csv(snapshot: Snapshot) -> None:
     stream = io.StringIO()
     write_csv(answer(snapshot, EVERYTHING), stream)
