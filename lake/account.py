@@ -29,5 +29,5 @@ def normalize_address(text: str) -> str:
     shaped = _FRIENDLY.fullmatch(text) is not None
     data = base64.b64decode(text.translate(_URL_SAFE)) if shaped else b""
     if not data or binascii.crc_hqx(data, 0):
-        raise ValueError(f"{text[:80]!r} is no address, or its checksum is wrong")
+        raise ValueError(f"{text[:80]!r} is not an address, or its checksum is wrong")
     return f"{int.from_bytes(data[1:2], 'big', signed=True)}:{data[2:34].hex().upper()}"

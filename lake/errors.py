@@ -166,7 +166,7 @@ class SourceRefused(LakeError):
     def __init__(self, file: str, reason: str) -> None:
         """Take the file, relative to the source, and what is wrong with it."""
         self.file = file
-        super().__init__(f"the source's file {file!r}: {reason}; the copy stays as it is")
+        super().__init__(f"the source's file {file!r}: {reason}; the copy is unchanged")
 
 
 class ScanError(LakeError):

@@ -74,7 +74,7 @@ def failing_cleanly() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # the reader of our output has closed the pipe, which is no error
+        raise  # the reader of our output has closed the pipe, which is not an error
     except (LakeError, OSError) as error:
         click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)

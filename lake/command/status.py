@@ -178,7 +178,8 @@ def render_status(status: Status, console: Console) -> None:
     grid.add_row("all", "", "", f"{status.bytes:,}", "")
     console.print(grid)
     for name, own in status.own_tables.items():
-        text = f"Own table {name}: {own.rows:,} rows, {own.bytes:,} bytes, commit {own.commit}"
+        size = f"{own.rows:,} rows, {own.bytes:,} bytes, commit {own.commit}"
+        text = f"User-defined table {name}: {size}"
         console.print(f"{text}; failed since: {own.error}" if own.error else text, markup=False)
 
 

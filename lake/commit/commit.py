@@ -130,7 +130,7 @@ def commit_range(  # noqa: PLR0913 - one for each part of a commit
 
 
 def _write_stages(stages: Iterable[Derivation], ahead: FilesAhead) -> Derivation:
-    """Return what all stages derive; the files of each are written while the next is at work."""
+    """Join the results of all stages; files of one are written while the next one runs."""
     files, removed = list[NewFile](), set[str]()
     for derived in stages:
         of_stage = [*derived.files]

@@ -96,7 +96,7 @@ class Misfits:
         """Return a sentence for each table with such bodies."""
         return [
             f"bodies with the opcode of {name} that do not fit it: {count:,} of those that were "
-            f"read; the table {name}{MISFITS} has them"
+            f"read; see the table {name}{MISFITS}"
             for name, count in self.counts.items()
             if count
         ]

@@ -46,7 +46,7 @@ def naming_full_disk(path: Path) -> Iterator[None]:
         if error.errno not in _NO_ROOM:
             raise
         raise LakeFull(
-            f"no room to write {path} ({error.strerror}); every earlier commit stands: "
+            f"no room to write {path} ({error.strerror}); all earlier commits are intact: "
             "free some space or raise the limit, then run the same command again"
         ) from error
 

@@ -35,7 +35,7 @@ _HEIGHTS = ("mc_seqno", "mc_seqno_end")
 _UNSCANNED = {table.name for table in (STATE_CELLS, OFFCHAIN_METADATA, OPEN_EDGES)} | {
     SUPERSEDED_ACTIONS.name
 }
-"""Not scannable: cells repeat across files, metadata has no block, the others are no history."""
+"""Not scannable: cells repeat across files, metadata has no block, the others have no history."""
 
 
 def name_height(table: Table) -> str | None:

@@ -130,7 +130,7 @@ CONFIG_PARAMS = Table(
     name="config_params",
     doc=(
         "All configuration parameters at each key block and at the zero state (mc_seqno 0). The "
-        "baseline brings those of the last key block before the lake, with the time of its state."
+        "baseline adds those of the last key block before the lake, with the time of its state."
     ),
     key=("mc_seqno", "param"),
     sort=("mc_seqno", "param"),

@@ -1,4 +1,4 @@
-"""Tables of what was fetched: accounts from lite servers, token metadata from its URIs."""
+"""Tables of fetched data: accounts from lite servers, token metadata from its URIs."""
 
 from tonlake.lake.schema.column import Column, Table, optional
 
@@ -37,8 +37,8 @@ OFFCHAIN_METADATA = Table(
         Column(
             "state",
             "text",
-            "fetched; invalid: the response is no JSON object of allowed size and type; failed: no "
-            "response; refused: the URI is not allowed",
+            "fetched; invalid: the response is not a JSON object of an allowed size and type; "
+            "failed: no response; refused: the URI is not allowed",
         ),
         Column("fetched_at", "int64", "Unix seconds of the last attempt"),
         Column("attempts", "int32", "Failed attempts since the last success"),

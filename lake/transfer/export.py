@@ -66,8 +66,8 @@ def export_lake(
         LakeNotFound: the folder has no commit.
         LakeCorrupt: a file of the lake is damaged.
         LakeFull: no room.
-        PieceRefused: the lake has none of the days, or is a copy without some tables; or there is
-            a lake at the place.
+        PieceRefused: the lake has none of the days, or is a copy without some tables; or the
+            target holds a lake.
         StorageError: object storage does not answer.
     """
     if lacking := read_selection(lake_dir).lacking:
@@ -79,7 +79,7 @@ def export_lake(
     manifest = describe_piece(lake_dir, state, days)
     source, target = open_storage(lake_dir), open_storage(place)
     if target.list_files([LOG_FOLDER]):
-        raise PieceRefused(f"{place} holds a lake: export to a place of its own")
+        raise PieceRefused(f"{place} holds a lake: export to another place")
     before = read_manifest(target)
     files = (*manifest.files, *manifest.segments)
     standing = target.list_files(sorted({file.table for file in files}))

@@ -4,7 +4,7 @@
 -- $first_lt bigint  lowest logical time among them
 -- $last_lt  bigint  highest logical time among them
 --
--- returns: hash, boc; boc is NULL where it was not stored
+-- returns: hash, boc; boc is NULL if it was not stored
 select
     hash,
     boc

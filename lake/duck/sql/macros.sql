@@ -64,7 +64,7 @@ create or replace macro ton_is_raw(form) as
     regexp_full_match(form, '-?[0-9]{1,10}:[0-9a-fA-F]{64}');
 create or replace macro ton_refuse(form) as
     error(
-        form || ' is no address: expected workchain:64 hex digits, or 48 characters whose checksum'
+        form || ' is not an address: expected workchain:64 hex digits, or 48 characters whose checksum'
         || ' is right'
     );
 

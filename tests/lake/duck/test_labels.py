@@ -61,8 +61,8 @@ def test_a_file_of_labels(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (HEADER + f"{ELECTOR[:-1]}E,x,,\n", "row 1: 'Ef8.*' is no address, or its checksum"),
-        (HEADER + f"{OTHER},x,,\nfoo,y,,\n", "row 2: 'foo' is no address"),
+        (HEADER + f"{ELECTOR[:-1]}E,x,,\n", "row 1: 'Ef8.*' is not an address, or its checksum"),
+        (HEADER + f"{OTHER},x,,\nfoo,y,,\n", "row 2: 'foo' is not an address"),
         (HEADER + f"{OTHER},,,\n", "row 1 has no label"),
         (HEADER + f"{OTHER},x,,\n{OTHER.upper()},y,,\n", "row 2 labels .* a second time"),
         ("address,label\n", "has no column category; it needs address, label, category, source"),
@@ -90,7 +90,7 @@ def test_stablecoins_are_addresses() -> None:
     found = connection.execute("select address from stablecoins order by all").fetchall()
     assert found == [(RAW_ELECTOR,), (OTHER.upper(),)]
     assert load(LakeSettings(stablecoins="")).execute("from stablecoins").fetchall() == []
-    with pytest.raises(LabelsInvalid, match=r"\[lake\] stablecoins: 'USDT' is no address"):
+    with pytest.raises(LabelsInvalid, match=r"\[lake\] stablecoins: 'USDT' is not an address"):
         render_labels(LakeSettings(stablecoins="USDT"))
 
 

@@ -196,7 +196,7 @@ def test_one_that_fails_keeps_its_rows_and_stops_nothing(lake: Path) -> None:
     state = read_own_state(lake, "broken")
     assert (state.error is not None, state.parts) == (True, {})
     listed = CliRunner().invoke(main, ["status", "--lake", str(lake)])
-    assert "Own table broken" in listed.output
+    assert "User-defined table broken" in listed.output
     assert "failed since" in listed.output
 
 

@@ -17,7 +17,7 @@ static bool open_columns(Group *group, PyObject *batch)
     if (!schema || !array)
         return false;
     if (strcmp(schema->format, "+s") || array->offset) {
-        PyErr_SetString(PyExc_TypeError, "a row group is a whole record batch");
+        PyErr_SetString(PyExc_TypeError, "a row group must be a whole record batch");
         return false;
     }
     group->rows = (Py_ssize_t)array->length;
@@ -129,7 +129,7 @@ static PyObject *group_find(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "nO!pO:find", &place, &PyList_Type, &values, &is_range, &numbers))
         return NULL;
     if (numbers != Py_None && !PyList_Check(numbers)) {
-        PyErr_SetString(PyExc_TypeError, "numbers of rows are a list");
+        PyErr_SetString(PyExc_TypeError, "numbers of rows must be a list");
         return NULL;
     }
     const Column *column = column_at((Group *)self, place);
@@ -202,17 +202,17 @@ static PyObject *group_rows(PyObject *self, PyObject *args)
 
 static PyMethodDef group_methods[] = {
     {"find", group_find, METH_VARARGS,
-     "Return the numbers of rows within a bound: the place of the column, the values in order, "
-     "whether they are the least and the greatest, and the rows that are compared or None."},
+     "Return the numbers of rows within a bound: the place of the column, the sorted values, "
+     "whether they are the least and the greatest, and the rows to compare or None."},
     {"values", group_values, METH_VARARGS,
-     "Return the values of a column: its place, and the numbers of the rows."},
+     "Return the values of a column, given its place and the numbers of the rows."},
     {"rows", group_rows, METH_VARARGS,
-     "Return rows as dicts: names of columns, their places or None, and the numbers of the rows."},
+     "Return rows as dicts, given names of columns, their places or None, and numbers of rows."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef group_members[] = {
-    {"num_rows", T_PYSSIZET, offsetof(Group, rows), READONLY, "How many rows there are."},
+    {"num_rows", T_PYSSIZET, offsetof(Group, rows), READONLY, "The number of rows."},
     {NULL},
 };
 

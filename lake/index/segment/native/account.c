@@ -35,13 +35,13 @@ bool find_account(const Source *source, PyObject *address, int64_t *number)
     const char *account;
     Py_ssize_t size;
     if (!PyTuple_Check(address)) {
-        PyErr_SetString(PyExc_TypeError, "an account is workchain and 32 bytes");
+        PyErr_SetString(PyExc_TypeError, "an account must be workchain and 32 bytes");
         return false;
     }
     if (!PyArg_ParseTuple(address, "iy#:account", &workchain, &account, &size))
         return false;
     if (size != HASH_BYTES) {
-        PyErr_SetString(PyExc_ValueError, "an account has 32 bytes");
+        PyErr_SetString(PyExc_ValueError, "an account id must have 32 bytes");
         return false;
     }
     write_id(id, account, workchain);

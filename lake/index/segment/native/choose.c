@@ -36,7 +36,7 @@ static bool open_filter(const Source *source, PyObject *item, Filter *filter)
         return false;
     if (filter->column < 0 || filter->column >= source->widths[MESSAGE] ||
         Py_TYPE(filter->low) != Py_TYPE(filter->high)) {
-        PyErr_SetString(PyExc_ValueError, "a filter is a column and two bounds of one type");
+        PyErr_SetString(PyExc_ValueError, "a filter must be a column and two bounds of one type");
         return false;
     }
     if (PyLong_Check(filter->low)) {
@@ -123,7 +123,7 @@ static PyObject *show_message(Source *source, const Context *context, const Choi
     return (PyObject *)row;
 }
 
-/* Compare the columns that a shape has, or those that it leaves open: 1 all fit, 0 one does not,
+/* Filter by the constant columns of a shape, or by its open ones: 1 all pass, 0 one does not,
    -1 an error. */
 static int fit_all(const Choice *choice, const Shape *shape, bool constant)
 {

@@ -69,7 +69,7 @@ static bool write_bytes(Column *column, Py_ssize_t row, Value value)
         if (written)
             memcpy(column->data + row * HASH_BYTES, value.data, HASH_BYTES);
         else
-            PyErr_SetString(PyExc_ValueError, "a hash has 32 bytes");
+            PyErr_SetString(PyExc_ValueError, "a hash must have 32 bytes");
     } else if (make_room(column, value.size)) {
         memcpy(column->data + column->size, value.data, value.size);
         column->size += (Py_ssize_t)value.size;

@@ -27,23 +27,23 @@ static int start(PyObject *module)
 
 static PyMethodDef methods[] = {
     {"find_others", find_others, METH_VARARGS,
-     "Return (number, row) for each row of another time that postings have of hashes."},
+     "Return (number, row) for each row in the postings of hashes that has another time."},
     {"list_nearest", list_nearest, METH_VARARGS,
-     "Return places of postings in the order of the times of their rows: rows, times of all rows, "
-     "the first place and that behind the last, the least and the greatest time, how many places "
-     "at most, whether the latest come first."},
+     "Return places of postings by the times of their rows: rows, times of all rows, start and end "
+     "of the places, the least and the greatest time, the maximum number of places, and whether "
+     "the latest come first."},
     {"pack_numbers", pack_numbers, METH_VARARGS,
-     "Return signed 64-bit numbers packed; the second argument: low bits cut off each."},
+     "Return signed 64-bit numbers packed; the second argument is the low bits to cut off."},
     {"list_postings", list_postings, METH_VARARGS,
      "Return the sorted, distinct rows of postings: columns, the key first; low bits cut off the "
      "key; a mask of the columns that distinguish rows of a key; places of the columns returned."},
     {"group_keys", group_keys, METH_O,
-     "Return sorted keys, each once, and where the rows of each end."},
+     "Return sorted keys, each once, and the end of each key's rows."},
     {"cut_keys", cut_keys, METH_VARARGS, "Return keys without their low bits."},
     {"count_equal_bits", count_equal_bits, METH_O,
-     "Return how many of the last bits of 64 can be cut off, and different keys still differ."},
+     "Return how many low bits of 64 can be cut off while different keys stay different."},
     {"make_row_type", make_row_type, METH_VARARGS,
-     "Return a type of rows: its name, and its columns as a tuple."},
+     "Return a new row type, given its name and a tuple of column names."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -55,7 +55,7 @@ static PyModuleDef_Slot slots[] = {
 static PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "_rows",
-    .m_doc = "Index segments, written and read, and decoded row groups.",
+    .m_doc = "Writes and reads index segments, and holds decoded row groups.",
     .m_methods = methods,
     .m_slots = slots,
 };

@@ -81,7 +81,7 @@ static PyObject *numbers_subscript(PyObject *self, PyObject *key)
 static PyObject *map_list(PyObject *self, PyObject *items, binaryfunc show)
 {
     if (!PyList_Check(items)) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        PyErr_SetString(PyExc_TypeError, "expected a list");
         return NULL;
     }
     Py_ssize_t count = PyList_Size(items);
@@ -170,13 +170,13 @@ static PyObject *numbers_cut_bits(PyObject *self, void *closure)
 
 static PyMethodDef numbers_methods[] = {
     {"find", numbers_find, METH_O,
-     "Return the first place of a number among sorted ones, or -1; its low bits are cut off."},
+     "Return the first place of a number among sorted ones, or -1; its low bits are ignored."},
     {"find_hashes", numbers_find_hashes, METH_O,
-     "Return the first place of the first bytes of each of a list of hashes, as find does."},
+     "Return the first place of each hash in a list by its leading bytes, or -1, like find."},
     {"list_at", numbers_list_at, METH_O, "Return the numbers at a list of places."},
     {"list_between", numbers_list_between, METH_VARARGS,
-     "Return the places from a first one to before a last one whose numbers are from a least one to "
-     "below a greatest one."},
+     "Return the places within a range (end excluded) whose numbers are within a range (end "
+     "excluded): start and end of places, then of numbers."},
     {NULL, NULL, 0, NULL},
 };
 

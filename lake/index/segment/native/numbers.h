@@ -35,7 +35,7 @@ static inline int64_t packed_at(const Packed *packed, int64_t at)
     return (int64_t)((uint64_t)packed->least + word);
 }
 
-/* Return the first place of a number among sorted ones, or -1; its low bits are cut off. */
+/* Return the first place of a number among sorted ones, or -1; its low bits are ignored. */
 int64_t find_packed(const Packed *packed, uint64_t key);
 
 PyObject *pack_numbers(PyObject *self, PyObject *args);

@@ -37,7 +37,7 @@ static PyObject *row_item(PyObject *self, Py_ssize_t at)
 }
 
 static PyMethodDef row_methods[] = {
-    {"get", row_get, METH_VARARGS, "Return a column, or a default where there is none."},
+    {"get", row_get, METH_VARARGS, "Return a column, or a default if there is none."},
     {NULL, NULL, 0, NULL},
 };
 

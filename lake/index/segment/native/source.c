@@ -153,7 +153,7 @@ static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
                           &source->message_hash_at, &source->body_at))
         goto failed;
     if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 2) {
-        PyErr_SetString(PyExc_ValueError, "Source takes all arrays of a segment");
+        PyErr_SetString(PyExc_ValueError, "Source needs all arrays of a segment");
         goto failed;
     }
     source->types = Py_NewRef(types);
@@ -175,23 +175,23 @@ failed:
 }
 
 static PyMethodDef source_methods[] = {
-    {"read_records", source_records, METH_O, "Return the records of rows, in their order."},
+    {"read_records", source_records, METH_O, "Return the records of rows, in the same order."},
     {"read_messages", source_messages, METH_O,
-     "Return messages by row and place, or by row and hash: None where the row has none of it."},
+     "Return messages by row and place, or by row and hash; None if the row has none."},
     {"choose_messages", choose_messages, METH_VARARGS,
-     "Return what is shown of those messages that filters leave: a list of rows, of which all "
-     "messages are meant, or of rows with places; filters, each the place of a column and its "
-     "bounds, None for NULL; places of the columns shown; and what stands as their segment."},
+     "Return the messages that pass filters: a list of rows, meaning all of their messages, or of "
+     "pairs of row and place; filters, each the place of a column and its bounds, None for NULL; "
+     "places of the columns to return; and the value of the field segment."},
     {"read_columns", read_columns, METH_VARARGS,
-     "Return columns of messages, which are given as to read_messages: how many there are, and of "
-     "each column validity, offsets and data as Arrow has them, None where not needed. A column is "
-     "its place, or a negative one of the transaction's, and what it is: a width in bytes, 0 for "
-     "bits, 32 for hashes, -1 for bytes of any number."},
+     "Return columns of messages, given as for read_messages: their number, and for each column "
+     "validity, offsets and data as Arrow buffers, None if not needed. A column is its place, or a "
+     "negative one for the transaction's, and a type: a width in bytes, 0 for bits, 32 for hashes, "
+     "-1 for bytes of varying length."},
     {"read_states", source_states, METH_O,
      "Return the newest states of a list of accounts, each workchain and 32 bytes."},
     {"read_traces", source_traces, METH_O, "Return complete traces by their numbers."},
     {"read_linked", source_linked, METH_O,
-     "Return the hashes that numbers of roots and parents stand for, None for 0."},
+     "Return the hashes that numbers in root and parent refer to, None for 0."},
     {NULL, NULL, 0, NULL},
 };
 

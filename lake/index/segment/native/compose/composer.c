@@ -63,7 +63,7 @@ static bool enter(Composer *composer)
         return false;
     }
     if (composer->busy || composer->ended) {
-        PyErr_SetString(PyExc_RuntimeError, "the segment takes no more rows");
+        PyErr_SetString(PyExc_RuntimeError, "the segment is finished or in use");
         return false;
     }
     composer->busy = true;
@@ -92,7 +92,7 @@ static bool take_layout(Layout *layout, Kind kind, PyObject *item, Py_ssize_t be
     if (!PyArg_ParseTuple(item, "O!s#:kind", &PyTuple_Type, &columns, &codes, &count))
         return false;
     if (count != PyTuple_Size(columns) || count > MOST_COLUMNS) {
-        PyErr_SetString(PyExc_ValueError, "a kind of rows has a code for each column");
+        PyErr_SetString(PyExc_ValueError, "a kind of rows needs one code per column");
         return false;
     }
     *layout = (Layout){.kind = kind, .count = (int)count, .body = -1};
@@ -152,7 +152,7 @@ static PyObject *composer_new(PyTypeObject *type, PyObject *args, PyObject *name
                           &most_numbered))
         return NULL;
     if (PyTuple_Size(kinds) != KINDS) {
-        PyErr_SetString(PyExc_ValueError, "Composer takes all kinds of rows");
+        PyErr_SetString(PyExc_ValueError, "Composer needs all kinds of rows");
         return NULL;
     }
     Composer *composer = PyObject_New(Composer, type);
@@ -303,13 +303,13 @@ static PyObject *composer_shapes(PyObject *self, PyObject *unused)
 
 static PyMethodDef composer_methods[] = {
     {"add_part", composer_add_part, METH_VARARGS,
-     "Add transactions, messages, account states and traces of transactions of accounts after "
-     "those added before, as Arrow streams, and return their records."},
-    {"end", composer_end, METH_O, "Add the complete traces that end in the segment: all is there."},
+     "Add transactions, messages, account states and traces, as Arrow streams, of accounts after "
+     "those added before; return their records."},
+    {"end", composer_end, METH_O, "Add the complete traces that end in the segment; this is last."},
     {"copy", composer_copy, METH_O, "Return an array of the segment by its name."},
     {"postings", composer_postings, METH_O, "Return the columns of postings by their name."},
     {"shapes", composer_shapes, METH_NOARGS,
-     "Return the shapes, each kind, codes and constants, and the hashes that have numbers."},
+     "Return the shapes, each its kind, codes and constants, and the numbered hashes."},
     {NULL, NULL, 0, NULL},
 };
 

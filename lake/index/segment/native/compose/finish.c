@@ -22,8 +22,8 @@ static uint64_t first_place(const Index *index, uint64_t key)
     return (mixed ^ mixed >> 32) & index->mask;
 }
 
-/* Find the first row whose hash has a key, counted from 1; 0: none has. `place` is where it
-   stands, or would. */
+/* Find the first row whose hash has a key, counted from 1; 0: none. `place` is its position
+   in the table, or the free one for it. */
 static uint32_t find_key(const Index *index, uint64_t key, uint64_t *place)
 {
     uint64_t at = first_place(index, key);

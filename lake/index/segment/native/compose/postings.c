@@ -64,7 +64,7 @@ static bool open_words(PyObject *object, Words *words, size_t *rows)
     if ((words->code != 'I' && words->code != 'q' && words->code != 'Q') ||
         words->view.itemsize != width) {
         PyBuffer_Release(&words->view);
-        PyErr_SetString(PyExc_ValueError, "a column has items of code Q, q or I");
+        PyErr_SetString(PyExc_ValueError, "a column needs items of code Q, q or I");
         return false;
     }
     *rows = (size_t)(words->view.len / width);
@@ -93,7 +93,7 @@ static bool open_listed(PyObject *columns, Listed *listed)
     }
     if (!fits) {
         close_listed(listed);
-        PyErr_SetString(PyExc_ValueError, "postings have columns of one length, the key first");
+        PyErr_SetString(PyExc_ValueError, "postings need columns of equal length, the key first");
     }
     return fits;
 }

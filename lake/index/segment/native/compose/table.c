@@ -82,7 +82,7 @@ static bool add_batch(Table *table, struct ArrowArray *array, const int64_t *at)
     table->batches[table->batch_count++] = (Batch){*array, cells};
     table->rows += (size_t)array->length;
     if (array->offset || array->length < 0 || table->rows > UINT32_MAX) {
-        PyErr_SetString(PyExc_ValueError, "rows of an index segment are no batch");
+        PyErr_SetString(PyExc_ValueError, "rows of an index segment are not a batch");
         return false;
     }
     for (int column = 0; column < table->count; column++)

@@ -12,7 +12,7 @@
 #include "../format.h"
 #include "map.h"
 
-/* How the values of a column stand: bits, integers of 1, 4 or 8 bytes, bytes and text of varying
+/* Layout of a column: bits, integers of 1, 4 or 8 bytes, bytes and text of varying
    length, hashes, whole numbers of 128 bits. */
 typedef enum { BITS, INTEGER, VARYING, TEXT, HASH, AMOUNT } Form;
 

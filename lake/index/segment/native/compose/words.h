@@ -7,8 +7,8 @@
 
 #include "growing.h"
 
-/* Return what was appended as a memoryview of 64-bit items, signed (q) or not (Q), or of bytes (B);
-   the growing memory is freed. */
+/* Return the appended items as a memoryview of 64-bit numbers, signed (q) or not (Q), or of bytes
+   (B); the growing memory is freed. */
 PyObject *hand_over(Growing *growing, char code);
 
 PyObject *list_postings(PyObject *self, PyObject *args);
