@@ -13,7 +13,7 @@ from tonlake.api.python.scan import scan_batches
 from tonlake.api.python.signature import HELP, read_signature
 from tonlake.api.python.source import Source
 from tonlake.api.scan.frames import MARKED, SCAN_TYPES, Mark, make_frames
-from tonlake.api.scan.opening import make_given
+from tonlake.api.scan.opening import make_source
 from tonlake.api.scan.query import convert_scan
 from tonlake.api.settings import Settings
 from tonlake.lake.command.argument import output_option, place_option, read_pairs
@@ -93,7 +93,7 @@ def scan_command(
         else:
             scan = convert_scan(_divide(tables, filters, _split(columns)), options)
         settings = read_settings(Settings)
-        frames = make_frames(form, make_given(scan, settings.lake).schema)
+        frames = make_frames(form, make_source(scan, settings.lake).schema)
         opened = Source(place, settings).open()
         with (
             unfinished(output.absolute()) if output else nullcontext() as path,

@@ -17,8 +17,8 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.log.state import read_state
 from tonlake.lake.scan.body import BodyViews
 from tonlake.lake.scan.cursor import find_undone, parse_cursor
-from tonlake.lake.scan.given import HEIGHT, JointRows, TableRows
 from tonlake.lake.scan.scanner import Scanner
+from tonlake.lake.scan.source import HEIGHT, JointRows, TableRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tonlake.lake.duck.body_table import BodyTable
     from tonlake.lake.scan.cursor import Cursor
     from tonlake.lake.scan.file import OpenFile
-    from tonlake.lake.scan.given import Given
+    from tonlake.lake.scan.source import RowSource
     from tonlake.lake.settings import LakeSettings
     from tonlake.queries.reader import Reader
 
@@ -40,7 +40,7 @@ MOST_VALUES = 10_000
 MOST_TABLES = 20
 
 
-def make_given(scan: Scan, settings: LakeSettings) -> Given:
+def make_source(scan: Scan, settings: LakeSettings) -> RowSource:
     """Return the source of the rows of a scan.
 
     Raises:
@@ -63,13 +63,13 @@ def make_given(scan: Scan, settings: LakeSettings) -> Given:
         raise RequestInvalid(f"no table may be called {HEIGHT}, which is a column of the scan")
     known = read_signature_tables(scan.signature)
     views = BodyViews(msgspec.structs.replace(settings, duckdb_threads=1)) if known else None
-    given = {name: _make_rows(name, each, known, views) for name, each in tables.items()}
-    return JointRows(given) if scan.tables else given[scan.table or ""]
+    sources = {name: _make_rows(name, each, known, views) for name, each in tables.items()}
+    return JointRows(sources) if scan.tables else sources[scan.table or ""]
 
 
 def _make_rows(
     name: str, table: TableScan, known: dict[str, BodyTable], views: BodyViews | None
-) -> Given:
+) -> RowSource:
     if len(set(table.columns)) < len(table.columns):
         raise RequestInvalid("columns names a column twice")
     rows = make_body_rows(name, table, known, views) if views else None
@@ -90,7 +90,7 @@ def open_scan(
         CursorRefused: the cursor is not of this lake.
         BlocksLacking: the lake does not have the blocks.
     """
-    given = make_given(scan, settings)
+    source = make_source(scan, settings)
     if scan.cursor is not None and scan.start is not None:
         raise RequestInvalid("a scan begins at from or after cursor, not both")
     snapshot = reader.snapshot
@@ -110,7 +110,7 @@ def open_scan(
             f"to is masterchain block {last}, but the newest in the lake is"
             f" {snapshot.last_mc_seqno}: leave it out, or wait for it with follow"
         )
-    scanner = Scanner(given, start, last, open_newest, open_file, limit=scan.limit)
+    scanner = Scanner(source, start, last, open_newest, open_file, limit=scan.limit)
     height = scanner.cursor.height
     # A cursor may be past the last block because blocks were undone: the first batch reports it.
     if last is not None and height > last and find_undone(scanner.cursor, snapshot) is None:

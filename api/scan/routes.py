@@ -93,7 +93,7 @@ class _Run:
             open_newest=holder.reader,
             open_file=lambda path: nullcontext(str(lake_dir / path)),
         )
-        self._frames: Frames = make_frames(form, self.scanner.given.schema)
+        self._frames: Frames = make_frames(form, self.scanner.source.schema)
 
     def __del__(self) -> None:
         self._leave()  # the client may disconnect before anything is written
@@ -130,7 +130,7 @@ class _Run:
                 if batch is not None:
                     return batch
             await asyncio.sleep(LOOK_S)
-        return Batch(self.scanner.given.schema.empty_table(), self.scanner.cursor)
+        return Batch(self.scanner.source.schema.empty_table(), self.scanner.cursor)
 
 
 def _make_mark(batch: Batch) -> Mark:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 _WORD = re.compile(r"\w+")
-_GIVEN = tuple(name for name in MESSAGE_COLUMNS if name != "day")
+_COLUMNS = tuple(name for name in MESSAGE_COLUMNS if name != "day")
 _ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
 """Sort order of messages; with a signature, a transaction has at most one inbound message."""
 
@@ -83,14 +83,14 @@ class BodyView:
         self.opcodes = sorted({layout.opcode for layout in table.layouts})
         fields = {field.name.lower() for layout in table.layouts for field in layout.fields}
         taken = frozenset() if misfits else fields
-        self._named = {name: f"message_{name}" if name in taken else name for name in _GIVEN}
+        self._named = {name: f"message_{name}" if name in taken else name for name in _COLUMNS}
         found = self._ask(f"from {self._name} limit 0")
         self.schema = pa.schema([field for field in found.schema if field.name != "day"])
         self.height = self._named["mc_seqno"]
 
     def find_message_column(self, name: str) -> str | None:
         """Return the name in ``MESSAGE_COLUMNS`` of a column; None if it is a field."""
-        return next((own for own, given in self._named.items() if given == name), None)
+        return next((own for own, shown in self._named.items() if shown == name), None)
 
     def narrow(self, columns: Sequence[str]) -> None:
         """Expect messages with only these columns, which must suffice for all reads."""
@@ -135,7 +135,7 @@ def read_messages(newest: Newest, table: BodyTable) -> pa.Table | None:
     They have the columns that the view of a signature reads, including ``day``.
     """
     snapshot = newest.snapshot
-    names = list_message_columns(_GIVEN)
+    names = list_message_columns(_COLUMNS)
     most = sum(file.rows for file in snapshot.files[MESSAGES.name]) // ROWS_PER_RECORD
     selections = ((_choose_opcodes(layout.opcode for layout in table.layouts),),)
     span = 0, snapshot.last_mc_seqno
@@ -193,12 +193,12 @@ class BodyRows:
     def read(
         self, source: SnapshotFiles, files: OpenFiles, select: Select, span: Range
     ) -> Iterator[Part]:
-        """Yield the rows, as ``Given.read``."""
+        """Yield the rows, as ``RowSource.read``."""
         for part in RowReader(source, self._plan, files, select).read(span):
             yield Part(self._decode(part.rows), part.height)
 
     def take_misfits(self) -> dict[str, int]:
-        """Return the number of bodies that did not fit, as ``Given.take_misfits``."""
+        """Return the number of bodies that did not fit, as ``RowSource.take_misfits``."""
         found, self._misfits = self._misfits, 0
         return {self._name: found} if found else {}
 

@@ -126,10 +126,10 @@ class Join(NamedTuple):
     order: str = "mc_seqno"
     everywhere: bool = False
 
-    def list_columns(self, given: tuple[str, ...]) -> list[str]:
-        """Return the columns to read for the columns ``given``, with keys and order."""
+    def list_columns(self, columns: tuple[str, ...]) -> list[str]:
+        """Return the columns to read for ``columns``, with keys and order."""
         keys = (other for _own, other in self.keys)
-        return list(dict.fromkeys((*keys, *given, self.order)))
+        return list(dict.fromkeys((*keys, *columns, self.order)))
 
 
 EXTERNAL_IN = "external_in"

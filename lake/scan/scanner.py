@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.scan.file import OpenFile
-    from tonlake.lake.scan.given import Given
     from tonlake.lake.scan.plan import Selections
+    from tonlake.lake.scan.source import RowSource
     from tonlake.lake.schema import Table
 
 BATCH_ROWS = 65_536
@@ -65,7 +65,7 @@ class Scanner:
 
     def __init__(
         self,
-        given: Given,
+        source: RowSource,
         start: Cursor | int,
         last: int | None,
         open_newest: Callable[[], Newest],
@@ -76,7 +76,7 @@ class Scanner:
         """Start at a masterchain block or after a cursor, and end after block ``last``, if any.
 
         Args:
-            given: The rows to return, and how they are read.
+            source: The rows to return, and how they are read.
             start: The first block, or a cursor.
             last: The last block; None: the scan never ends.
             open_newest: Returns a reader of the newest snapshot of the lake.
@@ -86,7 +86,7 @@ class Scanner:
         Raises:
             CursorRefused: the cursor is not of this lake.
         """
-        self.given, self.last, self._left = given, last, limit
+        self.source, self.last, self._left = source, last, limit
         self._open_newest, self._files = open_newest, OpenFiles(open_file)
         self._newest = open_newest()
         self._snapshot = snapshot = self._newest.snapshot
@@ -116,7 +116,7 @@ class Scanner:
         undone = self._refresh()
         if undone is not None:
             self.cursor = make_cursor(self._snapshot, undone[0] - 1)
-            return Batch(self.given.schema.empty_table(), self.cursor, undone)
+            return Batch(self.source.schema.empty_table(), self.cursor, undone)
         try:
             return self._read_batch()
         except LakeCorrupt:
@@ -150,14 +150,14 @@ class Scanner:
             self._parts = None
             if height is None:
                 return None
-        rows = pa.concat_tables(found) if found else self.given.held_schema.empty_table()
+        rows = pa.concat_tables(found) if found else self.source.held_schema.empty_table()
         if self._left is not None:
             if rows.num_rows >= self._left:
-                rows, height = cut_rows(rows, self.given.height, self._left)
+                rows, height = cut_rows(rows, self.source.height, self._left)
             self._left = max(0, self._left - rows.num_rows)
         self.cursor = make_cursor(self._snapshot, height)
-        misfits = self.given.take_misfits()
-        return Batch(rows.select(self.given.columns), self.cursor, misfits=misfits)
+        misfits = self.source.take_misfits()
+        return Batch(rows.select(self.source.columns), self.cursor, misfits=misfits)
 
     def _list_parts(self) -> Iterator[Part]:
         """Return the next parts, as far as the lake has blocks.
@@ -172,8 +172,8 @@ class Scanner:
             if span is None:
                 return iter(())
             files = SnapshotFiles(self._snapshot)
-            parts = self.given.read(files, self._files, self._newest.select, span)
-            self._parts = cut_parts(parts, self.given.height)
+            parts = self.source.read(files, self._files, self._newest.select, span)
+            self._parts = cut_parts(parts, self.source.height)
         return self._parts
 
     def _find_span(self) -> Range | None:

@@ -25,7 +25,7 @@ HEIGHT = "mc_seqno"
 """The column with the masterchain block, in rows of several tables."""
 
 
-class Given(Protocol):
+class RowSource(Protocol):
     """The rows that a scan returns: their columns, and how they are read.
 
     ``held_schema`` has the column ``height``, the masterchain block of a row, in addition to the
@@ -76,7 +76,7 @@ class TableRows:
     def read(
         self, source: SnapshotFiles, files: OpenFiles, select: Select, span: Range
     ) -> Iterator[Part]:
-        """Yield the rows, as ``Given.read``."""
+        """Yield the rows, as ``RowSource.read``."""
         return RowReader(source, self._plan, files, select).read(span)
 
     def take_misfits(self) -> dict[str, int]:
@@ -87,7 +87,7 @@ class TableRows:
 class JointRows:
     """Rows of several tables; within a masterchain block they are in the order of the tables."""
 
-    def __init__(self, tables: Mapping[str, Given]) -> None:
+    def __init__(self, tables: Mapping[str, RowSource]) -> None:
         """Take the tables by name, in the order of their columns."""
         self._tables = tables
         self.columns, self.height = (HEIGHT, *tables), HEIGHT
@@ -104,7 +104,7 @@ class JointRows:
     def read(
         self, source: SnapshotFiles, files: OpenFiles, select: Select, span: Range
     ) -> Iterator[Part]:
-        """Yield the rows, as ``Given.read``, up to the block that all tables have reached."""
+        """Yield the rows, as ``RowSource.read``, up to the block that all tables have reached."""
         streams = [
             _Stream(each, each.read(source, files, select, span), span[0] - 1)
             for each in self._tables.values()
@@ -146,10 +146,10 @@ class JointRows:
 class _Stream:
     """Rows of one table that were read but not returned; it was read up to ``height``."""
 
-    def __init__(self, given: Given, parts: Iterator[Part], height: int) -> None:
+    def __init__(self, source: RowSource, parts: Iterator[Part], height: int) -> None:
         self.height = height
-        self._given, self._parts = given, parts
-        self._rows = given.held_schema.empty_table()
+        self._source, self._parts = source, parts
+        self._rows = source.held_schema.empty_table()
 
     def advance(self) -> None:
         """Read the next part."""
@@ -160,6 +160,6 @@ class _Stream:
 
     def cut(self, height: int) -> pa.Table:
         """Return the rows up to a block, and keep the rest."""
-        count = pc.sum(pc.less_equal(self._rows[self._given.height], height)).as_py() or 0
+        count = pc.sum(pc.less_equal(self._rows[self._source.height], height)).as_py() or 0
         rows, self._rows = self._rows.slice(0, count), self._rows.slice(count)
         return rows
