@@ -74,6 +74,7 @@ class SnapshotHolder:
         self._pasts: OrderedDict[tuple[int, int], _Opened] = OrderedDict()
         self._newest = 0
         self._looked_s = float("-inf")
+        self._reported: set[str] = set()
 
     def reader(
         self,
@@ -207,14 +208,25 @@ class SnapshotHolder:
         """Open a snapshot and store it; the caller holds ``_opening``."""
         check = self._settings.lake.check_digests
         earlier = None if number is not None else self.latest()
-        snapshot = open_snapshot(
-            self._lake_dir, number, check_digests=check, log=self._log, earlier=earlier
-        )
+        try:
+            snapshot = open_snapshot(
+                self._lake_dir, number, check_digests=check, log=self._log, earlier=earlier
+            )
+        except LakeCorrupt as error:
+            self._report({str(error)})
+            raise
+        self._report(_describe_damage(snapshot))
         opened = _Opened(snapshot, self._database.open(snapshot), self._settings)
         with self._lock:
             self._kept[snapshot.number] = opened
             self._kept = OrderedDict(sorted(self._kept.items())[-KEPT_SNAPSHOTS:])
         return opened
+
+    def _report(self, damage: set[str]) -> None:
+        """Log what is damaged, when it is found; ``verify`` lists all of it."""
+        for text in sorted(damage - self._reported):
+            LOG.error(text)
+        self._reported = damage
 
     def _look(self) -> int:
         """Return the number of the newest commit, read at most every ``LOOK_EVERY_S`` seconds."""
@@ -226,3 +238,14 @@ class SnapshotHolder:
             newest += 1
         self._newest, self._looked_s = newest, now_s
         return newest
+
+
+def _describe_damage(snapshot: Snapshot) -> set[str]:
+    """Return a text for each damaged table, and one for each index segment left to SQL."""
+    lacking = snapshot.lacking
+    found = {str(error) for name, error in snapshot.damaged.items() if name not in lacking}
+    for segment in set(snapshot.state.segments) - set(snapshot.segments):
+        found.add(
+            f"lake file {segment.path} is damaged: SQL answers; tonlake rebuild index mends it"
+        )
+    return found

@@ -18,7 +18,7 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.errors import LakeNotFound, SnapshotNotFound
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.recheck import Recheck
@@ -180,6 +180,26 @@ def test_an_open_segment_that_is_written_to_is_withdrawn(
     time.sleep(0.1)  # files are compared in a part of the time only
     assert holder.reader().snapshot.segments == ()
     assert segment.path in caplog.text
+
+
+def test_damage_is_logged_once(
+    tmp_path: Path, grow: Callable[[int, int], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    grow(1, 3)
+    rebuild_index(tmp_path)
+    [segment], files = open_snapshot(tmp_path).segments, open_snapshot(tmp_path).files
+    paths = segment.path, files["messages"][0].path
+    for path in paths:
+        _flip(tmp_path / path)
+    SnapshotHolder(tmp_path, PATIENT).reader()
+    assert sorted(path for path in paths for text in caplog.messages if path in text) == [*paths]
+    entry = tmp_path / "_log" / "3.json"
+    entry.write_text("{")
+    holder = SnapshotHolder(tmp_path, PATIENT)
+    for _ in range(3):
+        with pytest.raises(LakeCorrupt):
+            holder.reader()
+    assert [text.count("_log/3.json") for text in caplog.messages].count(1) == 1
 
 
 def test_what_a_recheck_finds_is_withdrawn(
