@@ -25,20 +25,16 @@ IngestError
 │   ├── FetchRefused     its address is not allowed
 │   ├── FetchFailed      there was no successful response
 │   └── ContentInvalid   the response is not valid content
-├── FetchError           content outside of the chain that was not had
-│   ├── FetchRefused     its address is not asked
-│   ├── FetchFailed      there was no answer
-│   └── ContentInvalid   the answer is not what it should be
 ├── SourceError          a source cannot be opened or read as a whole
 │   ├── SourceForeign    a source belongs to another network or chain than the lake
 │   ├── EntryFlaw        an entry of a package is not the one expected at its offset
 │   ├── ServerFault      a lite server cannot be reached, or sends a wrong answer
 │   └── ServerRefusal    a lite server answers with an error
 └── BlockUnavailable     one block is unavailable
-        ├── BlockNotYet      the node has not finished writing it
-        ├── BlockPruned      the node has deleted it
-        ├── BlockNeverHad    the node never stored it
-        └── BlockCorrupt     it is stored, but its bytes are wrong
+    ├── BlockNotYet      the node has not finished writing it
+    ├── BlockPruned      the node has deleted it
+    ├── BlockNeverHad    the node never stored it
+    └── BlockCorrupt     it is stored, but its bytes are wrong
 """
 
 from __future__ import annotations

@@ -58,12 +58,12 @@ def read_queue_size(data: bytes) -> int | None:
         BocError, DecodeError: ``data`` is no block.
     """
     try:
-        return _glance(BagIndex(data))
+        return _read_indexed(BagIndex(data))
     except BocError:
-        return _search(data)
+        return _read_parsed(data)
 
 
-def _glance(bag: BagIndex) -> int | None:
+def _read_indexed(bag: BagIndex) -> int | None:
     """Read the size through the index of the bag: a handful of cells out of thousands."""
     block = bag.read(bag.root)
     _check_tag(block, _BLOCK_TAG)
@@ -86,7 +86,7 @@ def _check_tag(cell: IndexedCell, tag: bytes) -> None:
         raise BocError(f"no cell with the tag {tag.hex()}")
 
 
-def _search(data: bytes) -> int | None:
+def _read_parsed(data: bytes) -> int | None:
     """Read the size from a bag without an index, parsing all of its cells."""
     tree = parse_boc(data, check_crc=False)
     _old, new = tree.refs(read_parts(tree).state_update)

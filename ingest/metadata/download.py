@@ -48,11 +48,11 @@ class Document(NamedTuple):
     url: str
 
 
-class Wanted(NamedTuple):
+class Accepted(NamedTuple):
     """Accepted responses: the header Accept, a predicate on the media type, the maximum size."""
 
     accept: str
-    is_taken: Callable[[str], bool]
+    allows_type: Callable[[str], bool]
     most_bytes: int
 
 
@@ -65,8 +65,8 @@ def _is_picture(kind: str) -> bool:
     return not kind.endswith(("html", "+xml"))
 
 
-OBJECT = Wanted("application/json, text/plain;q=0.5", _is_object, CONTENT_BYTES)
-PICTURE = Wanted("image/webp, image/png, image/jpeg, image/gif", _is_picture, PICTURE_BYTES)
+OBJECT = Accepted("application/json, text/plain;q=0.5", _is_object, CONTENT_BYTES)
+PICTURE = Accepted("image/webp, image/png, image/jpeg, image/gif", _is_picture, PICTURE_BYTES)
 
 
 class Downloader:
@@ -111,12 +111,12 @@ class Downloader:
         """
         return read_picture(self._load(uri, PICTURE)[0])
 
-    def _load(self, uri: str, wanted: Wanted) -> tuple[bytes, str]:
+    def _load(self, uri: str, accepted: Accepted) -> tuple[bytes, str]:
         """Return the body of the response for ``uri``, and its final URL."""
         url = self._read_address(uri)
         backend = CheckedBackend(self._guard, TIMEOUT_MS / 1000)
         for _ in range(REDIRECTS + 1):
-            found = self._ask(url, backend, wanted)
+            found = self._ask(url, backend, accepted)
             if isinstance(found, bytes):
                 return found, str(url)
             url = found
@@ -131,11 +131,13 @@ class Downloader:
         path = uri[len(_IPFS) :].removeprefix("ipfs/").lstrip("/")
         return _check_url(self._settings.ipfs_gateway + path)
 
-    def _ask(self, url: httpx.URL, backend: CheckedBackend, wanted: Wanted) -> bytes | httpx.URL:
+    def _ask(
+        self, url: httpx.URL, backend: CheckedBackend, accepted: Accepted
+    ) -> bytes | httpx.URL:
         """Return the body of the response, or the URL to which it redirects."""
         sent: dict[bytes | str, bytes | str] = {
             "User-Agent": self._agent,
-            "Accept": wanted.accept,
+            "Accept": accepted.accept,
             "Accept-Encoding": "identity",
         }
         target = httpcore.URL(
@@ -156,7 +158,7 @@ class Downloader:
                     return _follow(url, headers["location"])
                 if answer.status != _OK:
                     raise FetchFailed(f"{url.host} answered {answer.status}")
-                return _read_body(answer, headers, wanted)
+                return _read_body(answer, headers, accepted)
         except (
             *(httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError),
             httpcore.UnsupportedProtocol,
@@ -165,17 +167,17 @@ class Downloader:
             raise FetchFailed(f"request to {url.host} failed: {reason}") from error
 
 
-def _read_body(answer: httpcore.Response, headers: Mapping[str, str], wanted: Wanted) -> bytes:
+def _read_body(answer: httpcore.Response, headers: Mapping[str, str], accepted: Accepted) -> bytes:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if not wanted.is_taken(kind):
+    if not accepted.allows_type(kind):
         raise ContentInvalid(f"content of type {kind[:100]!r}")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise ContentInvalid("compressed content, although it was not accepted")
     body = bytearray()
     for part in answer.iter_stream():
         body += part
-        if len(body) > wanted.most_bytes:
-            raise ContentInvalid(f"more than {wanted.most_bytes} bytes")
+        if len(body) > accepted.most_bytes:
+            raise ContentInvalid(f"more than {accepted.most_bytes} bytes")
     return bytes(body)
 
 

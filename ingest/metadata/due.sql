@@ -1,8 +1,8 @@
--- Addresses of token metadata that are due, those never fetched first.
+-- URLs of token metadata that are due, those never fetched first.
 --
 -- $now        bigint   Unix seconds
--- $everything boolean  include addresses that were abandoned or are not due yet
--- $most_chars integer  maximum length of an address
+-- $everything boolean  include URLs that were abandoned or are not due yet
+-- $most_chars integer  maximum length of a URL
 -- $most_rows  integer  maximum number of rows
 --
 -- returns: uri, the first masterchain block that has it, and the last result

@@ -55,7 +55,7 @@ _MOST_PAUSE_S = 86_400
 Row = dict[str, Any]
 
 
-class Fetches(Protocol):
+class Fetcher(Protocol):
     """An object that fetches documents, such as a ``Downloader``."""
 
     def fetch(self, uri: str) -> Document:
@@ -101,7 +101,7 @@ def fetch_metadata(
     *,
     everything: bool = False,
     most: int | None = None,
-    downloader: Fetches | None = None,
+    downloader: Fetcher | None = None,
     read_clock: Callable[[], float] = time.time,
 ) -> FetchReport:
     """Fetch at most ``most`` URLs of token content that are due, and commit the responses.
@@ -114,7 +114,7 @@ def fetch_metadata(
         LakeCorrupt: a file is damaged.
         LakeFull: the disk is full; earlier commits are kept.
     """
-    fetches = downloader or Downloader(settings.metadata)
+    fetcher = downloader or Downloader(settings.metadata)
     report = FetchReport()
     began_s = int(read_clock())
     with ThreadPoolExecutor(CONNECTIONS, "fetch") as threads:
@@ -125,7 +125,7 @@ def fetch_metadata(
                 break
             for start in range(0, len(due), BATCH):
                 tries = threads.map(
-                    lambda each: _try(fetches, each, int(read_clock())),
+                    lambda each: _try(fetcher, each, int(read_clock())),
                     due[start : start + BATCH],
                 )
                 rows = list(tries)
@@ -152,7 +152,7 @@ def list_due(
         return [Due(*row) for row in connection.execute(text, parameters).fetchall()]
 
 
-def _try(fetches: Fetches, due: Due, now_s: int) -> Row:
+def _try(fetcher: Fetcher, due: Due, now_s: int) -> Row:
     """Fetch one URL; return its row, with the key ``outcome`` added."""
     row: Row = {
         "uri": due.uri,
@@ -163,7 +163,7 @@ def _try(fetches: Fetches, due: Due, now_s: int) -> Row:
         "error": None,
     }
     try:
-        document = fetches.fetch(due.uri)
+        document = fetcher.fetch(due.uri)
     except FetchError as error:
         row |= {"url": due.url, "content": due.content, "error": str(error)}
         row["attempts"] = due.attempts + 1

@@ -17,7 +17,7 @@ from tonlake.lake.process.child import run_child
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonlake.ingest.metadata.fetching import Fetches, FetchReport
+    from tonlake.ingest.metadata.fetching import Fetcher, FetchReport
 
 POLL_S = 60
 """Seconds between searches for token content to fetch."""
@@ -32,17 +32,17 @@ def keep_fetching(
     on_report: Callable[[FetchReport], None],
     wait: Callable[[float], object] = time.sleep,
     is_over: Callable[[], bool] = lambda: False,
-    downloader: Fetches | None = None,
+    downloader: Fetcher | None = None,
 ) -> None:
     """Fetch what is due, pause, and repeat; the lake need not exist yet.
 
     Raises:
         LakeError: the lake is damaged or the disk is full.
     """
-    fetches = downloader or Downloader(settings.metadata)
+    fetcher = downloader or Downloader(settings.metadata)
     while not is_over():
         try:
-            report = fetch_metadata(lake_dir, settings, downloader=fetches)
+            report = fetch_metadata(lake_dir, settings, downloader=fetcher)
         except LakeNotFound:
             report = None
         if report is not None and report.asked:

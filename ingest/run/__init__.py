@@ -1,1 +1,1 @@
-"""Ingest as it runs: the pipeline, the follower, the upgrade."""
+"""Runs an ingest: the pipeline, the follower, the upgrade."""

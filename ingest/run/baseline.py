@@ -1,7 +1,7 @@
-"""The baseline: all accounts as they were when a lake begins that does not begin at the zero state.
+"""Reads the baseline of a lake: all accounts as of its first block, if that is not block 1.
 
-An account that no block of the lake had touched until a later block was the same all the time. So
-the state after any block of the lake will do, as long as the node has it.
+An account that no block of the lake had touched before some block was the same all the time until
+then. So the state after any block of the lake will do, as long as the node has it.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
 
 class BaselineReport(msgspec.Struct, frozen=True):
-    """What a run did: the block of the rows, that of the state, and the rows by table.
+    """Report of a run: seqnos of the rows and of the state, and the number of rows by table.
 
-    Without ``is_new`` the lake had the baseline already.
+    ``is_new`` is False if the lake already had the baseline.
     """
 
     mc_seqno: int
@@ -63,7 +63,7 @@ class BaselineReport(msgspec.Struct, frozen=True):
 
 
 class BaselineProgress(msgspec.Struct, frozen=True):
-    """Accounts so far, the share of the work that is done, and what this is.
+    """Number of accounts read so far, the finished share of the step, and its name.
 
     ``step`` is "state" while accounts are read, then the name of a stage of derivation.
     """
@@ -84,15 +84,15 @@ def ingest_state(
     workers: Workers | None = None,
     on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
 ) -> BaselineReport:
-    """Bring the baseline of a lake out of the first store that has it, and detect its contracts.
+    """Add the baseline of a lake from the first store that has it, and detect its contracts.
 
     ``at`` is the masterchain block after which the state is read. By default that is the block
-    before the lake's first, which a pruned lake had; else the newest one up to the lake's first
-    hole whose state is there. Where the baseline is there already, what a run that was killed left
-    undone is done; parts of the state that such a run has written are not read again.
+    before the lake's first one (pruned blocks included); if its state is not stored, the newest
+    block before the lake's first hole whose state is. If the lake already has the baseline, a
+    killed run is completed; parts of the state that it has written are not read again.
 
     Raises:
-        SourceError: no such state, it is damaged or of another chain, or the lake needs none.
+        SourceError: the state is missing, damaged or of another chain, or the lake needs none.
         LakeError: the lake cannot be read or written.
     """
     state = read_state(lake_dir)
@@ -105,11 +105,13 @@ def ingest_state(
         state = read_state(lake_dir)
     found = state.baseline
     if isinstance(found, msgspec.UnsetType):
-        raise SourceError(f"{lake_dir}: another process has changed the lake: run this again")
+        raise SourceError(
+            f"{lake_dir}: another process has changed the lake: run the command again"
+        )
     if at not in {None, found.state_mc_seqno}:
         raise SourceError(
-            f"{lake_dir}: the lake has a baseline already, out of the state after masterchain block"
-            f" {found.state_mc_seqno}: another one needs a lake of its own"
+            f"{lake_dir}: the lake already has a baseline, from the state after masterchain block"
+            f" {found.state_mc_seqno}: use a new lake for another one"
         )
     _derive(lake_dir, state, found, settings, workers or HERE, on_progress)
     return _report(read_state(lake_dir), found, is_new=is_new)
@@ -125,7 +127,7 @@ def read_states(
     workers: Workers | None,
     on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
 ) -> None:
-    """Commit all rows of some states as the baseline; raises as ``ingest_state``."""
+    """Commit all rows of the states in ``named`` as the baseline; raise as ``ingest_state``."""
     with open_parts(lake_dir, state, settings.lake, baseline, named) as folder:
         reading = _Reading(lake_dir, state, folder, baseline, workers)
         parts = list(reading.read(store, named, on_progress))
@@ -133,7 +135,7 @@ def read_states(
 
 
 def lacks_baseline(state: LogState) -> bool:
-    """Whether accounts are unknown that no block touches which a lake has, or had and pruned."""
+    """Return whether a lake that began after block 1 has no baseline, pruned blocks included."""
     return bool(state.ranges) and state.known_ranges[0][0] > 1 and state.baseline is msgspec.UNSET
 
 
@@ -144,18 +146,18 @@ def choose_states(
     state: LogState,
     at: int | None,
 ) -> tuple[StateStore, NamedStates]:
-    """Return which states a lake's baseline is read from, and where; see ``ingest_state``."""
+    """Choose the store and the states of a lake's baseline; see ``ingest_state``."""
     first, last = state.ranges[0]
     if not lacks_baseline(state):
-        was_pruned = f", of which those up to {first - 1} were pruned" if first > 1 else ""
+        was_pruned = f" (blocks up to {first - 1} were pruned)" if first > 1 else ""
         raise SourceError(
-            f"{lake_dir}: the lake begins with block 1{was_pruned}, so it needs no other state"
+            f"{lake_dir}: the lake begins with block 1{was_pruned}, so it needs no baseline"
         )
     check_origin(source, lake_dir, state, Span(first, last))
     if at is not None and not first - 1 <= at <= last:
         raise SourceError(
-            f"{lake_dir}: the state after masterchain block {at} cannot be used: it must be that of"
-            f" {first - 1}, the block before the lake's first, up to {last}"
+            f"{lake_dir}: the state after masterchain block {at} cannot be used: the block must be"
+            f" {first - 1}, the one before the lake's first, or a later one up to {last}"
         )
     kept = [store.list_kept(first - 1, last) for store in stores]
     wanted = [first - 1] if at is None else [at]
@@ -168,14 +170,14 @@ def choose_states(
             return store, named
     found = [seqno for seqnos in kept for seqno in seqnos]
     raise SourceError(
-        f"the node has no whole state after masterchain block"
+        f"the node has no complete state after masterchain block"
         f" {f'{first - 1} to {last}' if at is None else at}, together with the blocks that name it"
         + (f"; it has some of the states after {min(found)} to {max(found)}" if found else "")
     )
 
 
 def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
-    """Make sure that the block whose states are read is one of the lake's chain."""
+    """Verify that the block of the states is in the lake's chain."""
     first = state.ranges[0][0]
     at = max(first, named.mc_seqno)
     (file, *_) = list_files_between(state, at, at, BLOCKS.name)
@@ -183,13 +185,13 @@ def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
     ours = link.root_hash if at == named.mc_seqno else link.prev_root_hash
     if ours != named.root_hash:
         raise SourceError(
-            f"masterchain block {named.mc_seqno} of the node is {named.root_hash.hex()}, and that"
-            f" of the lake's chain {ours.hex()}: this node follows another chain"
+            f"masterchain block {named.mc_seqno} of the node is {named.root_hash.hex()}, but the"
+            f" one of the lake's chain is {ours.hex()}: this node follows another chain"
         )
 
 
 class _Reading:
-    """Reads a whole state part by part, in this process or in others."""
+    """Reads a whole state part by part, in this process or in several."""
 
     def __init__(
         self,
@@ -213,7 +215,7 @@ class _Reading:
         named: NamedStates,
         on_progress: Callable[[BaselineProgress], None],
     ) -> Iterator[Part]:
-        """Yield the parts of all shards: accounts in their order, then the rest."""
+        """Yield the parts of all shards: accounts in order, then configuration and libraries."""
         shards = len(named.states)
         for number, each in enumerate(named.states):
             with store.open(named, each) as opened:
@@ -226,7 +228,7 @@ class _Reading:
             on_progress(BaselineProgress(self._accounts, (number + 1) / shards))
 
     def _read_accounts(self, opened: OpenState) -> Iterator[tuple[Part, float]]:
-        """Yield parts of one shard, each with the share of its accounts up to there."""
+        """Yield the parts of one shard, each with the share of its accounts read so far."""
         at = opened.top.describe(self._baseline.mc_seqno)
         for order, each in enumerate(opened.parts):
             branches = cut_branches(each.store, each.accounts)
@@ -245,7 +247,7 @@ class _Reading:
                 yield reader.write(task, store)
 
     def _read_network(self, state: WholeState, key_seqno: int) -> list[dict[str, pa.Table]]:
-        """Return configuration and libraries, as far as they were the same before the lake."""
+        """Return configuration and libraries, if the lake's blocks had not changed them by then."""
         tables = [CONFIG_PARAMS.name, LIBRARIES.name]
         snapshot = Snapshot(self._lake_dir, self._state)
         found = []
@@ -268,9 +270,9 @@ def _derive(
     spread: Spread,
     on_progress: Callable[[BaselineProgress], None],
 ) -> None:
-    """Derive what follows from the baseline: contracts of its accounts, and what came after.
+    """Derive what depends on the baseline: contracts of its accounts, and later rows.
 
-    A stage that has done so before commits nothing.
+    A stage that is already up to date commits nothing.
     """
     states = list_baseline_files(state, ACCOUNT_STATES.name)
     accounts = sum(file.rows for file in states)

@@ -1,11 +1,11 @@
-"""What processes of an ingest send each other: values, with the bytes of their tables in files.
+"""Transfers values between the processes of an ingest, with the buffers of tables in files.
 
-A pipe copies bytes five times, in pieces of 64 KiB: 61 MB of rows take 0.5 s of CPU from process
-to process, and 0.04 s by way of a file that the receiver maps. The file loses its name as soon as
-it is mapped; what a killed process leaves behind is swept with the temporary files of the lake.
+A pipe copies bytes five times, in pieces of 64 KiB: sending 61 MB of rows takes 0.5 s of CPU time,
+and 0.04 s through a file that the receiver maps. The file is unlinked as soon as it is mapped; the
+files of killed processes are removed together with the temporary files of the lake.
 
-The process that commits keeps its files open: rows that came from one worker go to others, and to
-several of them, without being written again.
+The coordinator keeps its files open: rows from one worker are passed on to other workers without
+being written again.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FEW_BYTES = 1 << 10
-"""A buffer of no more bytes goes with the value itself."""
+"""Buffers up to this size are part of the pickled value."""
 
 _ALIGNMENT = 64
-"""Where buffers of Arrow begin."""
+"""Alignment of Arrow buffers."""
 
 _FRESH = ""
-"""Stands for the file that was written for a value."""
+"""Placeholder path of the file written for the value."""
 
 
 class Packed(NamedTuple):
-    """A pickled value, and the files that hold the large buffers of its tables, by number."""
+    """A pickled value, and the paths of the files with large buffers of its tables, by number."""
 
     data: bytes
     paths: list[str]
     fresh: str | None
-    """Name of the file that was written for this value alone: ``_FRESH`` among the paths."""
+    """Name of the file written only for this value (``_FRESH`` in ``paths``); None if none."""
 
 
 class _Mapping(NamedTuple):
-    """Addresses of a mapped file, and a path that leads to it as long as it is mapped."""
+    """Address range of a mapped file, and a path to it that is valid as long as it is mapped."""
 
     start: int
     end: int
@@ -62,19 +62,19 @@ class _Mapping(NamedTuple):
 
 
 class BufferFiles:
-    """Files of buffers in one folder, as one process sees them."""
+    """Files of buffers in one folder, as used by one process."""
 
     def __init__(self, folder: Path, *, keeps: bool = False) -> None:
-        """Take the folder; ``keeps`` whether the buffers of mapped files are sent as places."""
+        """Use ``folder``; ``keeps`` means that buffers in mapped files are sent by reference."""
         self.folder, self._keeps = folder, keeps
         self._mappings: tuple[_Mapping, ...] = ()  # by address; replaced as a whole
-        self._changing = threading.RLock()  # a mapping may end anywhere, in its own change too
+        self._changing = threading.RLock()  # a mapping may end at any time, even while this is held
 
     def pack(self, value: object) -> Packed:
-        """Return a value ready to be sent; keep it until it has been unpacked.
+        """Return a pickled value to be sent; keep ``value`` until it is unpacked.
 
         Raises:
-            LakeFull: no room for its tables.
+            LakeFull: the disk is full.
         """
         mappings = self._list_mapped()
         starts = [mapping.start for mapping in mappings]
@@ -100,8 +100,8 @@ class BufferFiles:
         TablePickler(stream, locate).dump(value)
         return Packed(stream.getvalue(), [*numbers], self._write(fresh) if fresh else None)
 
-    def unpack(self, packed: Packed) -> Any:  # noqa: ANN401 - what was packed
-        """Return the value, whose buffers are mapped as long as anything is made of them."""
+    def unpack(self, packed: Packed) -> Any:  # noqa: ANN401 - any value
+        """Return the value; its buffers stay mapped as long as they are referenced."""
         known = {mapping.path: mapping.mapped() for mapping in self._mappings}
         files = [
             self._map_fresh(str(packed.fresh))
@@ -112,7 +112,7 @@ class BufferFiles:
         return TableUnpickler(packed.data, files).load()
 
     def keep(self, packed: Packed) -> tuple[Packed, pa.Buffer | None]:
-        """Return what any process can unpack while the value that was packed is kept, and this."""
+        """Return a value that any process can unpack as long as the returned buffer is kept."""
         if packed.fresh is None:
             return packed, None
         whole = self._map_fresh(packed.fresh)
@@ -120,15 +120,15 @@ class BufferFiles:
         return Packed(packed.data, [path or kept for path in packed.paths], None), whole
 
     def _list_mapped(self) -> list[_Mapping]:
-        """Return the files that are mapped, without those that end: their addresses are free."""
+        """Return the files that are still mapped; the addresses of others may be reused."""
         return [mapping for mapping in self._mappings if mapping.mapped() is not None]
 
     def _write(self, buffers: Sequence[pa.Buffer]) -> str:
-        """Write buffers one behind the other, and return the file's name."""
+        """Write buffers one after another, and return the file's name."""
         name = f"{os.getpid()}-{secrets.token_hex(8)}"
         path = self.folder / name
         with naming_full_disk(path):
-            self.folder.mkdir(exist_ok=True)  # a sweep may have taken it for one of a dead process
+            self.folder.mkdir(exist_ok=True)  # a sweep may have removed it as a dead process's
             try:
                 with path.open("xb", buffering=0) as stream:
                     for buffer in buffers:
@@ -143,7 +143,7 @@ class BufferFiles:
         return name
 
     def _map_fresh(self, name: str) -> pa.Buffer:
-        """Map a file that was written for this process, and remove its name."""
+        """Map a file that was written for this process, and unlink it."""
         path = self.folder / name
         mapped = _map(path)
         whole = pa.py_buffer(mapped)
@@ -154,7 +154,7 @@ class BufferFiles:
             weakref.finalize(mapped, self._forget, mapping, descriptor)
             with self._changing:
                 self._mappings = tuple(sorted((*self._mappings, mapping)))
-        path.unlink()  # no sweep can take the file away now
+        path.unlink()  # from now on no sweep can remove the file
         return whole
 
     def _forget(self, mapping: _Mapping, descriptor: int) -> None:
@@ -169,23 +169,23 @@ def _map(path: Path | str) -> mmap.mmap:
 
 
 class SharedValue(Generic[T]):
-    """A value that is pickled once, for all receivers; its tables lie in files."""
+    """A value pickled once for all receivers; its tables are in files."""
 
     def __init__(self, files: BufferFiles, value: T) -> None:
-        """Pack a value in ``files`` that keep what they map.
+        """Pack ``value``; ``files`` must keep its mapped files.
 
         Raises:
-            LakeFull: no room for its tables.
+            LakeFull: the disk is full.
         """
         self._files, self._value = files, value
         self._packed, self._whole = files.keep(files.pack(value))
 
     def __reduce__(self) -> tuple[Callable[..., SentValue], Packed]:
-        """Give the receiver what opens the value, as long as this one is kept."""
+        """Pickle as a ``SentValue``, which can be opened as long as this object is kept."""
         return SentValue, self._packed
 
     def open(self) -> T:
-        """Return an equal value, with tables that lie in files."""
+        """Return an equal value, with its tables in files."""
         value: T = self._files.unpack(self._packed)
         return value
 
@@ -195,28 +195,28 @@ class SentValue(Packed):
 
     __slots__ = ()
 
-    def open(self) -> Any:  # noqa: ANN401 - what was shared
+    def open(self) -> Any:  # noqa: ANN401 - any value
         """Map the files and return the value."""
         return TableUnpickler(self.data, [pa.py_buffer(_map(path)) for path in self.paths]).load()
 
 
 class Channel:
-    """One end of a pipe between two processes, which can both write files into a folder."""
+    """One end of a pipe between two processes that share a folder."""
 
     def __init__(self, pipe: Connection, files: BufferFiles) -> None:
-        """Take the end of a pipe, and the files of this process."""
+        """Use one end of a pipe, and the files of this process."""
         self._pipe, self._files = pipe, files
 
     def send(self, value: object) -> None:
-        """Send a value, which is pickled; keep it until the other end has received it.
+        """Pickle and send a value; keep it until the other end has received it.
 
         Raises:
-            LakeFull: no room for its tables.
+            LakeFull: the disk is full.
             OSError: the other end is closed.
         """
         self._pipe.send(tuple(self._files.pack(value)))
 
-    def receive(self) -> Any:  # noqa: ANN401 - what was sent
+    def receive(self) -> Any:  # noqa: ANN401 - any value
         """Return the next value.
 
         Raises:

@@ -1,8 +1,8 @@
 """Follows a running node: ingests every new masterchain block.
 
-A step polls the node once: it ingests new blocks, undoes blocks that left the node's chain and
-retries blocks that could not be read. A step starts from the state of the lake, so a failed step
-is reported and leaves nothing to clean up.
+A step polls the node once: it ingests new blocks, undoes blocks that are no longer in the node's
+chain, and retries blocks that could not be read. Each step starts from the state of the lake, so a
+failed step is reported and leaves nothing to clean up.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ HEAL_S = 600
 """Seconds between attempts to fill holes while following."""
 
 NEAR_MC_BLOCKS = 100
-"""A block that cannot be read is waited for only if it is one of the node's newest."""
+"""An unreadable block is waited for only if it is one of this many newest blocks of the node."""
 
 MANY_MC_BLOCKS = 500
-"""After a span of this many masterchain blocks maintenance is due."""
+"""Maintenance is due after a span of this many masterchain blocks."""
 
 SLOWEST_S = 1.0
-"""The longest pause between steps that fail."""
+"""Longest pause in seconds between failing steps."""
 
 
 class Follower:
@@ -63,10 +63,10 @@ class Follower:
         on_report: Callable[[IngestReport], None] = lambda _report: None,
         start_workers: StartWorkers = lambda _span: nullcontext(),
     ) -> None:
-        """Open nothing; ``open_source`` is called again after the node's files could not be read.
+        """Open nothing; ``open_source`` is called again if the node's files could not be read.
 
-        ``notify`` takes a line of text for the operator, ``on_report`` the report of every step
-        that brought something. ``start_workers`` starts those that a span is worth.
+        ``notify`` receives lines of text for the operator, ``on_report`` the report of every step
+        that made commits. ``start_workers`` starts as many workers as a span is worth.
         """
         self._start_workers = start_workers
         self._open_source = open_source
@@ -92,39 +92,37 @@ class Follower:
 
     def close(self, problem: str | None = None) -> None:
         """Close the node and the lake, and write the final status."""
-        self._let_go()
+        self._close_source()
         self._wakeup.close()
         self._maintenance.close()
         self._status.write(problem, has_looked=problem is None, stopped=problem is None)
 
     def run(self, is_over: Callable[[], bool]) -> None:
-        """Step until it is over.
+        """Run steps until ``is_over()``.
 
         Raises:
-            NetworkMismatch, SourceForeign, UndoRefused: a person has to decide.
+            NetworkMismatch, SourceForeign, UndoRefused: the operator has to act.
         """
         while not is_over():
             pause_s = self.step()
             self._wakeup.wait(pause_s)
 
     def step(self) -> float:
-        """Poll the node once, act on it, and return how long to wait, in seconds.
+        """Poll the node once, handle changes, and return the pause before the next step in seconds.
 
         Raises:
-            NetworkMismatch, SourceForeign, UndoRefused: a person has to decide.
+            NetworkMismatch, SourceForeign, UndoRefused: the operator has to act.
         """
         try:
             problem = self._advance()
         except (NetworkMismatch, SourceForeign, UndoRefused):
             raise
-        except (
-            lake_errors.RangeOverlap,
-            lake_errors.CommitConflict,
-        ):  # the next step sees what was brought meanwhile
-            problem, has_looked = "another process brings the same blocks into this lake", True
+        except (lake_errors.RangeOverlap, lake_errors.CommitConflict):
+            # The next step sees the commits of the other process.
+            problem, has_looked = "another process adds the same blocks to this lake", True
         except (IngestError, LakeError, OSError) as error:
             if isinstance(error, SourceError | OSError):
-                self._let_go()
+                self._close_source()
             self._seen, problem, has_looked = None, f"{type(error).__name__}: {error}", False
         else:
             has_looked = problem is None
@@ -132,14 +130,14 @@ class Follower:
         if has_looked:
             problem = self._status.find_rival() or problem
         if problem != self._status.problem:
-            self._notify(problem or "it goes on")
+            self._notify(problem or "recovered")
         self._status.write(problem, has_looked=has_looked)
         poll_s = self._settings.follow.poll_ms / 1000
         return min(SLOWEST_S, poll_s * 2 ** min(self._failures, 10)) if self._failures else poll_s
 
     def _advance(self) -> str | None:
-        """Do one step; return the problem that stops it, if any."""
-        source = self._opened()
+        """Run one step; return the problem that stops it, if any."""
+        source = self._open()
         source.refresh()
         node_last = source.last_mc_seqno()
         state = self._log.read()
@@ -150,10 +148,10 @@ class Follower:
                 self._heal(state)
             return None
         if state.ranges:
-            problem, state = self._settle_border(source, state, node_last)
+            problem, state = self._undo_foreign(source, state, node_last)
             if problem:
                 return problem
-        problem = self._bring(source, state, node_last)
+        problem = self._ingest_new(source, state, node_last)
         state = self._log.read()
         is_all = bool(state.ranges) and state.ranges[-1][1] >= node_last
         self._seen = (state.number, head) if is_all else None
@@ -161,10 +159,10 @@ class Follower:
         self._status.observe(node_last, head, last, self._find_newest(state))
         return problem
 
-    def _settle_border(
+    def _undo_foreign(
         self, source: BlockSource, state: LogState, node_last: int
     ) -> tuple[str | None, LogState]:
-        """Undo blocks that are not the node's; return a problem, if any, and the new state."""
+        """Undo blocks not in the node's chain; return a problem, if any, and the new state."""
         newest = state.ranges[-1][1]
         most = self._settings.follow.undo_mc_blocks + 1
         head = self._find_newest(state)
@@ -177,7 +175,7 @@ class Follower:
             return None, state
         now_s = time.monotonic()
         if common == node_last:
-            # So far it is only shorter: as that of a node just restored, which will go on.
+            # The node's chain is only shorter, as after a restore; it may grow again.
             self._shorter_since_s = self._shorter_since_s or now_s
             if now_s - self._shorter_since_s < self._settings.follow.shorter_ms / 1000:
                 return f"the node's chain ends with {node_last}, the lake's with {newest}", state
@@ -202,19 +200,19 @@ class Follower:
                 f" commit {commit.number}: the node's chain differs after {common}"
             )
 
-    def _bring(self, source: BlockSource, state: LogState, node_last: int) -> str | None:
+    def _ingest_new(self, source: BlockSource, state: LogState, node_last: int) -> str | None:
         first = state.ranges[-1][1] + 1 if state.ranges else source.first_mc_seqno()
         if first > node_last:
             self._stuck = None
             return None
         newest_old = node_last - NEAR_MC_BLOCKS
         if first <= newest_old:
-            report = self._bring_span(source, Span(first, newest_old), stop_at_hole=False)
+            report = self._ingest_span(source, Span(first, newest_old), stop_at_hole=False)
             if report.commits:
                 return None
-            first = newest_old + 1  # What is newest does not wait for what cannot be had.
+            first = newest_old + 1  # The newest blocks do not wait for unavailable ones.
         patient = self._is_patient(first)
-        report = self._bring_span(source, Span(first, node_last), stop_at_hole=patient)
+        report = self._ingest_span(source, Span(first, node_last), stop_at_hole=patient)
         if report.stopped_at is None or not report.holes:
             self._stuck = None
             return None
@@ -223,14 +221,14 @@ class Follower:
         if self._stuck is None or self._stuck[0] != hole.mc_seqno:
             self._stuck = hole.mc_seqno, time.monotonic()
             if gone:
-                self._let_go()  # The folder may have been away for a moment: reopen it.
+                self._close_source()  # The folder may have been away for a moment: reopen it.
         elif gone:
-            # What the node deleted it will not write again.
+            # The node will not write a deleted block again.
             self._stuck = hole.mc_seqno, float("-inf")
         return f"masterchain block {hole.mc_seqno} cannot be read: {hole.kind}: {hole.reason}"
 
-    def _bring_span(self, source: BlockSource, span: Span, *, stop_at_hole: bool) -> IngestReport:
-        pipeline = self._piped(source)
+    def _ingest_span(self, source: BlockSource, span: Span, *, stop_at_hole: bool) -> IngestReport:
+        pipeline = self._open_pipeline(source)
         with self._start_workers(span) as pipeline.workers:
             report = pipeline.bring(span, stop_at_hole=stop_at_hole)
         pipeline.workers = None
@@ -242,23 +240,24 @@ class Follower:
         return report
 
     def _is_patient(self, first: int) -> bool:
-        """Whether to wait for a block that could not be read, rather than leave a hole."""
+        """Return whether to wait for an unreadable block rather than leave a hole."""
         if self._stuck is None or self._stuck[0] != first:
             return True
         return time.monotonic() - self._stuck[1] < self._settings.follow.patience_ms / 1000
 
     def _heal(self, state: LogState) -> None:
         """Retry blocks missing between the ranges of the lake."""
-        report = self._piped(self._opened()).bring(Span(state.ranges[0][0], state.ranges[-1][1]))
+        span = Span(state.ranges[0][0], state.ranges[-1][1])
+        report = self._open_pipeline(self._open()).bring(span)
         self._healed_s = time.monotonic()
         if report.commits:
             self._on_report(report)
-            self._notify("holes were filled: `tonlake rebuild contracts` takes note of them")
+            self._notify("holes were filled: run `tonlake rebuild contracts` to update contracts")
 
     def _maintain(self, state: LogState) -> None:
-        """Remove what each commit leaves behind, such as the open traces of the one before.
+        """Remove files that commits leave behind, such as the open traces of the previous one.
 
-        The clock may jump, so a file goes only if the previous sweep saw it as an orphan, too.
+        The clock may jump, so a file is removed only if the previous sweep also found it orphaned.
         """
         grace_s = self._settings.lake.orphan_grace_s
         if time.monotonic() - self._swept_s > grace_s:
@@ -266,13 +265,13 @@ class Follower:
             self._orphans = frozenset(list_orphans(self._lake_dir, state))
             self._swept_s = time.monotonic()
 
-    def _opened(self) -> BlockSource:
+    def _open(self) -> BlockSource:
         if self._source is None:
             self._source = self._open_source()
             check_network(self._source, self._lake_dir, self._log.read())
         return self._source
 
-    def _piped(self, source: BlockSource) -> Pipeline:
+    def _open_pipeline(self, source: BlockSource) -> Pipeline:
         if self._pipeline is None:
             self._pipeline = Pipeline(source, self._lake_dir, self._settings, log=self._log)
         return self._pipeline
@@ -282,7 +281,7 @@ class Follower:
             self._pipeline.close()
             self._pipeline = None
 
-    def _let_go(self) -> None:
+    def _close_source(self) -> None:
         """Close the node's files, which may have been replaced."""
         self._close_pipeline()
         if self._source is not None:
@@ -291,7 +290,7 @@ class Follower:
             self._source = None
 
     def _find_newest(self, state: LogState) -> McHead | None:
-        """Return the newest masterchain block of the lake; read only where others committed it."""
+        """Return the newest masterchain block of the lake; read it only if others committed it."""
         if not state.ranges:
             return None
         last = state.ranges[-1][1]

@@ -1,9 +1,9 @@
-"""Index segments of what an ingest commits, built while it goes on.
+"""Builds index segments for the commits of an ingest while it runs.
 
-Any process builds a segment; the one that commits only names it in the log. Which segments there
-are, and where in the log they are named, follows from the lake alone: from no number of workers.
-With several workers, processes that build segments do nothing else: what one needs for that does
-not come on top of what other stages hold.
+Any process can build a segment; the coordinator only adds it to the log. Which segments there are,
+and where they are in the log, depends on the lake alone, not on the number of workers. With several
+workers, separate processes build segments, so that their memory does not add to that of other
+stages.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 _ROW_BYTES = 1_000
-"""Memory of a transaction while a segment of some 100,000 is built."""
+"""Bytes of memory per transaction while a segment of some 100,000 is built."""
 
 
 class Indexing:
     """Builds the segments of a growing lake; call ``go_on`` after commits, ``finish`` at the end.
 
-    Without the extension there are none.
+    Without the C extension no segments are built.
     """
 
     def __init__(
         self, lake_dir: Path, settings: IngestSettings, spread: Spread | None = None
     ) -> None:
-        """Build nothing yet; ``spread`` are the processes that do."""
+        """Build nothing yet; ``spread`` are the processes that build segments."""
         self._easy_rows = settings.commit_bytes // _ROW_BYTES
         self._lake_dir, self._spread = lake_dir, spread or HERE
         self._log = LogReader(lake_dir)
@@ -53,7 +53,7 @@ class Indexing:
         self._building: list[tuple[LogState, Future[DataFile]]] = []
 
     def go_on(self) -> None:
-        """Begin the segments that are due, once those begun before are named in the log.
+        """Start building the segments that are due, after committing those started before.
 
         Raises:
             LakeCorrupt, LakeFull, WorkerLost: one of those could not be built.
@@ -71,7 +71,7 @@ class Indexing:
         self._ahead = due
 
     def finish(self) -> None:
-        """Name what was begun, and index the blocks that are left.
+        """Commit the segments started before, and index the remaining blocks.
 
         Raises:
             LakeNotFound, LakeCorrupt, LakeFull, WorkerLost: a segment could not be built.
@@ -82,7 +82,7 @@ class Indexing:
         rebuild_index(self._lake_dir, most_rows=rows, run=self._spread.map)
 
     def _name(self) -> None:
-        """Name in the log what was begun."""
+        """Commit the segments started before."""
         built = [(state, task.result()) for state, task in self._building]
         if built:
             commit_segments(self._log, built[0][0], [segment for _, segment in built])

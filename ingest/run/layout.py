@@ -1,6 +1,6 @@
-"""Tables pickled as the places of their buffers, which lie in files.
+"""Pickles tables as references to their buffers, which are in files.
 
-pyarrow pickles a table as an object for each chunk of each column, and for each of its buffers.
+pyarrow pickles a table as an object per chunk of each column, and one per buffer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Place = tuple[int, int, int]
-    """Number of a file, offset, bytes."""
+    """Number of a file, offset, size in bytes."""
 
     Locate = Callable[[pa.Buffer], "Place | bytes"]
     """Returns where a buffer is, or the bytes of a small one."""
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 
 class TablePickler(pickle.Pickler):
-    """Pickles values without the large buffers of the tables among them."""
+    """Pickles values without the large buffers of the tables in them."""
 
     def __init__(self, stream: io.BytesIO, locate: Locate) -> None:
-        """Write into a stream."""
+        """Write to ``stream``; ``locate`` returns where a buffer is."""
         super().__init__(stream, protocol=5)
         self._locate = locate
 
-    def persistent_id(self, value: object) -> Any:  # noqa: ANN401 - None or what stands for it
-        """Return what stands for a table; None for all else."""
+    def persistent_id(self, value: object) -> Any:  # noqa: ANN401 - None or a persistent id
+        """Return the persistent id of a table; None for any other value."""
         if not isinstance(value, pa.Table):
             return None
         columns = [self._describe(column) for column in value.columns]
         return value.schema.serialize().to_pybytes(), pickle.dumps(columns, protocol=5)
 
     def _describe(self, column: pa.ChunkedArray) -> list[Layout] | pa.ChunkedArray:
-        """Return the layouts of the chunks of a column; a column of a rare type stays itself."""
+        """Return the layouts of a column's chunks, or the column itself if its type is rare."""
         kind = column.type
         if pa.types.is_list(kind):
             kind = kind.value_type
@@ -58,15 +58,15 @@ class TablePickler(pickle.Pickler):
 
 
 class TableUnpickler(pickle.Unpickler):
-    """Reads what ``TablePickler`` wrote."""
+    """Reads values written by ``TablePickler``."""
 
     def __init__(self, data: bytes, files: list[pa.Buffer]) -> None:
-        """Take all files by their numbers."""
+        """Read ``data``; ``files`` are all files with buffers, by number."""
         super().__init__(io.BytesIO(data))
         self._files = files
 
     def persistent_load(self, pid: Any) -> pa.Table:  # noqa: ANN401 - made by the pickler
-        """Return a table, whose buffers are parts of the files."""
+        """Return the table of a persistent id; its buffers are slices of the files."""
         schema, described = _read_schema(pid[0]), pickle.loads(pid[1])  # noqa: S301 - our own bytes
         columns = [
             column

@@ -1,7 +1,7 @@
-"""The pipeline: read and decode in parallel, assemble in order, derive, commit.
+"""The ingest pipeline: read and decode in parallel, assemble in order, derive, commit.
 
-A commit covers consecutive masterchain blocks of one UTC day. Its borders depend on the data and
-the settings alone, so the same input gives the same files.
+A commit covers consecutive masterchain blocks of one UTC day. Its borders depend only on the data
+and the settings, so the same input produces the same files.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class IngestReport(msgspec.Struct):
-    """What one run did: spans committed, spans that were there already, holes, rows by table."""
+    """Report of a run: committed spans, spans already in the lake, holes, rows by table."""
 
     requested: str
     committed: list[str] = []
@@ -70,7 +70,7 @@ class IngestReport(msgspec.Struct):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a run is: masterchain blocks done of those to do, and transactions so far."""
+    """Progress of a run: masterchain blocks done and in all, and transactions so far."""
 
     mc_blocks: int
     mc_blocks_total: int
@@ -86,14 +86,14 @@ def ingest(
     *,
     workers: Workers | None = None,
 ) -> IngestReport:
-    """Bring every masterchain block of ``requested`` that the lake lacks into the lake.
+    """Ingest the masterchain blocks of ``requested`` that are not in the lake.
 
-    A block that is pruned, was never had or is corrupt becomes a hole in the report; a block that
-    is not there yet ends the ingest. ``workers`` take parts of the work; without them it is done
-    in this process.
+    A block that is pruned, was never stored or is corrupt becomes a hole in the report; a block
+    that is not available yet ends the ingest. Without ``workers`` all work is done in this
+    process.
 
     Raises:
-        SourceError: the source holds another network or chain than the lake.
+        SourceError: the source belongs to another network or chain than the lake.
         WorkerLost: a worker process died.
     """
     with closing(Pipeline(source, lake_dir, settings, workers=workers)) as pipeline:
@@ -101,7 +101,7 @@ def ingest(
 
 
 class Pipeline:
-    """From one source into one lake; what one span taught is remembered for the next."""
+    """Ingests spans of one source into one lake; keeps caches from span to span."""
 
     def __init__(
         self,
@@ -112,9 +112,9 @@ class Pipeline:
         workers: Workers | None = None,
         log: LogReader | None = None,
     ) -> None:
-        """Read nothing yet but zero states.
+        """Read only zero states.
 
-        ``log`` is that of the lake, read on where the one who brings blocks knows it already.
+        ``log`` is a reader of the lake's log, for callers that already have one.
         """
         self.source = source
         self.lake_dir = lake_dir
@@ -140,7 +140,7 @@ class Pipeline:
         self._stop_at_hole = False
 
     def close(self) -> None:
-        """Stop the processes that the run needed, and let go of the lake."""
+        """Stop processes of the run, and close the lake."""
         self.cells.close()
         if self.contracts is not None:
             self.contracts.close()
@@ -152,9 +152,9 @@ class Pipeline:
         *,
         stop_at_hole: bool = False,
     ) -> IngestReport:
-        """Bring what the lake lacks of ``requested``; see ``ingest``.
+        """Ingest the blocks of ``requested`` that are not in the lake; see ``ingest``.
 
-        With ``stop_at_hole`` an unavailable block ends the ingest, as one not yet there.
+        With ``stop_at_hole`` any unavailable block ends the ingest.
         """
         self._stop_at_hole = stop_at_hole
         self.on_progress = on_progress or _ignore
@@ -173,21 +173,21 @@ class Pipeline:
         if todo and self.report.committed:
             later = [span for span in self.chain.covered if span.first > todo[0].first]
             if later:
-                self._revise(later)
+                self._derive_later(later)
         return self.report
 
-    def _revise(self, later: list[Span]) -> None:
-        """Derive again what lies after a range of this run: it could not know of that."""
+    def _derive_later(self, later: list[Span]) -> None:
+        """Derive again the rows after a range of this run, which could not take it into account."""
         completed = complete_states(self.lake_dir, self.settings.lake, self.cells, later)
         if self.contracts is None:
             return
-        if completed is not None:  # what was remembered of these states is not so any more
+        if completed is not None:  # cached contracts are outdated
             self.contracts.close()
             self.contracts = ContractFinder(self.lake_dir, self.settings, self.cells)
         scope = Scope(within=later)
         for stage in (each for each in STAGES if each.follows_earlier):
             if not rebuild(stage.name, self.lake_dir, self.settings, scope):
-                break  # what later stages read is as it was
+                break  # the input of later stages is unchanged
 
     def _bring_span(self, span: Span) -> None:
         batch = Batch(self.settings.ingest)
@@ -209,7 +209,7 @@ class Pipeline:
         self._flush(batch)
 
     def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
-        """Yield the rows of the blocks of a span, in order, and what cannot be read."""
+        """Yield the decoded pieces and the holes of a span, in order."""
         if self.workers is not None:
             return self.workers.read(span, self.settings.ingest)
         return read_pieces(self.source, span, self.settings.ingest, self.versions)
@@ -250,9 +250,9 @@ class Pipeline:
         batch.clear()
 
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
-        """Remember what the next commits are likely to ask the lake about."""
+        """Cache what the next commits are likely to look up."""
         self.traces.learn(commit)
-        if self.contracts is not None and self.workers is None:  # others seldom ask for a cell
+        if self.contracts is not None and self.workers is None:  # workers seldom look up a cell
             self.cells.learn(tables["state_cells"], commit)
             self.contracts.learn(commit)
         self.newest = list_heads(tables["blocks"])[commit.last_mc_seqno]
@@ -261,7 +261,7 @@ class Pipeline:
                 keep_border(self._borders, file.path, read_place(file.path), self.chain.links)
 
     def _derive_files(self) -> Derive:
-        """Return what derives a commit's files."""
+        """Return the function that derives a commit's files."""
         spread = self.workers or HERE
         steps: dict[str, Step] = {"traces": self.traces}
         steps["bodies"] = partial(derive_bodies, spread=spread)

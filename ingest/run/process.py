@@ -1,7 +1,7 @@
-"""A process that runs functions, one at a time, over a channel of its own.
+"""A process that runs functions, one at a time, over its own channel.
 
-Nothing is shared between such processes, no queue and no lock: one that is killed at any moment,
-in the middle of an answer too, closes its pipe, and disturbs no other.
+Such processes share no queue and no lock: one that is killed at any moment, even while it sends a
+result, closes its pipe and does not disturb the others.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     Begin = Callable[..., None]
 
 _CONTEXT = multiprocessing.get_context("spawn")
-"""Spawned, not forked: RocksDB and Arrow keep threads that do not survive a fork."""
+"""Spawned, not forked: RocksDB and Arrow have threads that do not survive a fork."""
 
 AT_END = ExitStack()
-"""What is open in a task process for as long as it lives; closed before it ends."""
+"""Resources of a worker process, closed when it ends."""
 
 
 class TaskProcess:
-    """One process; used by one thread at a time."""
+    """A worker process; used by one thread at a time."""
 
     def __init__(self, files: BufferFiles, begin: Begin, *values: object) -> None:
-        """Start it with a call of ``begin``; function and values are pickled.
+        """Start the process with a call of ``begin``; function and values are pickled.
 
-        Tables go there and come back in ``files``.
+        Tables are sent in both directions through ``files``.
         """
         here, there = _CONTEXT.Pipe()
         self._channel = Channel(here, files)
@@ -48,13 +48,13 @@ class TaskProcess:
             self._process.start()
         self.is_busy = False
 
-    def run(self, work: Callable[..., Any], *values: object) -> Any:  # noqa: ANN401 - any work's
-        """Return what a function makes of values; all of them are pickled.
+    def run(self, work: Callable[..., Any], *values: object) -> Any:  # noqa: ANN401 - any result
+        """Return ``work(*values)``; function, values and result are pickled.
 
         Raises:
             WorkerLost: the process died.
-            LakeFull: no room for the tables among the values or in the result.
-            Exception: what the function raised.
+            LakeFull: the disk is full.
+            Exception: the error that the function raised.
         """
         self.is_busy = True
         try:
@@ -64,8 +64,8 @@ class TaskProcess:
             self._process.join()
             raise WorkerLost(
                 f"a worker of the ingest died: process {self._process.pid} ended with "
-                f"{_describe_exit(self._process.exitcode)}; what is committed stays, "
-                "and the same command goes on from there"
+                f"{_describe_exit(self._process.exitcode)}; commits are kept, "
+                "and the same command resumes after them"
             ) from cause
         self.is_busy = False
         if error is not None:
@@ -73,7 +73,7 @@ class TaskProcess:
         return result
 
     def stop(self) -> None:
-        """Let the process end where it waits for work, else end it; nothing is waited for."""
+        """Let the process end if it is idle, else terminate it; do not wait."""
         if self.is_busy:
             self._process.terminate()
         else:
@@ -97,7 +97,7 @@ def _serve(pipe: Connection, folder: Path, begin: Begin, values: tuple[object, .
         answer: tuple[Any, Exception | None]
         try:
             answer = work(*given), None
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
+        except Exception as error:  # noqa: BLE001 - any error is passed to the caller
             answer = None, _portable(error)
         del given
         try:
@@ -108,7 +108,7 @@ def _serve(pipe: Connection, folder: Path, begin: Begin, values: tuple[object, .
 
 
 def _portable(error: Exception) -> Exception:
-    """Return an error, or its text where it cannot be pickled."""
+    """Return an error, or its text in a RuntimeError if it cannot be pickled."""
     text = "".join(traceback.format_exception(error))
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes

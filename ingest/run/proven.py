@@ -1,8 +1,8 @@
-"""The blocks of a lake, checked against the chain by the proofs that the lake holds.
+"""Verifies the blocks of a lake by the proofs stored in it.
 
-From one masterchain block that is certain, those before it follow by the hashes in the headers,
-and those after it by the signatures of the validators whom key blocks name. Shard blocks follow
-from the tops that masterchain blocks name, by the hashes in their headers.
+From one trusted masterchain block, earlier ones are proven by the hashes in headers, and later ones
+by the signatures of the validators that key blocks name. Shard blocks are proven from the tops that
+masterchain blocks name, by the hashes in their headers.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 ROWS_TOGETHER = 256
 
 _COMPARED = ("gen_utime", "start_lt", "end_lt", "prev_key_block_seqno", "key_block", "after_merge")
-"""Columns of ``blocks`` that are compared with the header, beside the hashes."""
+"""Columns of ``blocks`` that are compared with the header, besides the hashes."""
 
 Row = dict[str, Any]
 
 
 class ProvenReport(msgspec.Struct, frozen=True):
-    """How many blocks were proven, and between which masterchain blocks."""
+    """Number of proven blocks, and the range of masterchain blocks."""
 
     first_mc_seqno: int
     last_mc_seqno: int
@@ -58,10 +58,10 @@ class ProvenReport(msgspec.Struct, frozen=True):
 
 
 class ProofChecker:
-    """Checks the blocks of a lake from one that is certain, and later on those that came since.
+    """Verifies the blocks of a lake from a trusted one; later calls verify only new blocks.
 
-    The rows of the table ``blocks`` are checked: ids, state hashes, times and links. Transactions
-    follow from the block's bytes, which a lake does not have.
+    It verifies the rows of the table ``blocks``: ids, state hashes, times and links. Transactions
+    follow from a block's bytes, which are not in a lake.
     """
 
     def __init__(self, lake_dir: Path, known: BlockId, settings: LakeSettings) -> None:
@@ -73,19 +73,19 @@ class ProofChecker:
 
     def _start_over(self) -> None:
         self._proven: BlockId | None = None
-        """The newest masterchain block that was proven."""
+        """The newest proven masterchain block."""
         self._validators: dict[int, list[Validator]] = {}
         self._proven_keys: set[int] = set()
 
     def check(self) -> ProvenReport:
-        """Check the newest snapshot; blocks again only if others came before them, or some went.
+        """Verify the newest snapshot; start over only if earlier blocks were added or undone.
 
         Raises:
-            ChainUnproven: names the block that no proof leads to, or whose row differs.
+            ChainUnproven: a block has no proof, or its row differs; the message names it.
             LakeError: the lake cannot be read.
         """
         snapshot = open_snapshot(self._lake_dir)
-        if not _goes_on(self._checked, snapshot.state):
+        if not _is_extended(self._checked, snapshot.state):
             self._start_over()
         tables = (BLOCKS.name, BLOCK_PROOFS.name)
         with closing(connect(snapshot, self._settings, tables=tables)) as connection:
@@ -100,38 +100,38 @@ class ProofChecker:
         if self._proven is None and not is_held:
             ranges = ", ".join(f"{first}..{end}" for first, end in snapshot.ranges)
             raise ChainUnproven(
-                f"the lake has no masterchain block {known.seqno} to begin with: name one of"
+                f"the lake does not have masterchain block {known.seqno} to start from: name one of"
                 f" {ranges}"
             )
         first, count = snapshot.first_mc_seqno, 0
         if self._proven is None:
-            count = self._go_back()
+            count = self._check_backward()
         else:
             first = self._proven.seqno + 1
-        count += self._go_on(self._proven or known, last)
+        count += self._check_forward(self._proven or known, last)
         shard_blocks = self._check_shards(first, last)
         return ProvenReport(first, last, count, shard_blocks)
 
-    def _go_back(self) -> int:
-        """Check the known block and those before it, by the hash of the previous block."""
+    def _check_backward(self) -> int:
+        """Verify the known block and its predecessors by the hash of the previous block."""
         expected, count = self._known, 0
         for row in self._list_masters(0, self._known.seqno, descending=True):
             block_id, (_signed, tree) = _identify(row), _open(row)
             if block_id.seqno != expected.seqno:
                 raise ChainUnproven(
-                    f"the lake lacks masterchain block {expected.seqno}, and no hash leads over it "
-                    f"to {block_id.seqno}: pull it, or begin with an earlier block"
+                    f"masterchain block {expected.seqno} is not in the lake, and no hash links "
+                    f"{block_id.seqno} across the gap: pull it, or start from an earlier block"
                 )
             if block_id != expected:
-                raise ChainUnproven(f"block {expected} is another one in the lake")
+                raise ChainUnproven(f"the lake has another block in place of {expected}")
             expected = _list_previous(tree, block_id)[0]
             if row["key_block"]:
                 self._proven_keys.add(block_id.seqno)
             count += 1
         return count
 
-    def _go_on(self, before: BlockId, last: int) -> int:
-        """Check the blocks after one that is proven, by signatures."""
+    def _check_forward(self, before: BlockId, last: int) -> int:
+        """Verify the blocks after a proven one by signatures."""
         count = 0
         for row in self._list_masters(before.seqno + 1, last):
             block_id, (signed, tree) = _identify(row), _open(row)
@@ -148,7 +148,7 @@ class ProofChecker:
 
     def _check_signed(self, block_id: BlockId, signed: SignatureSet | None, key_seqno: int) -> None:
         if signed is None:
-            raise ChainUnproven(f"the lake has no signatures of block {block_id} that can be read")
+            raise ChainUnproven(f"the lake has no readable signatures of block {block_id}")
         if key_seqno not in self._validators:
             self._validators[key_seqno] = self._read_validators(block_id, key_seqno)
         pairs = [(one.node_id_short, one.signature) for one in signed.signatures]
@@ -158,15 +158,15 @@ class ProofChecker:
             raise ChainUnproven(str(error)) from error
 
     def _read_validators(self, block_id: BlockId, key_seqno: int) -> list[Validator]:
-        """Return those whom a key block names, which was proven before."""
+        """Return the validators named by a key block, which must be proven."""
         if key_seqno not in self._proven_keys:
             raise ChainUnproven(
-                f"block {block_id} is signed by the validators whom key block {key_seqno} names, "
-                "and the lake has no proof of that one: begin with a later block"
+                f"block {block_id} is signed by the validators of key block {key_seqno}, which is "
+                "not proven: start from a later block"
             )
         row = next(self._list_masters(key_seqno, key_seqno), None)
         if row is None:
-            raise ChainUnproven(f"the lake has pruned key block {key_seqno} meanwhile")
+            raise ChainUnproven(f"key block {key_seqno} was pruned from the lake meanwhile")
         try:
             tree = open_header(row["proof"], row["mc_extra"])
             return read_validators(tree, _identify(row))
@@ -174,7 +174,7 @@ class ProofChecker:
             raise ChainUnproven(f"key block {_identify(row)}: {error}") from error
 
     def _check_shards(self, first: int, last: int) -> int:
-        """Check shard blocks: each is named by a masterchain block, or by a later one of these."""
+        """Verify shard blocks: a masterchain block or a later, verified shard block names each."""
         expected: set[BlockId] = set()
         master = count = 0
         for row in self._ask(first=first, last=last, shards=True, descending=True):
@@ -204,8 +204,8 @@ class ProofChecker:
             yield from (dict(zip(names, row, strict=True)) for row in rows)
 
 
-def _goes_on(before: LogState, now: LogState) -> bool:
-    """Whether nothing but blocks at the end came, after a state or after its pruning."""
+def _is_extended(before: LogState, now: LogState) -> bool:
+    """Return whether since ``before`` blocks were added only at the end, or pruned."""
     if before.undoings != now.undoings:
         return False
     last = before.ranges[-1][1] if before.ranges else 0
@@ -217,12 +217,12 @@ def _identify(row: Row) -> BlockId:
 
 
 def _open(row: Row) -> tuple[SignatureSet | None, CellTree]:
-    """Return the signatures and the header of a row's proof, which agrees with the row."""
+    """Return the signatures and the header in a row's proof after comparing it with the row."""
     block_id = _identify(row)
     if row["proof"] is None or (row["workchain"] == MASTERCHAIN and row["mc_extra"] is None):
         raise ChainUnproven(
-            f"the lake has no proof of block {block_id}: it was ingested without, as from lite "
-            "servers, or the table block_proofs was not copied"
+            f"the lake has no proof of block {block_id}: it was ingested without one, for example "
+            "from lite servers, or the table block_proofs was not copied"
         )
     try:
         signed = check_proof(row["proof"], block_id)
@@ -234,14 +234,14 @@ def _open(row: Row) -> tuple[SignatureSet | None, CellTree]:
     for name in ("workchain", "shard", "seqno", "state_root_hash", *_COMPARED):
         if found[name] != row[name]:
             raise ChainUnproven(
-                f"block {block_id}: {name} is {row[name]!r} in the lake and {found[name]!r} in the "
+                f"block {block_id}: {name} is {row[name]!r} in the lake but {found[name]!r} in the "
                 "proof"
             )
     return signed, tree
 
 
 def _list_previous(tree: CellTree, block_id: BlockId) -> tuple[BlockId, ...]:
-    """Return the ids of the one or two blocks before."""
+    """Return the ids of the one or two previous blocks."""
     info = read_info(tree, read_parts(tree).info)
     names = ("shard", "seqno", "root_hash", "file_hash")
     found = [

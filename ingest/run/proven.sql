@@ -1,11 +1,11 @@
--- Blocks with their proofs: of the masterchain alone, or of all shards.
+-- Blocks with their proofs: only of the masterchain, or of all shards.
 --
 -- $first      bigint   first masterchain block
 -- $last       bigint   last masterchain block
 -- $shards     boolean  include shard blocks
 -- $descending boolean  newest first
 --
--- returns: header and proof; the proof is null where the lake has none
+-- returns: header and proof; the proof is null if the lake has none
 select
     b.workchain,
     b.shard,

@@ -1,7 +1,7 @@
-"""Spans read ahead of the commits by several workers, and handed over in order.
+"""Lets several workers read spans ahead of the commits, and returns their results in order.
 
-What waits is bounded by its bytes. The span that comes next is always read on, so the bound never
-stops the ingest.
+The bytes of waiting results are limited. The next span is always read, so the limit never stops the
+ingest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Part(msgspec.Struct, frozen=True):
-    """The first pieces and holes of a span, the bytes of their rows, and what is left of it."""
+    """The first pieces and holes of a span, the size of their rows, and the rest of the span."""
 
     outcomes: list[Piece | Hole]
     size_bytes: int
@@ -29,7 +29,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class _Reading:
-    """A span under way."""
+    """A span being read."""
 
     def __init__(self, span: Span) -> None:
         self.rest: Span | None = span
@@ -38,7 +38,7 @@ class _Reading:
 
 
 class ReadAhead:
-    """Parts of spans: read by workers, at most ``tasks`` at a time, and iterated over in order."""
+    """Parts of spans, read by workers, at most ``tasks`` at a time, and yielded in order."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ReadAhead:
         tasks: int,
         limit_bytes: int,
     ) -> None:
-        """Begin nothing yet; no task begins while ``limit_bytes`` of rows wait for a commit."""
+        """Start nothing yet; no task starts while ``limit_bytes`` of rows wait for a commit."""
         self._submit = submit
         self._spans = iter(spans)
         self._tasks = tasks
@@ -61,7 +61,7 @@ class ReadAhead:
         self._is_over = False
 
     def __iter__(self) -> Iterator[list[Piece | Hole]]:
-        """Yield the pieces and holes of all spans; what fails in a worker is raised."""
+        """Yield the pieces and holes of all spans; raise errors of workers."""
         try:
             while (part := self._take()) is not None:
                 yield part.outcomes
@@ -70,7 +70,7 @@ class ReadAhead:
                 self._is_over = True
 
     def _take(self) -> Part | None:
-        """Return the next part, once it is read; None at the end."""
+        """Wait for the next part and return it; None at the end."""
         with self._changed:
             while True:
                 while self._readings and self._readings[0].rest is None:
@@ -89,7 +89,7 @@ class ReadAhead:
                 self._changed.wait()
 
     def _begin_tasks(self) -> None:
-        """Begin what may begin, in the order of the spans."""
+        """Start all tasks that may start, in the order of the spans."""
         for reading in self._readings:
             is_next = reading is self._readings[0]
             if (
@@ -116,13 +116,13 @@ class ReadAhead:
         self._submit(span).add_done_callback(lambda done: self._end(reading, done))
 
     def _end(self, reading: _Reading, done: Future[Part]) -> None:
-        """Take what a worker read; called in a thread of the workers."""
+        """Store the result of a task; called in a worker's thread."""
         with self._changed:
             self._busy -= 1
             reading.is_busy = False
             try:
                 part = done.result()
-            except BaseException as error:  # noqa: BLE001 - raised where the parts are taken
+            except BaseException as error:  # noqa: BLE001 - raised to the consumer
                 self._failure = error
             else:
                 reading.parts.append(part)

@@ -1,4 +1,4 @@
-"""From a source to decoded pieces, in order: what a worker does, on this machine or a cluster."""
+"""Reads and decodes spans to pieces, in order; used by workers on one machine or a cluster."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def read_pieces(
     source: BlockSource, span: Span, settings: IngestSettings, versions: VersionRegistry
 ) -> Iterator[list[Piece | Hole]]:
-    """Yield the pieces and holes of a span in order, those of one chunk at a time.
+    """Yield the pieces and holes of a span in order, chunk by chunk.
 
-    The hole of a block that is not there yet is the last one, of kind ``NOT_YET``.
+    If a block is not available yet, its hole is the last one, of kind ``NOT_YET``.
     """
     for chunk in read_chunks(source, span, settings, versions):
         if isinstance(chunk, Hole):
@@ -35,6 +35,6 @@ def read_pieces(
 
 
 def cut_span(span: Span, mc_blocks: int) -> Iterator[Span]:
-    """Yield a span in parts of at most ``mc_blocks`` masterchain blocks."""
+    """Split a span into spans of at most ``mc_blocks`` masterchain blocks."""
     for first in range(span.first, span.last + 1, mc_blocks):
         yield Span(first, min(first + mc_blocks - 1, span.last))

@@ -1,4 +1,4 @@
-"""One part of a whole state, from cells to files: what any process can do of a baseline."""
+"""Decodes one part of a whole state to files of a baseline, in any process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class StateTask(NamedTuple):
-    """A part of a baseline to be written: its number, its accounts, and where their cells are."""
+    """A part of a baseline to be written: its number, its accounts, the store of their cells."""
 
     number: int
     branch: Branch
@@ -38,7 +38,7 @@ class StateTask(NamedTuple):
 
 
 class StateReader:
-    """Writes parts of one baseline; close it when done."""
+    """Writes parts of one baseline; close it after use."""
 
     def __init__(self, lake_dir: Path, folder: PartFolder, baseline: Baseline) -> None:
         """Open nothing yet."""
@@ -51,15 +51,15 @@ class StateReader:
         self._store: CellStore | None = None
 
     def close(self) -> None:
-        """Close all that was opened."""
+        """Close the lake and all stores."""
         self._open.close()
 
     def write(self, task: StateTask, store: CellStore | None = None) -> Part:
-        """Return a part, which is written unless it was before; ``store`` is open already.
+        """Write a part unless a previous run did, and return it; ``store`` is an open store.
 
         Raises:
-            SourceError: a cell is missing or damaged, or no account is there.
-            LakeError: it cannot be written, or the lake not be read.
+            SourceError: a cell is missing or damaged.
+            LakeError: the part cannot be written, or the lake cannot be read.
         """
         known = self._folder.read(task.number)
         if known is not None:
@@ -80,14 +80,14 @@ class StateReader:
             yield decode_accounts(branch, loaded, task.at, skip, only_active=only_active)
 
     def _find_store(self, task: StateTask) -> CellStore:
-        """Open where the cells of a task are; the last one stays open."""
+        """Return the store of a task's cells; the last one stays open."""
         if self._store is None or self._reopen != task.reopen:
             self._store = self._open.enter_context(closing(task.reopen()))
             self._reopen = task.reopen
         return self._store
 
     def _find_touched(self, workchain: int, branch: Branch) -> set[bytes]:
-        """Return the accounts of a branch that blocks after the baseline's had touched by then."""
+        """Return the accounts of a branch touched by lake blocks up to that of the state."""
         until = self._baseline.state_mc_seqno
         if until == self._baseline.mc_seqno:
             return set()
@@ -114,7 +114,7 @@ class StateReader:
 def write_elsewhere(
     lake_dir: Path, folder: PartFolder, baseline: Baseline, task: StateTask
 ) -> Part:
-    """Write a part in a worker process, which keeps open what it needs; see ``StateReader``."""
+    """Write a part in a worker process, which keeps its stores open; see ``StateReader``."""
     return _find_reader(lake_dir, folder, baseline).write(task)
 
 

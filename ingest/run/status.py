@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from tonlake.ingest.blocks import McHead
 
 WRITE_EVERY_S = 0.5
-"""How often the status is written when nothing changes."""
+"""Seconds between writes of the status while nothing changes."""
 
 RIVAL_S = 60.0
-"""How long another follower of the same lake is reported after its last status."""
+"""Seconds for which another follower of the same lake is reported after its last status."""
 
 
 class FollowerStatus:
     """Keeps the status file of one follower up to date."""
 
     def __init__(self, lake_dir: Path) -> None:
-        """Begin with nothing seen."""
+        """Start without observations."""
         self._lake_dir = lake_dir
         self._note = Following(os.getpid(), 0.0)
         self._is_new = True
@@ -42,7 +42,7 @@ class FollowerStatus:
     def observe(
         self, node_last: int, theirs: McHead | None, lake_last: int, ours: McHead | None
     ) -> None:
-        """Take the newest blocks of the node and of the lake."""
+        """Record the newest blocks of the node and of the lake."""
         self._note = msgspec.structs.replace(
             self._note,
             node_last_mc_seqno=node_last,
@@ -53,9 +53,9 @@ class FollowerStatus:
         self._is_new = True
 
     def find_rival(self) -> str | None:
-        """Return a message about another process that follows into the same lake, if any.
+        """Return a message about another process that follows into the same lake; None if none.
 
-        A status older than the first one of this process is that of an ended one.
+        A status older than the first one of this process belongs to a finished process.
         """
         now_s = time.monotonic()
         found = read_following(self._lake_dir) if self._written_s else None
@@ -66,10 +66,10 @@ class FollowerStatus:
         if self._rival is None:
             return None
         name = f"another follower (process {self._rival})"
-        return f"{name} brings the same blocks into this lake: stop one of the two"
+        return f"{name} adds the same blocks to this lake: stop one of the two"
 
     def write(self, problem: str | None, *, has_looked: bool = True, stopped: bool = False) -> None:
-        """Write the status if it is due; a failed poll keeps the time of the last one."""
+        """Write the status if it is due; after a failed poll the time of the last one is kept."""
         now_s = time.monotonic()
         is_due = self._is_new or stopped or problem != self._note.problem
         if not is_due and now_s - self._written_s < WRITE_EVERY_S:

@@ -1,4 +1,4 @@
-"""Child process that follows a node: ``python -m tonlake.ingest.run.tail``."""
+"""Follows a node in a child process: ``python -m tonlake.ingest.run.tail``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EXIT_REFUSED = 1
 
 
 def name_command(origin: Origin, lake: Path, settings: IngestSections) -> list[str]:
-    """Return the command that starts this process."""
+    """Return the command line of this process."""
     options = [*origin.options(), "--lake", str(lake), "--settings", encode_sections(settings)]
     return [sys.executable, "-P", "-m", "tonlake.ingest.run.tail", *options]
 
 
 def follow_origin(origin: Origin, lake: Path, settings: IngestSections) -> int:
-    """Follow a node, or a network, until SIGTERM; return its exit code."""
-    # Loaded here, where pandas is hidden: Arrow would load it for what some modules begin with.
+    """Follow a node or a network until SIGTERM; return the exit code."""
+    # Imported here, where pandas is hidden: else Arrow would load it during these imports.
     from tonlake.ingest.run.follow import Follower  # noqa: PLC0415 - as above
     from tonlake.ingest.run.workers import count_workers, start_workers  # noqa: PLC0415 - as above
 

@@ -1,6 +1,6 @@
-"""Upgrading a lake of an earlier version: derived tables that it lacks are added.
+"""Upgrades a lake of an earlier version by adding missing derived tables.
 
-Existing files and snapshots stay readable as they are; additions are ordinary commits.
+Existing files and snapshots stay readable; additions are ordinary commits.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _DONE = {
 
 
 def upgrade_lake(lake_dir: Path, settings: IngestSections) -> Iterator[tuple[str, Commit]]:
-    """Derive what the lake lacks, and yield what was done with each commit.
+    """Derive missing tables, and yield each commit with a description.
 
-    Nothing is done twice: a lake of this version gives no commit, and a run that was stopped goes
-    on where it was.
+    Nothing is done twice: a lake of this version yields no commit, and a stopped run can be
+    resumed.
 
     Raises:
-        LakeNotFound: the folder holds no lake.
+        LakeNotFound: the folder has no lake.
         LakeTooNew: a later version has written to it.
-        LakeCorrupt: a file that is needed is damaged.
-        LakeFull: no room; what was done before stays.
+        LakeCorrupt: a file is damaged.
+        LakeFull: the disk is full; earlier commits are kept.
     """
     for stage in STAGES:
         scope = Scope()
@@ -56,7 +56,7 @@ def _name(what: str, commit: Commit | None) -> Iterator[tuple[str, Commit]]:
 
 
 def _list_lacking(state: LogState, base: str, derived: str) -> list[Span]:
-    """Return the spans that have files of a table, and none of the table derived from it."""
+    """Return the spans with files of ``base`` but without files of ``derived``."""
     places, done = (
         {read_place(file.path) for file in list_files(state, name)} for name in (base, derived)
     )

@@ -1,8 +1,8 @@
-"""Waiting for a node: until it reports a block, or a time has passed.
+"""Waits for a node: until it reports a block, or a timeout.
 
 A node started with ``--db-event-fifo PATH`` writes an event of 84 bytes to that named pipe whenever
 a block was applied (ton_api.tl: the constructor, then tonNode.blockIdExt). Events only end a wait:
-the block is in the node's files as well.
+the block itself is read from the node's files.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _READ_BYTES = 1 << 16
 
 
 class Wakeup:
-    """Waits; close it when done."""
+    """Waits for events or a timeout; close it after use."""
 
     def __init__(self, pipe: str) -> None:
-        """Take the path of the node's pipe, empty for none; it may come, go and come again."""
+        """Use the node's pipe, empty for none; the pipe may be deleted and created again."""
         self._path = Path(pipe) if pipe else None
         self._pipe: int | None = None
 
@@ -32,7 +32,7 @@ class Wakeup:
             self._pipe = None
 
     def wait(self, seconds: float) -> None:
-        """Return when the node wrote an event, or the time has passed."""
+        """Return when the node writes an event, or after ``seconds``."""
         if self._pipe is None or not self._is_same():
             self.close()
             self._open()
@@ -46,7 +46,7 @@ class Wakeup:
                     pass
 
     def _open(self) -> None:
-        """Open the pipe if there is one; for writing too, or each close would end the waiting."""
+        """Open the pipe, if any; for writing, too, else a close by the node ends every wait."""
         if self._path is None:
             return
         with suppress(OSError):
@@ -54,7 +54,7 @@ class Wakeup:
                 self._pipe = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _is_same(self) -> bool:
-        """Whether the open pipe is still the one at the path."""
+        """Return whether the open pipe is still the one at the path."""
         if self._path is None or self._pipe is None:
             return False
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Worker processes of an ingest: they read and decode spans, and classify traces.
+"""Worker processes of an ingest: they read and decode spans, and run stages of derivation.
 
-One process, the coordinator, orders what they return and commits it; a worker that dies loses
-nothing. Each opens the source for itself.
+The coordinator orders their results and commits them, so nothing is lost if a worker dies. Each
+worker opens the source itself.
 """
 
 from __future__ import annotations
@@ -50,40 +50,40 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 PART_BYTES = 32 << 20
-"""A worker returns what it has read of a span once the rows take this much memory."""
+"""A worker returns the first part of a span once its rows take this much memory."""
 
 MANY_MC_BLOCKS = 1_500
-"""From this many masterchain blocks on, starting processes pays: 1,686 blocks of 13 transactions
-took 21 % less by two workers on two cores, 182 blocks of 331 transactions 20 % less."""
+"""Masterchain blocks from which on workers pay off: with two workers on two cores 1,686 blocks of
+13 transactions took 21 % less time, 182 blocks of 331 transactions 20 % less."""
 
 _TASKS_PER_WORKER = 2
-"""One that is worked on, and one that waits."""
+"""One being processed, and one waiting."""
 
 
 class Workers:
-    """Processes that take parts of the work; close them when done."""
+    """Worker processes; close them after use."""
 
     def __init__(self, count: int, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
-        """Start up to ``count`` processes when they are needed; they unpickle ``open_source``."""
+        """Start up to ``count`` processes on demand; ``open_source`` is pickled for them."""
         self.count = count
-        raise_file_limit()  # rows that wait for other stages are open files
+        raise_file_limit()  # rows waiting for other stages are open files
         make_folder(lake_dir / LOG_FOLDER)
         self._folder = TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER)
         self._files = BufferFiles(Path(self._folder.name), keeps=True)
         self._start = partial(TaskProcess, self._files, _begin, lake_dir, open_source)
-        # A thread for each process, which sends it work and waits for its answer.
+        # A thread per process sends it work and waits for its result.
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="ingest-worker")
         self._processes: list[TaskProcess] = []
         self._idle: SimpleQueue[TaskProcess] = SimpleQueue()
 
     def close(self) -> None:
-        """End the processes; what they work on is dropped."""
+        """End the processes; unfinished work is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for process in self._processes:
             process.stop()
         self._threads.shutdown()
         for process in self._processes:
-            process.stop()  # once more: one may have been started meanwhile
+            process.stop()  # again: one may have been started meanwhile
             process.join()
         self._folder.cleanup()
 
@@ -102,7 +102,7 @@ class Workers:
         )
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield what the work makes of each item, in order; both are pickled.
+        """Yield ``work(item)`` for each item, in order; function and items are pickled.
 
         Raises:
             WorkerLost: a process died.
@@ -112,15 +112,15 @@ class Workers:
             yield futures.popleft().result()
 
     def share(self, value: T) -> Shared[T]:
-        """Return what processes open as one value; see ``Spread``.
+        """Return a handle by which processes open ``value``; see ``Spread``.
 
         Raises:
-            LakeFull: no room for its tables.
+            LakeFull: the disk is full.
         """
         return SharedValue(self._files, value)
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
-        """Begin one piece of work; its result raises as ``map`` does."""
+        """Start ``work(item)``; its result raises as ``map`` does."""
         return self._threads.submit(self._run, work, item)
 
     def _run(self, work: Callable[[T], R], item: T) -> R:
@@ -137,7 +137,7 @@ class Workers:
 
 
 def count_workers(span: Span) -> int:
-    """Return how many workers a span is worth: one a core where there are many blocks."""
+    """Return how many workers a span is worth: one per core if it has many blocks."""
     return (os.cpu_count() or 1) if len(span) >= MANY_MC_BLOCKS else 1
 
 
@@ -145,9 +145,9 @@ def count_workers(span: Span) -> int:
 def start_workers(
     origin: Origin, lake_dir: Path, settings: IngestSections, count: int
 ) -> Iterator[Workers | None]:
-    """Start workers, and end them after the block; None for one process alone.
+    """Start workers, and stop them after the block; None if a single process is enough.
 
-    Lite servers are asked by one process, whose queries are bounded by a setting.
+    Lite servers are queried by one process, since a setting limits its queries.
     """
     if count <= 1 or origin.liteserver is not None:
         yield None
@@ -157,7 +157,7 @@ def start_workers(
 
 
 class _Worker:
-    """What one worker process has open."""
+    """Objects that one worker process keeps open."""
 
     def __init__(self, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
         self._lake_dir = lake_dir
@@ -177,10 +177,10 @@ _worker: _Worker | None = None
 
 def _begin(lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
     """Make this process a worker, which ends with its parent."""
-    global _worker  # noqa: PLW0603 - a task of the pool has no other way to what was opened
+    global _worker  # noqa: PLW0603 - functions that a worker runs need it
     keep_freed_memory()
     _worker = _Worker(lake_dir, open_source)
-    # Ctrl-C reaches all processes of a terminal: the parent ends this one.
+    # Ctrl-C is sent to all processes of a terminal; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     AT_END.enter_context(without_pandas())
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
@@ -194,9 +194,9 @@ def _end_with_parent() -> None:
 
 
 def _read_part(span: Span, settings: IngestSettings) -> Part:
-    """Read and decode the beginning of a span, until its rows take ``PART_BYTES``."""
+    """Read and decode the beginning of a span, up to ``PART_BYTES`` of rows."""
     if _worker is None:
-        raise RuntimeError("this process is no worker")
+        raise RuntimeError("this process is not a worker")
     outcomes: list[Piece | Hole] = []
     size_bytes, last = 0, span.first - 1
     try:
@@ -213,7 +213,7 @@ def _read_part(span: Span, settings: IngestSettings) -> Part:
             if size_bytes >= PART_BYTES:
                 break
     except IngestError as error:
-        raise SourceError(str(error)) from error  # others may take more than text
+        raise SourceError(str(error)) from error  # other errors may not be picklable
     return Part(outcomes, size_bytes, Span(last + 1, span.last) if last < span.last else None)
 
 

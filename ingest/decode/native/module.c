@@ -186,7 +186,7 @@ static bool choose_way(const ModuleState *state, const char *name, Sha256 *to)
             *to = sha256_choose(way);
             return true;
         }
-    PyErr_Format(PyExc_ValueError, "%s: this processor has no such way to hash", name);
+    PyErr_Format(PyExc_ValueError, "%s is not a SHA-256 variant of this processor", name);
     return false;
 }
 
@@ -421,49 +421,49 @@ static PyMethodDef methods[] = {
      "decode(blocks, seed, sha_way, all_named=False, versions=()): decode blocks until one is\n"
      "declined.\n\n"
      "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno). `versions` is a\n"
-     "tuple of (seqno of a key block, global version of its configuration). Returns the\n"
-     "number of blocks decoded and, per table, its rows, and these as an array of Arrow in a\n"
-     "capsule, None for no rows. A shard block must have its root hash, unless a masterchain\n"
-     "block before it names it, or, as the caller knows, one that is not among these."},
+     "tuple of (seqno of a key block, global version of its configuration). Returns the number of\n"
+     "decoded blocks and, per table, the number of rows and a capsule with an Arrow array of\n"
+     "them, None for no rows. The root hash of a shard block is verified, unless an earlier\n"
+     "masterchain block names it, or `all_named` vouches for that."},
     {"root_hash", module_root_hash, METH_VARARGS,
      "root_hash(data): the hash of the root cell of a bag, None if the bag is declined."},
     {"parse", module_parse, METH_VARARGS,
-     "parse(data, check_crc): the root of a bag of cells; lists of its cells (d1, d2 and data), of\n"
-     "their links and depths; and the hashes and depths that cells store, by cell.\n\n"
+     "parse(data, check_crc): the root of a bag of cells; lists of its cells (d1, d2 and data),\n"
+     "their links and depths; and stored hashes and depths, by cell.\n\n"
      "None if the bag is declined, or its CRC is wrong."},
     {"crc32c", module_crc32c, METH_VARARGS, "crc32c(data): the CRC-32C of bytes."},
     {"hashes", module_hashes, METH_O,
-     "hashes(data): lists of the hashes of the cells of a bag, of those at level 0, and of depths\n"
-     "at level 0; None if the bag is declined."},
+     "hashes(data): lists of the representation hashes, hashes at level 0 and depths at level 0\n"
+     "of the cells of a bag; None if the bag is declined."},
     {"rebuild", module_rebuild, METH_VARARGS,
-     "rebuild(row, messages, seed): the bag of a transaction, None unless its rows give its hash.\n\n"
-     "Rows are tuples of the columns that `rebuild_columns` names; of the messages the in message\n"
-     "comes first."},
+     "rebuild(row, messages, seed): the bag of a transaction, None unless its rows yield its hash.\n\n"
+     "Rows are tuples of the columns in `rebuild_columns`; the in message comes first."},
     {"rebuild_columns", list_rebuild_columns, METH_NOARGS,
-     "Names of the columns that `rebuild` takes of a transaction, and of a message."},
+     "Names of the columns of a transaction, and of a message, for `rebuild`."},
     {"decode_branch", module_decode_branch, METH_VARARGS,
      "decode_branch(handles, packed, width, key, used, (workchain, shard, seqno, mc_seqno, utime),\n"
-     "skipped, only_active, seed): accounts of a whole state and all their cells.\n\n"
-     "The root is the first of `handles`; the first `used` bits of `key` stand before its label.\n"
-     "Returns the number of accounts and the tables, as `decode` does; None if it is declined."},
+     "skipped, only_active, seed): decode accounts of a whole state and all their cells.\n\n"
+     "The root is the first of `handles`; the first `used` bits of `key` precede its label.\n"
+     "Returns the number of accounts and the tables, as `decode` does; None if declined."},
     {"pack_records", module_pack_records, METH_VARARGS,
      "pack_records(keys, values): records of celldb as packed cells: d1, d2, data and the hashes of\n"
-     "the children. None unless each is there and has the hash of its key."},
+     "the children. None if a record is missing, or its hash is not its key."},
     {"list_below", module_list_below, METH_VARARGS,
-     "list_below(packed, width, known): handles of the children of packed cells that are not known;\n"
-     "they are added to the known ones."},
+     "list_below(packed, width, known): handles of the children of packed cells that are not in\n"
+     "`known`; they are added to it."},
     {"find_starts", module_find_starts, METH_VARARGS,
-     "find_starts(data, first, end, ref_bytes, starts): where the cells of a bag begin, 8 bytes each.\n\n"
-     "Returns how many were found, and where the last of them ends."},
+     "find_starts(data, first, end, ref_bytes, starts): write the offsets of a bag's cells, 8 bytes\n"
+     "each.\n\n"
+     "Returns the number of cells, and the end of the last one."},
     {"digest_cells", module_digest_cells, METH_VARARGS,
-     "digest_cells(data, starts, ref_bytes, digests, before): hashes and depths of the cells before\n"
-     "one, the last first; returns the cell behind the first that is declined, 0 if none is."},
+     "digest_cells(data, starts, ref_bytes, digests, before): compute hashes and depths of the\n"
+     "cells below number `before`, the last first; returns how many are left, 0 for none."},
     {"read_cells", module_read_cells, METH_VARARGS,
-     "read_cells(data, starts, ref_bytes, handles): cells of a bag by their numbers, 8 bytes each,\n"
-     "packed; None in the place of a damaged one."},
-    {"layout", module_layout, METH_NOARGS, "The tables, each with names and types of its columns."},
+     "read_cells(data, starts, ref_bytes, handles): packed cells of a bag by their numbers, 8 bytes\n"
+     "each; None for a damaged one."},
+    {"layout", module_layout, METH_NOARGS, "The tables with names and types of their columns."},
     {"sha_ways", module_sha_ways, METH_NOARGS,
-     "Names of the ways in which this processor can compute SHA-256, the quickest first."},
+     "Names of the SHA-256 variants that this processor supports, the fastest first."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,7 +8,7 @@ typedef struct {
     Row_transactions row;
     Row_messages *messages; /* the in message first, if any */
     size_t count;
-    Heap bytes; /* what spans of the rows point into */
+    Heap bytes; /* the bytes that spans of the rows refer to */
 } GivenRows;
 
 /* Append the bag to `to` if the rows yield the hash in the transaction's row; otherwise NOT_MINE,

@@ -26,7 +26,7 @@ typedef void Sha256CompressLanes(uint32_t state[8][SHA256_LANES], const uint8_t 
 
 typedef struct {
     Sha256Compress *compress;
-    Sha256CompressPair *compress_pair;   /* the same of two messages at once */
+    Sha256CompressPair *compress_pair;   /* of two messages at once */
     Sha256CompressLanes *compress_lanes; /* of eight, or NULL if that gains nothing */
     size_t lanes;                        /* optimal number of messages hashed together */
 } Sha256;

@@ -73,7 +73,7 @@ extern const char *const KINDS[KIND_COUNT];
 typedef struct {
     uint8_t *rows;
     size_t count, capacity;
-    Heap heap; /* what spans of the rows point into */
+    Heap heap; /* the bytes that spans of the rows refer to */
 } Table;
 
 /* Append an empty row; NULL if there is no memory. It moves when the next one is appended. */

@@ -22,7 +22,7 @@ from tonlake.ingest.source.node.bundle import (
     check_followers,
     check_signed,
     collect_committed,
-    miss_block,
+    make_missing_error,
     naming_corrupt,
     read_block,
     read_proven_block,
@@ -150,7 +150,7 @@ class Archive:
             committed = collect_committed(tops.new, find_prev)
             self._check_earlier(opened, earlier, mc_seqno)
         for block_id in absent:
-            self._judge_absent(opened, block_id, committed, mc_seqno, tops)
+            self._check_absent(opened, block_id, committed, mc_seqno, tops)
         shards = (
             self._read_block(opened, block_id, mc_seqno, check_file=check_files)
             for block_id in committed
@@ -175,7 +175,7 @@ class Archive:
             except (BlockPruned, BlockNeverHad):
                 continue  # committed before the archive begins
             if opened.find_handle(block_id) is None:
-                raise miss_block(block_id, committed_by, opened)
+                raise make_missing_error(block_id, committed_by, opened)
 
     def _kept(self, slice_ids: Iterable[int]) -> Iterator[SliceRecord]:
         """Yield the slices that are at least partly present: an index or a first package."""
@@ -239,7 +239,7 @@ class Archive:
                     " but its handle names an earlier masterchain block, which does not contain it"
                 )
 
-    def _judge_absent(
+    def _check_absent(
         self, opened: Slice, block_id: BlockId, committed: list[BlockId], mc_seqno: int, tops: Tops
     ) -> None:
         """Accept a block without a handle only if an earlier masterchain block committed it.
@@ -254,7 +254,7 @@ class Archive:
         with naming_corrupt(name_mc_block(mc_seqno)):
             check_followers(opened, block_id, committed, mc_seqno)
         if before is not None or is_new:
-            raise miss_block(block_id, mc_seqno, opened)
+            raise make_missing_error(block_id, mc_seqno, opened)
 
     def _read_mc_block(self, mc_seqno: int) -> tuple[Slice, RawBlock]:
         block = name_mc_block(mc_seqno)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.source.node.slice import Slice
 
 
-def miss_block(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:
+def make_missing_error(block_id: BlockId, mc_seqno: int, opened: Slice) -> BlockNeverHad:
     """Return the error for a block that a masterchain block commits, but no slice contains."""
     return BlockNeverHad(
         f"masterchain block {mc_seqno} commits it, but the node does not have it: the node does"

@@ -105,19 +105,19 @@ class ShardClient:
         return newest
 
     def _check(self, archive: Archive) -> None:
-        if not self._is_strange(archive):
+        if not self._differs_from(archive):
             return
         if self._state.catch_up():  # a node that is rolled back writes one store after another
             self.read()
             archive.refresh(rolled_back=True)
-            if not self._is_strange(archive):
+            if not self._differs_from(archive):
                 return
         raise SourceError(
             f"{self._state.name}: the shard client is at {self._block}, but the archive has another"
             " block with that seqno: the node's folder is damaged"
         )
 
-    def _is_strange(self, archive: Archive) -> bool:
+    def _differs_from(self, archive: Archive) -> bool:
         if self._block is None:
             return False
         if self.seqno > 0:

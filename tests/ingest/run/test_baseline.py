@@ -237,7 +237,7 @@ def test_a_second_run_changes_nothing(demo_node: Path, late_lake: Path) -> None:
     before = digest_files(late_lake)
     assert not bring_state(demo_node, late_lake).is_new
     assert digest_files(late_lake) == before
-    with pytest.raises(SourceError, match="has a baseline already"):
+    with pytest.raises(SourceError, match="already has a baseline"):
         bring_state(demo_node, late_lake, at=120)
 
 
@@ -293,11 +293,11 @@ def test_a_pruned_lake_gets_the_accounts_from_before_it(
     bring_state(demo_node, again, at=160)
     ours, theirs = read_newest(again), read_newest(demo_lake)
     assert ours | {"absent cells": []} == theirs | {"absent cells": []}
-    with pytest.raises(SourceError, match=r"must be that of 149, .* up to 238"):
+    with pytest.raises(SourceError, match=r"must be 149, .* up to 238"):
         bring_state(demo_node, Path(shutil.copytree(pruned, tmp_path / "third")), at=120)
     bring_blocks(demo_node, tmp_path / "whole", 1)
     prune_lake(tmp_path / "whole", 150, PATIENT.lake)
-    with pytest.raises(SourceError, match="block 1, of which those up to 149 were pruned"):
+    with pytest.raises(SourceError, match=r"block 1 .blocks up to 149 were pruned"):
         bring_state(demo_node, tmp_path / "whole")
 
 

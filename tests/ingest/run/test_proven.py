@@ -50,10 +50,10 @@ def test_blocks_after_it_take_a_key_block(demo_lake: Path, demo_node: Path) -> N
     with pytest.raises(ChainUnproven, match=r"101\) is signed by .* key block 0"):
         ProofChecker(demo_lake, identify(demo_node, 100), PATIENT.lake).check()
     known = msgspec.structs.replace(identify(demo_node, LAST), seqno=999)
-    with pytest.raises(ChainUnproven, match=r"no masterchain block 999 .* name one of 1\.\.238"):
+    with pytest.raises(ChainUnproven, match=r"masterchain block 999 .* name one of 1\.\.238"):
         ProofChecker(demo_lake, known, PATIENT.lake).check()
     known = msgspec.structs.replace(identify(demo_node, LAST), file_hash=bytes(32))
-    with pytest.raises(ChainUnproven, match=r",238\) is another one in the lake"):
+    with pytest.raises(ChainUnproven, match=r"another block in place of .*,238\)"):
         ProofChecker(demo_lake, known, PATIENT.lake).check()
 
 
@@ -147,6 +147,6 @@ def test_command(demo_lake: Path, demo_node: Path, tmp_path: Path) -> None:
     for wrong in ([*pull, other], [*pull, other, "--follow"], [*follow, other]):
         found = CliRunner().invoke(main, wrong)
         assert found.exit_code == 1
-        assert "(-1,8000000000000000,238) is another one in the lake" in found.output
+        assert "another block in place of (-1,8000000000000000,238)" in found.output
     for text in ("238", str(tmp_path / "none.json"), f"{LAST}:00:00"):
         assert CliRunner().invoke(main, [*pull, text]).exit_code == 2
