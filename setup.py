@@ -14,7 +14,10 @@ EXTENSIONS = {
     "tonlake.lake.index._rows": Path("tonlake/lake/index"),
     "tonlake.api.text._json": Path("tonlake/api/text/native"),
 }
-ARROW = Path("tonlake/lake/file/native/cdata.h")  # shared by ingest and lake
+SHARED = [
+    Path("tonlake/lake/file/native/cdata.h"),  # by ingest and lake
+    Path("tonlake/lake/index/segment/native/held.h"),  # by lake and api
+]
 FLAGS = [
     "-std=c11",
     "-O3",
@@ -41,7 +44,7 @@ setup(
         Extension(
             name,
             sources=sorted(str(source) for source in folder.rglob("*.c")),
-            depends=sorted(str(header) for header in [*folder.rglob("*.h"), ARROW]),
+            depends=sorted(str(header) for header in [*folder.rglob("*.h"), *SHARED]),
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             extra_compile_args=FLAGS,
             py_limited_api=True,

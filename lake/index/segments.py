@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from heapq import merge
-from itertools import islice
-from operator import attrgetter, itemgetter
+from itertools import chain, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.hit import Hit, Member
-from tonlake.lake.index.page.merge import Listed, order_ties
+from tonlake.lake.index.page.hit import Hit
+from tonlake.lake.index.page.merge import Listed
 from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.index.segment.postings import cut_hash
 
@@ -27,6 +27,13 @@ _READ_AT_ONCE = 100
 
 MOST_RANKED = 50_000
 """Most accounts ranked across several segments; deeper pages are left to SQL."""
+
+
+def _stand(member: Any) -> tuple[int, int, bytes]:  # noqa: ANN401 - a row
+    """Return what transactions are ordered by: logical time, workchain and account."""
+    segment = member.segment
+    return member.lt, *segment.account_of(segment.account_number(member.row))
+
 
 Ranked = tuple[int, int, bytes]
 """Balance, workchain and account."""
@@ -194,18 +201,13 @@ class Segments:
             (segment.traces.longest[1 if by_time else 0] for segment in self.segments), default=0
         )
 
-    def list_trace(self, trace_id: bytes, first_lt: int = 0, last_lt: int = NO_LT) -> list[Hit]:
+    def list_trace(self, trace_id: bytes, first_lt: int = 0, last_lt: int = NO_LT) -> list[Any]:
         """Return the transactions of a trace by logical time, then workchain and account."""
-        key, found = cut_hash(trace_id), list[tuple[int, Hit]]()
-        for segment in self.segments:
-            rows = segment.trace.list_rows(key)
-            lts, ids = segment.lt.list_at(rows), segment.traces.traces_of(rows)
-            for row, lt, own, parent in zip(
-                rows, lts, ids, segment.traces.parents_of(rows), strict=True
-            ):
-                if own == trace_id and first_lt <= lt <= last_lt:
-                    found.append((lt, Member(segment, row, trace_id, parent)))
-        return order_ties(sorted(found, key=itemgetter(0)))
+        lists = [each.list_trace(trace_id, first_lt, last_lt) for each in self.segments]
+        filled = [found for found in lists if found]
+        if len(filled) == 1:
+            return filled[0]
+        return sorted(chain.from_iterable(filled), key=_stand)
 
     def list_tables(self, name: str) -> list[SegmentTable]:
         """Return a table of contracts or transfers, by segment.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tests.lake.chain import Chain, commit_chain
+from tonlake.api.v3.resource.transaction import find_record_writer
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.index.builder.compose import Composer
 from tonlake.lake.index.builder.gather import Source
@@ -29,6 +30,8 @@ from tonlake.lake.schema import MESSAGES, TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tonlake.lake.index.segment.segment import Filter
 
 REFUSALS = (LakeCorrupt, ValueError, IndexError, KeyError, TypeError, OverflowError)
 MOST_ROWS = 60
@@ -85,6 +88,48 @@ def damage(whole: bytes, choices: Random) -> bytes:
     return bytes(data)
 
 
+def read_record(segment: Segment, row: int) -> None:
+    """Make objects of all values of a record."""
+    (record,) = segment.read_records([row])
+    for part in (record.row, *record.messages, record.before or (), record.after or ()):
+        list(part)
+
+
+def write_record(segment: Segment, row: int) -> None:
+    """Write a record as JSON without such objects."""
+    write = find_record_writer("hex")
+    if write is not None:
+        write(segment.read_records([row]))
+
+
+def read_members(segment: Segment, row: int) -> None:
+    """Read the transactions of a row's trace."""
+    (trace_id,) = segment.traces.traces_of([row])
+    if trace_id is not None:
+        list(map(list, segment.list_trace(trace_id, 0, 1 << 62)))
+
+
+def read_choice(segment: Segment, row: int, one: Filter) -> None:
+    """Read what a filter leaves of a row's messages."""
+    list(map(list, segment.choose_lines([row], [one])))
+
+
+def read_trace(segment: Segment, number: int) -> None:
+    """Read a complete trace."""
+    list(map(list, segment._source.read_traces([number])))
+
+
+def read_ends(segment: Segment, row: int) -> None:
+    """Read the other ends of a row's messages."""
+    segment.find_other_ends(segment.read_records([row])[0].messages)
+
+
+def read_newest(segment: Segment, number: int) -> None:
+    """Read the newest state of an account."""
+    for state in segment.newest_states([segment.account_of(number)]):
+        list(state or ())
+
+
 def read_all(data: bytes) -> Counter[str]:
     """Read all numbers, records, lines and states of a segment, and count what was refused."""
     refused: Counter[str] = Counter()
@@ -101,26 +146,22 @@ def read_all(data: bytes) -> Counter[str]:
         except REFUSALS:
             refused[name] += 1
 
-    def read_ends(row: int) -> object:
-        return segment.find_other_ends(segment.read_records([row])[0].messages)
-
-    def read_state(number: int) -> object:
-        return segment.newest_states([segment.account_of(number)])
-
     read_numbers(file)
     for row in range(min(rows, MOST_ROWS)):
-        check("record", segment.read_records, [row])
+        check("record", read_record, segment, row)
+        check("written", write_record, segment, row)
         for place in range(2):
             check("line", segment.read_lines, [(row, place)])
             check("columns", segment.read_columns, [(row, place)], MESSAGES.names)
         for one in FILTERS:
-            check("choice", segment.choose_lines, [row], [one])
-        check("trace", segment._source.read_traces, [row])
+            check("choice", read_choice, segment, row, one)
+        check("trace", read_trace, segment, row)
+        check("members", read_members, segment, row)
         check("linked", segment.traces.traces_of, [row])
         check("linked", segment.traces.parents_of, [row])
-        check("ends", read_ends, row)
+        check("ends", read_ends, segment, row)
     for number in range(min(accounts, MOST_ROWS)):
-        check("state", read_state, number)
+        check("state", read_newest, segment, number)
     return refused
 
 

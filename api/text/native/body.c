@@ -31,29 +31,29 @@ static long long peek_opcode(const uint8_t *bag, size_t size)
     return (long long)opcode[0] << 24 | opcode[1] << 16 | opcode[2] << 8 | opcode[3];
 }
 
-int add_bag(Buffer *out, PyObject *value)
+int add_bag(Buffer *out, const Value *value)
 {
-    char *bag;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(value, &bag, &size) < 0)
+    const uint8_t *bag;
+    size_t size;
+    if (!find_held_bytes(value, &bag, &size))
         return -1;
-    if (size > FLAGS_AT && (uint8_t)bag[FLAGS_AT] & HAS_CRC32C)
-        return buffer_add_base64(out, (const uint8_t *)bag, (size_t)size);
-    PyObject *closed = add_crc32c(NULL, value);
-    int failed = closed ? add_bag(out, closed) : -1;
-    Py_XDECREF(closed);
+    if (size > FLAGS_AT && bag[FLAGS_AT] & HAS_CRC32C)
+        return buffer_add_base64(out, bag, size);
+    uint8_t *closed = copy_closed(bag, size);
+    int failed = closed ? buffer_add_base64(out, closed, size + CRC_BYTES) : -1;
+    PyMem_Free(closed);
     return failed;
 }
 
-int is_unknown_body(PyObject *body, PyObject *known)
+int is_unknown_body(const Value *body, PyObject *known)
 {
-    char *bag;
-    Py_ssize_t size;
-    if (body == Py_None)
+    const uint8_t *bag;
+    size_t size;
+    if (body->form == IS_NONE)
         return 0;
-    if (PyBytes_AsStringAndSize(body, &bag, &size) < 0)
+    if (!find_held_bytes(body, &bag, &size))
         return -1;
-    long long opcode = peek_opcode((const uint8_t *)bag, (size_t)size);
+    long long opcode = peek_opcode(bag, size);
     if (opcode < 0)
         return 0;
     PyObject *number = PyLong_FromLongLong(opcode);

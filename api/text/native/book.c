@@ -48,7 +48,11 @@ static PyObject *find_facts(Known *known, Py_ssize_t at)
 {
     PyObject *state = PyList_GetItem(known->states, at), *facts = known->unknown;
     if (state && state != Py_None) {
-        PyObject *hash = read_column(state, &known->code_hash, 0);
+        Value value;
+        if (read_column(state, &known->code_hash, 0, &value) < 0)
+            return NULL;
+        PyObject *hash = make_object(&value);
+        drop_value(&value);
         facts = hash ? PyDict_GetItemWithError(known->facts, hash) : NULL;
         if (hash && !facts && !PyErr_Occurred())
             PyErr_SetObject(PyExc_KeyError, hash);

@@ -46,13 +46,23 @@ static uint32_t crc32c(const uint8_t *data, size_t size)
     return ~crc;
 }
 
-/* Set the checksum flag of a bag of cells and write the checksum into the CRC_BYTES after it. */
-static void close_bag(uint8_t *bag, size_t size)
+uint8_t *copy_closed(const uint8_t *bag, size_t size)
 {
-    bag[FLAGS_AT] |= HAS_CRC32C;
-    uint32_t crc = crc32c(bag, size);
+    if (size <= FLAGS_AT || size > PY_SSIZE_T_MAX - CRC_BYTES) {
+        PyErr_Format(PyExc_ValueError, "%zu bytes are not a bag of cells", size);
+        return NULL;
+    }
+    uint8_t *copy = PyMem_Malloc(size + CRC_BYTES);
+    if (!copy) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    memcpy(copy, bag, size);
+    copy[FLAGS_AT] |= HAS_CRC32C;
+    uint32_t crc = crc32c(copy, size);
     for (int at = 0; at < CRC_BYTES; at++)
-        bag[size + (size_t)at] = (uint8_t)(crc >> 8 * at);
+        copy[size + (size_t)at] = (uint8_t)(crc >> 8 * at);
+    return copy;
 }
 
 PyObject *add_crc32c(PyObject *self, PyObject *bag)
@@ -62,15 +72,9 @@ PyObject *add_crc32c(PyObject *self, PyObject *bag)
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(bag, &data, &size) < 0)
         return NULL;
-    if (size <= FLAGS_AT || size > PY_SSIZE_T_MAX - CRC_BYTES)
-        return PyErr_Format(PyExc_ValueError, "%zd bytes are not a bag of cells", size);
-    PyObject *result = PyBytes_FromStringAndSize(NULL, size + CRC_BYTES);
-    char *copy = result ? PyBytes_AsString(result) : NULL;
-    if (!copy) {
-        Py_XDECREF(result);
-        return NULL;
-    }
-    memcpy(copy, data, (size_t)size);
-    close_bag((uint8_t *)copy, (size_t)size);
+    uint8_t *closed = copy_closed((const uint8_t *)data, (size_t)size);
+    PyObject *result =
+        closed ? PyBytes_FromStringAndSize((const char *)closed, size + CRC_BYTES) : NULL;
+    PyMem_Free(closed);
     return result;
 }

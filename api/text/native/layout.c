@@ -27,6 +27,8 @@ static void free_field(Field *field)
     Py_XDECREF(field->equals);
     Py_XDECREF(field->known);
     Py_XDECREF(field->decode);
+    Py_XDECREF(field->kept);
+    drop_column(&field->body_hash);
     Py_XDECREF(field->inner_owner);
 }
 
@@ -100,7 +102,8 @@ static int take_columns(Field *field, PyObject *names)
 /* Store what a kind of field needs besides its columns. */
 static int take_other(Field *field, PyObject *other)
 {
-    PyObject *beside = other, *equals = NULL, *known = NULL, *decode = NULL;
+    PyObject *beside = other, *equals = NULL, *known = NULL, *decode = NULL, *kept = NULL,
+             *body_hash = NULL;
     switch (field->kind) {
     case CURRENCIES:
         if (!PyTuple_Check(other) || !PyArg_ParseTuple(other, "OU:other", &beside, &equals))
@@ -108,7 +111,8 @@ static int take_other(Field *field, PyObject *other)
         break;
     case OPCODE_NAME:
         if (!PyTuple_Check(other) ||
-            !PyArg_ParseTuple(other, "OUOO:other", &beside, &equals, &known, &decode))
+            !PyArg_ParseTuple(other, "OUOOO!U:other", &beside, &equals, &known, &decode,
+                              &PyDict_Type, &kept, &body_hash))
             return -1;
         break;
     case ACCOUNT:
@@ -128,6 +132,8 @@ static int take_other(Field *field, PyObject *other)
     field->equals = Py_XNewRef(equals);
     field->known = Py_XNewRef(known);
     field->decode = Py_XNewRef(decode);
+    field->kept = Py_XNewRef(kept);
+    field->body_hash.name = Py_XNewRef(body_hash);
     return 0;
 }
 
@@ -199,8 +205,7 @@ static Py_ssize_t read_size(PyTypeObject *type, const char *name)
     return size;
 }
 
-/* Find the offset of a column in rows of a type that declares its columns as adjacent pointers. */
-static void learn_place(Column *column, PyTypeObject *type)
+void learn_place(Column *column, PyTypeObject *type)
 {
     PyObject *names = PyObject_GetAttrString((PyObject *)type, "__columns__");
     Py_ssize_t at = names ? PySequence_Index(names, column->name) : -1;
@@ -208,7 +213,7 @@ static void learn_place(Column *column, PyTypeObject *type)
     if (PyErr_Occurred())
         PyErr_Clear();
     Py_ssize_t first = read_size(type, "__first_column__"), size = read_size(type, "__basicsize__");
-    Py_ssize_t width = (Py_ssize_t)sizeof(PyObject *);
+    Py_ssize_t width = (Py_ssize_t)sizeof(Value);
     int is_inside = at >= 0 && first > 0 && size > first && at < (size - first) / width;
     PyTypeObject *before = column->type;
     column->type = (PyTypeObject *)Py_NewRef((PyObject *)type);
@@ -216,18 +221,55 @@ static void learn_place(Column *column, PyTypeObject *type)
     Py_XDECREF((PyObject *)before);
 }
 
-PyObject *look_up_column(PyObject *row, Column *column, int may_lack)
+int look_up_column(PyObject *row, Column *column, int may_lack, Value *value)
 {
     if (!PyDict_CheckExact(row) && Py_TYPE(row) != column->type) {
         learn_place(column, Py_TYPE(row));
         if (column->offset)
-            return read_column(row, column, may_lack);
+            return read_column(row, column, may_lack, value);
     }
-    PyObject *value = PyObject_GetItem(row, column->name);
-    if (value || !may_lack)
-        return value;
-    if (!PyErr_ExceptionMatches(PyExc_KeyError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return NULL;
-    PyErr_Clear();
-    return Py_NewRef(Py_None);
+    *value = (Value){.form = IS_NONE};
+    PyObject *found = PyObject_GetItem(row, column->name);
+    if (!found) {
+        if (!may_lack || (!PyErr_ExceptionMatches(PyExc_KeyError) &&
+                          !PyErr_ExceptionMatches(PyExc_AttributeError)))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
+    if (found == Py_None)
+        Py_DECREF(found);
+    else
+        *value = own_object(found);
+    return 0;
+}
+
+int equals_object(const Value *value, PyObject *object)
+{
+    if (is_object(value))
+        return PyObject_RichCompareBool(value->object, object, Py_EQ);
+    Value other = lend_object(object);
+    return equals_value(value, &other);
+}
+
+static bool has_bytes(const Value *value)
+{
+    return value->form == IS_BYTES || (is_object(value) && PyBytes_Check(value->object));
+}
+
+int equals_value(const Value *value, const Value *other)
+{
+    const uint8_t *data, *compared;
+    size_t size, other_size;
+    if (value->form == IS_NONE || other->form == IS_NONE)
+        return value->form == other->form;
+    if (has_bytes(value) && has_bytes(other))
+        return find_held_bytes(value, &data, &size) &&
+               find_held_bytes(other, &compared, &other_size) && size == other_size &&
+               !memcmp(data, compared, size);
+    PyObject *left = make_object(value), *right = make_object(other);
+    int equal = left && right ? PyObject_RichCompareBool(left, right, Py_EQ) : -1;
+    Py_XDECREF(left);
+    Py_XDECREF(right);
+    return equal;
 }

@@ -5,7 +5,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* Kinds of fields; api/v3/layout/field.py explains them. */
+#include "../../../lake/index/segment/native/held.h" /* how rows of an index have their columns */
+
+/* Kinds of fields, by the names that api/v3/layout/field.py explains. */
 #define EACH_KIND(KIND)                                                                            \
     KIND(NUMBER, "number")                                                                         \
     KIND(TEXT_NUMBER, "text_number")                                                               \
@@ -31,8 +33,8 @@ typedef enum { EACH_KIND(KIND_VALUE) KINDS } Kind;
 
 typedef struct Layout Layout;
 
-/* A column: its name, and its byte offset in rows of the type seen last; 0 if the type does not
- * declare it. */
+/* A column: its name, and where the rows of the type that was met last have it, in bytes from the
+ * row's begin, as a Value; 0: they do not say so. */
 typedef struct {
     PyObject *name;
     PyTypeObject *type;
@@ -50,12 +52,15 @@ typedef struct {
     Py_ssize_t source; /* index of the source to read; -1: the current row */
     Column *columns;   /* OBJECT: missing if all of these are None; else one column or none */
     Py_ssize_t column_count;
-    Column beside;     /* second column of some kinds */
-    PyObject *equals;  /* text that CURRENCIES and OPCODE_NAME compare `beside` with */
-    Lead lead;         /* text before the value, opening quote included */
-    Lead missing;      /* the whole field if the value is missing; no data: the field is left out */
-    PyObject *known;   /* OPCODE_NAME: set of opcodes that have a name */
-    PyObject *decode;  /* OPCODE_NAME: function of a row; returns JSON of the name and of the body */
+    Column beside;     /* the column that some kinds read besides */
+    PyObject *equals;  /* the text that CURRENCIES and OPCODE_NAME compare it with */
+    Lead lead;         /* what precedes the value, its opening quote included */
+    Lead missing;      /* the complete field where there is no value; no data where it is left out */
+    PyObject *known;   /* for OPCODE_NAME: the set of opcodes that have a name */
+    PyObject *decode;  /* for OPCODE_NAME: returns what is written of a row's body: the JSON of the
+                        * name and of the body, the body, whether its kind is the text */
+    PyObject *kept;    /* for OPCODE_NAME: a dict of that, by hash */
+    Column body_hash;  /* for OPCODE_NAME */
     Layout *inner;     /* for BODY, OBJECT and LIST */
     PyObject *inner_owner;
 } Field;
@@ -76,16 +81,34 @@ Layout *open_layout(PyObject *capsule);
 /* Release the references of a column. */
 void drop_column(Column *column);
 
-/* Read a column of a row whose type is new or does not declare its columns. */
-PyObject *look_up_column(PyObject *row, Column *column, int may_lack);
+/* Find the offset of a column in rows of a type that declares its columns as adjacent values. */
+void learn_place(Column *column, PyTypeObject *type);
 
-/* Return a new reference to the value of a column; None for a missing column if `may_lack`. */
-static inline PyObject *read_column(PyObject *row, Column *column, int may_lack)
+/* Read a column of a row whose type is new or does not declare its columns. */
+int look_up_column(PyObject *row, Column *column, int may_lack, Value *value);
+
+/* Read a column; a missing one is None if `may_lack`. Return -1 on error. The value is valid as long
+ * as the row; release it with drop_value. */
+static inline int read_column(PyObject *row, Column *column, int may_lack, Value *value)
 {
     if (Py_TYPE(row) != column->type || !column->offset)
-        return look_up_column(row, column, may_lack);
-    PyObject *value = *(PyObject **)((char *)row + column->offset);
-    return Py_NewRef(value ? value : Py_None);
+        return look_up_column(row, column, may_lack, value);
+    *value = *(const Value *)((const char *)row + column->offset);
+    if (value->form == IS_OWNED)
+        *value = lend_object(value->object);
+    return 0;
 }
+
+static inline void drop_value(Value *value)
+{
+    if (value->form == IS_OWNED)
+        Py_DECREF(value->object);
+}
+
+/* Return whether a value equals an object; -1: an error. */
+int equals_object(const Value *value, PyObject *object);
+
+/* Return whether two values are equal; -1: an error. */
+int equals_value(const Value *value, const Value *other);
 
 #endif

@@ -11,7 +11,7 @@ static void free_record(PyObject *capsule)
     if (!parts)
         return;
     for (int at = 0; at < PARTS; at++)
-        Py_XDECREF(parts->parts[at]);
+        drop_column(&parts->parts[at]);
     drop_column(&parts->hash);
     drop_column(&parts->message_hash);
     drop_column(&parts->direction);
@@ -42,7 +42,7 @@ PyObject *compile_record(PyObject *self, PyObject *args)
         return NULL;
     }
     for (int at = 0; at < PARTS; at++)
-        parts->parts[at] = Py_NewRef(named[at]);
+        parts->parts[at].name = Py_NewRef(named[at]);
     parts->hash.name = Py_NewRef(own);
     parts->message_hash.name = Py_NewRef(message);
     parts->direction.name = Py_NewRef(direction);
@@ -66,11 +66,11 @@ static int split_messages(RecordParts *parts, PyObject *messages, PyObject **in,
     Py_ssize_t count = PyList_Size(messages);
     int has_in = 0;
     if (count > 0) {
-        PyObject *direction = read_column(PyList_GetItem(messages, 0), &parts->direction, 0);
-        if (!direction)
+        Value direction;
+        if (read_column(PyList_GetItem(messages, 0), &parts->direction, 0, &direction) < 0)
             return -1;
-        has_in = PyObject_RichCompareBool(direction, parts->incoming, Py_EQ);
-        Py_DECREF(direction);
+        has_in = equals_object(&direction, parts->incoming);
+        drop_value(&direction);
     }
     if (count < 0 || has_in < 0)
         return -1;
@@ -82,11 +82,11 @@ static int split_messages(RecordParts *parts, PyObject *messages, PyObject **in,
 /* Replace a state that does not exist, or is unknown, by the row that stands for it. */
 static int settle_state(RecordParts *parts, PyObject *row, Column *column, PyObject **state)
 {
-    PyObject *hash = read_column(row, column, 0);
-    if (!hash)
+    Value hash;
+    if (read_column(row, column, 0, &hash) < 0)
         return -1;
-    int is_none = PyObject_RichCompareBool(hash, parts->nonexist_hash, Py_EQ);
-    Py_DECREF(hash);
+    int is_none = equals_object(&hash, parts->nonexist_hash);
+    drop_value(&hash);
     if (is_none < 0)
         return -1;
     if (is_none || *state == Py_None) {
@@ -96,19 +96,40 @@ static int settle_state(RecordParts *parts, PyObject *row, Column *column, PyObj
     return 0;
 }
 
-PyObject *take_record(RecordParts *parts, PyObject *record)
+/* Read a part of a record; records from SQL are named tuples. */
+static PyObject *read_part(PyObject *record, Column *part)
 {
-    PyObject *found[PARTS] = {NULL}, *in = NULL, *out = NULL, *taken = NULL;
-    int at = 0;
-    while (at < PARTS && (found[at] = PyObject_GetAttr(record, parts->parts[at])))
+    Value value;
+    if (Py_TYPE(record) != part->type)
+        learn_place(part, Py_TYPE(record));
+    if (!part->offset)
+        return PyObject_GetAttr(record, part->name);
+    return read_column(record, part, 0, &value) < 0 ? NULL : make_object(&value);
+}
+
+void drop_record(PyObject *sources[RECORD_SOURCES])
+{
+    for (int at = 0; at < RECORD_SOURCES; at++)
+        Py_XDECREF(sources[at]);
+}
+
+int take_record(RecordParts *parts, PyObject *record, PyObject *sources[RECORD_SOURCES])
+{
+    PyObject *found[PARTS] = {NULL}, *in = NULL, *out = NULL;
+    int at = 0, failed = -1;
+    while (at < PARTS && (found[at] = read_part(record, &parts->parts[at])))
         at++;
     if (at == PARTS && split_messages(parts, found[MESSAGES], &in, &out) == 0 &&
         settle_state(parts, found[ROW], &parts->hash_before, &found[BEFORE]) == 0 &&
         settle_state(parts, found[ROW], &parts->hash_after, &found[AFTER]) == 0)
-        taken = PyTuple_Pack(5, found[ROW], in, out, found[BEFORE], found[AFTER]);
-    for (int part = 0; part < PARTS; part++)
-        Py_XDECREF(found[part]);
-    Py_XDECREF(in);
-    Py_XDECREF(out);
-    return taken;
+        failed = 0;
+    Py_XDECREF(found[MESSAGES]);
+    sources[0] = found[ROW];
+    sources[1] = in;
+    sources[2] = out;
+    sources[3] = found[BEFORE];
+    sources[4] = found[AFTER];
+    if (failed)
+        drop_record(sources);
+    return failed;
 }

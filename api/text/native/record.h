@@ -5,8 +5,8 @@
 #include "layout.h"
 
 typedef struct {
-    PyObject *parts[4];        /* names: row, messages, before, after */
-    Column hash;               /* of the transaction's row */
+    Column parts[4];           /* of a record: row, messages, before, after */
+    Column hash;               /* of the row */
     Column message_hash, direction; /* of a message */
     PyObject *incoming;        /* value of `direction` for the incoming message */
     Column hash_before, hash_after; /* of the transaction's row: hashes of the states */
@@ -21,8 +21,13 @@ PyObject *compile_record(PyObject *self, PyObject *args);
 /* Return the parts in a capsule; NULL with an exception if there are none. */
 RecordParts *open_record(PyObject *capsule);
 
-/* Return the sources of a record's transaction as a tuple: row, incoming message or None, list of
- * outgoing messages, state before, state after. */
-PyObject *take_record(RecordParts *parts, PyObject *record);
+enum { RECORD_SOURCES = 5 };
+
+/* Read the sources of a record's transaction as new references: row, incoming message or None, list of
+ * outgoing messages, state before, state after. Return -1 on error. */
+int take_record(RecordParts *parts, PyObject *record, PyObject *sources[RECORD_SOURCES]);
+
+/* Release the sources. */
+void drop_record(PyObject *sources[RECORD_SOURCES]);
 
 #endif

@@ -21,42 +21,42 @@ typedef struct {
 } Tree;
 
 /* Read a hash from a column. */
-static int read_hash(PyObject *row, Column *column, uint8_t *hash, PyObject **kept)
+static int read_hash(PyObject *row, Column *column, uint8_t *hash)
 {
-    char *data;
-    Py_ssize_t size;
-    PyObject *value = read_column(row, column, 0);
-    int failed = !value || PyBytes_AsStringAndSize(value, &data, &size) < 0;
+    Value value;
+    const uint8_t *data = NULL;
+    size_t size = 0;
+    if (read_column(row, column, 0, &value) < 0)
+        return -1;
+    int failed = !find_held_bytes(&value, &data, &size);
     if (!failed && size != HASH_BYTES) {
-        PyErr_Format(PyExc_ValueError, "a hash has %zd bytes", size);
+        PyErr_Format(PyExc_ValueError, "a hash has %zu bytes", size);
         failed = 1;
     }
     if (!failed)
         memcpy(hash, data, HASH_BYTES);
-    if (kept && !failed)
-        *kept = Py_NewRef(value);
-    Py_XDECREF(value);
+    drop_value(&value);
     return failed ? -1 : 0;
 }
 
 /* Append the node of a record, given its sources. */
-static int take_node(Tree *tree, RecordParts *parts, PyObject *sources)
+static int take_node(Tree *tree, RecordParts *parts, PyObject *const *sources)
 {
     Node *node = &tree->nodes[tree->count];
-    PyObject *hash = NULL, *in = PyTuple_GetItem(sources, 1);
-    Py_ssize_t sent = PyList_Size(PyTuple_GetItem(sources, 2));
+    Py_ssize_t sent = PyList_Size(sources[2]);
     *node = (Node){.parent = NONE, .first_child = NONE, .last_child = NONE, .next = NONE};
-    node->has_message = in != Py_None;
+    node->has_message = sources[1] != Py_None;
     node->has_sent = sent > 0;
-    if (sent < 0 || read_hash(PyTuple_GetItem(sources, 0), &parts->hash, node->hash, &hash) < 0)
+    if (sent < 0 || read_hash(sources[0], &parts->hash, node->hash) < 0)
         return -1;
+    PyObject *hash = PyBytes_FromStringAndSize((const char *)node->hash, HASH_BYTES);
     PyObject *number = PyLong_FromSsize_t(tree->count++);
-    int failed = !number || PyDict_SetItem(tree->numbers, hash, number) < 0;
+    int failed = !hash || !number || PyDict_SetItem(tree->numbers, hash, number) < 0;
     Py_XDECREF(number);
-    Py_DECREF(hash);
+    Py_XDECREF(hash);
     if (failed)
         return -1;
-    return node->has_message ? read_hash(in, &parts->message_hash, node->message_hash, NULL) : 0;
+    return node->has_message ? read_hash(sources[1], &parts->message_hash, node->message_hash) : 0;
 }
 
 /* Return the index of a hash; NONE with an exception if the trace does not have it. */
@@ -162,12 +162,13 @@ static int add_transactions(Writer *writer, Tree *tree, Layout *layout, RecordPa
     if (add_literal(out, "{") < 0)
         return -1;
     for (Py_ssize_t at = 0; at < PyList_Size(records); at++) {
-        PyObject *sources = take_record(parts, PyList_GetItem(records, at));
-        int failed = !sources || take_node(tree, parts, sources) < 0 ||
-                     (at && add_literal(out, ",") < 0) ||
+        PyObject *sources[RECORD_SOURCES];
+        if (take_record(parts, PyList_GetItem(records, at), sources) < 0)
+            return -1;
+        int failed = take_node(tree, parts, sources) < 0 || (at && add_literal(out, ",") < 0) ||
                      add_hash(out, tree->nodes[at].hash) < 0 || add_literal(out, ":") < 0 ||
-                     add_sources(writer, layout, sources) < 0;
-        Py_XDECREF(sources);
+                     add_sources(writer, layout, sources, RECORD_SOURCES) < 0;
+        drop_record(sources);
         if (failed)
             return -1;
     }
@@ -191,7 +192,7 @@ PyObject *write_trace(PyObject *self, PyObject *args)
     if (!parts)
         return NULL;
     Py_ssize_t count = PyList_Size(records);
-    Writer writer = {.named = named};
+    Writer writer = {.accounts = {.named = named}};
     Buffer tree_text = {0}, order = {0};
     Tree tree = {.nodes = PyMem_Calloc((size_t)count + 1, sizeof(Node)), .numbers = PyDict_New()};
     if (!tree.nodes)

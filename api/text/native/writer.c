@@ -9,6 +9,8 @@
 #include "body.h"
 #include "record.h"
 
+enum { MOST_SOURCES = 8 };
+
 static int write_object(Writer *writer, Layout *layout, PyObject *row);
 
 /* Add bytes that are JSON already. */
@@ -22,12 +24,11 @@ static int add_json(Buffer *out, PyObject *value)
 }
 
 /* Add base64 and the closing quote. */
-static int add_base64(Buffer *out, PyObject *value)
+static int add_base64(Buffer *out, const Value *value)
 {
-    char *data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(value, &data, &size) < 0 ||
-        buffer_add_base64(out, (const uint8_t *)data, (size_t)size) < 0)
+    const uint8_t *data;
+    size_t size;
+    if (!find_held_bytes(value, &data, &size) || buffer_add_base64(out, data, size) < 0)
         return -1;
     return buffer_add_char(out, '"');
 }
@@ -41,37 +42,54 @@ static int add_string(Buffer *out, PyObject *value, int quoted)
     return quoted ? buffer_add_text(out, data, (size_t)size) : buffer_add(out, data, (size_t)size);
 }
 
-/* Add a number: 64-bit integers in C, others as Python writes them. */
-static int add_number(Buffer *out, PyObject *value)
+/* Add a text as it is, or as a JSON string. */
+static int add_text(Buffer *out, const Value *value, int quoted)
 {
-    if (PyLong_CheckExact(value)) {
-        int overflow;
-        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (!overflow)
-            return number == -1 && PyErr_Occurred() ? -1 : buffer_add_number(out, number);
-    }
-    PyObject *text = PyObject_Str(value);
-    int failed = text ? add_string(out, text, 0) : -1;
+    PyObject *text = make_object(value);
+    int failed = text ? add_string(out, text, quoted) : -1;
     Py_XDECREF(text);
     return failed;
 }
 
-static int note_account(PyObject *named, PyObject *workchain, PyObject *account)
+/* Add a number: 64-bit integers in C, others as Python writes them. */
+static int add_number(Buffer *out, const Value *value)
 {
-    PyObject *pair = PyTuple_Pack(2, workchain, account);
-    int failed = pair ? PySet_Add(named, pair) : -1;
-    Py_XDECREF(pair);
+    if (value->form == IS_NUMBER)
+        return buffer_add_number(out, value->number);
+    PyObject *number = make_object(value);
+    if (number && PyLong_CheckExact(number)) {
+        int overflow;
+        long long small = PyLong_AsLongLongAndOverflow(number, &overflow);
+        if (!overflow) {
+            Py_DECREF(number);
+            return buffer_add_number(out, small);
+        }
+    }
+    PyObject *text = number ? PyObject_Str(number) : NULL;
+    int failed = text ? add_string(out, text, 0) : -1;
+    Py_XDECREF(text);
+    Py_XDECREF(number);
     return failed;
 }
 
-/* Add a raw address and the closing quote. */
-static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
+/* Return a 64-bit number; -1 with an error set if the value is none. */
+static long long take_number(const Value *value)
 {
-    char *data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(account, &data, &size) < 0 || add_number(out, workchain) < 0 ||
-        buffer_add_char(out, ':') < 0 ||
-        buffer_add_hex(out, (const uint8_t *)data, (size_t)size) < 0)
+    if (value->form == IS_NUMBER)
+        return value->number;
+    PyObject *object = make_object(value);
+    long long number = object ? PyLong_AsLongLong(object) : -1;
+    Py_XDECREF(object);
+    return number;
+}
+
+/* Add a raw address and the closing quote. */
+static int add_account(Buffer *out, const Value *workchain, const Value *account)
+{
+    const uint8_t *data;
+    size_t size;
+    if (!find_held_bytes(account, &data, &size) || add_number(out, workchain) < 0 ||
+        buffer_add_char(out, ':') < 0 || buffer_add_hex(out, data, size) < 0)
         return -1;
     return buffer_add_char(out, '"');
 }
@@ -79,9 +97,9 @@ static int add_account(Buffer *out, PyObject *workchain, PyObject *account)
 enum { SHARD_DIGITS = 16, OPCODE_DIGITS = 8 };
 
 /* Add a signed number as the hex digits of its 64 bits, without leading zeros, and the closing quote. */
-static int add_shard(Buffer *out, PyObject *value)
+static int add_shard(Buffer *out, const Value *value)
 {
-    long long number = PyLong_AsLongLong(value);
+    long long number = take_number(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
     static const char digits[] = "0123456789ABCDEF";
@@ -96,9 +114,9 @@ static int add_shard(Buffer *out, PyObject *value)
 }
 
 /* Add a signed number as 0x and the hex digits of its 32 bits, and the closing quote. */
-static int add_opcode(Buffer *out, PyObject *value)
+static int add_opcode(Buffer *out, const Value *value)
 {
-    long long number = PyLong_AsLongLong(value);
+    long long number = take_number(value);
     if (number == -1 && PyErr_Occurred())
         return -1;
     static const char digits[] = "0123456789abcdef";
@@ -111,36 +129,76 @@ static int add_opcode(Buffer *out, PyObject *value)
 /* Return whether the column `beside` of a field equals its text; -1 on error. */
 static int equals_text(Field *field, PyObject *row)
 {
-    PyObject *beside = read_column(row, &field->beside, 0);
-    int equal = beside ? PyObject_RichCompareBool(beside, field->equals, Py_EQ) : -1;
-    Py_XDECREF(beside);
+    Value beside;
+    if (read_column(row, &field->beside, 0, &beside) < 0)
+        return -1;
+    int equal = equals_object(&beside, field->equals);
+    drop_value(&beside);
     return equal;
 }
 
-/* Add the name of a body's opcode, from the Python function unless it is unknown; keep the decoded
- * body for add_body. */
+enum { NAME, CONTENT, BODY_BYTES, MAY_FOLLOW, WRITTEN };
+
+/* Return the cached result for a body with the same hash, bytes and kind (new reference), or NULL,
+ * with or without an error set. */
+static PyObject *find_written(Field *field, PyObject *row, const Value *bag, int may_follow)
+{
+    Value hash;
+    if (read_column(row, &field->body_hash, 0, &hash) < 0)
+        return NULL;
+    PyObject *key = make_object(&hash);
+    drop_value(&hash);
+    PyObject *written = key ? PyDict_GetItemWithError(field->kept, key) : NULL;
+    Py_XDECREF(key);
+    if (!written || !PyTuple_Check(written) || PyTuple_Size(written) != WRITTEN)
+        return NULL;
+    Value body = lend_object(PyTuple_GetItem(written, BODY_BYTES));
+    int same = equals_value(&body, bag);
+    if (same > 0 && (PyTuple_GetItem(written, MAY_FOLLOW) == Py_True) == may_follow)
+        return Py_NewRef(written);
+    return NULL;
+}
+
+/* Add the opcode name of a decoded body; keep its JSON for add_body. */
+static int take_written(Writer *writer, PyObject *written)
+{
+    if (!PyTuple_Check(written) || PyTuple_Size(written) != WRITTEN) {
+        PyErr_SetString(PyExc_TypeError, "a body is written as two texts, and what they follow from");
+        return -1;
+    }
+    PyObject *body = PyTuple_GetItem(written, CONTENT);
+    if (!PyBytes_Check(body)) {
+        PyErr_SetString(PyExc_TypeError, "a body is written as bytes");
+        return -1;
+    }
+    writer->body = Py_NewRef(body);
+    return add_json(&writer->out, PyTuple_GetItem(written, NAME));
+}
+
+/* Add the name of a body's opcode, decoding the body unless its opcode is unknown. */
+static int add_decoded_name(Writer *writer, Field *field, PyObject *row, const Value *bag,
+                            int may_follow)
+{
+    int is_unknown = may_follow ? 0 : is_unknown_body(bag, field->known);
+    if (is_unknown)
+        return is_unknown < 0 ? -1 : buffer_add(&writer->out, "null", 4);
+    PyObject *written = find_written(field, row, bag, may_follow);
+    if (!written && !PyErr_Occurred())
+        written = PyObject_CallFunctionObjArgs(field->decode, row, NULL);
+    int failed = written ? take_written(writer, written) : -1;
+    Py_XDECREF(written);
+    return failed;
+}
+
 static int add_opcode_name(Writer *writer, Field *field, PyObject *row)
 {
     Py_CLEAR(writer->body);
-    int may_follow = equals_text(field, row), is_unknown = 0;
-    PyObject *bag = may_follow ? NULL : read_column(row, field->columns, 0);
-    if (may_follow < 0 || (!may_follow && !bag))
+    Value bag;
+    int may_follow = equals_text(field, row);
+    if (may_follow < 0 || read_column(row, field->columns, 0, &bag) < 0)
         return -1;
-    if (bag)
-        is_unknown = is_unknown_body(bag, field->known);
-    Py_XDECREF(bag);
-    if (is_unknown)
-        return is_unknown < 0 ? -1 : buffer_add(&writer->out, "null", 4);
-    PyObject *both = PyObject_CallFunctionObjArgs(field->decode, row, NULL), *name;
-    int failed = -1;
-    if (both && !PyTuple_Check(both))
-        PyErr_SetString(PyExc_TypeError, "a decoded body is a pair");
-    else if (both && PyArg_ParseTuple(both, "SS:body", &name, &writer->body)) {
-        Py_INCREF(writer->body);
-        failed = add_json(&writer->out, name);
-    } else
-        writer->body = NULL;
-    Py_XDECREF(both);
+    int failed = add_decoded_name(writer, field, row, &bag, may_follow);
+    drop_value(&bag);
     return failed;
 }
 
@@ -168,7 +226,31 @@ static int add_list(Writer *writer, const Field *field, PyObject *rows)
     return buffer_add_char(&writer->out, ']');
 }
 
-static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *value)
+/* Add an account, and note it for the address book. */
+static int add_account_beside(Writer *writer, Field *field, PyObject *row, const Value *workchain)
+{
+    Value account;
+    if (read_column(row, &field->beside, 0, &account) < 0)
+        return -1;
+    int failed = add_account(&writer->out, workchain, &account);
+    if (!failed && writer->accounts.named && field->kind == NAMED_ACCOUNT)
+        failed = note_account(&writer->accounts, workchain, &account);
+    drop_value(&account);
+    return failed;
+}
+
+static int add_flag(Buffer *out, const Value *value)
+{
+    int flag = value->form == IS_NUMBER ? value->number != 0 : -1;
+    if (is_object(value))
+        flag = PyObject_IsTrue(value->object);
+    else if (flag < 0)
+        PyErr_SetString(PyExc_TypeError, "a flag is a number");
+    return flag < 0 ? -1 : flag ? buffer_add(out, "true", 4) : buffer_add(out, "false", 5);
+}
+
+/* Add a value read from columns. */
+static int add_value(Writer *writer, Field *field, PyObject *row, const Value *value)
 {
     Buffer *out = &writer->out;
     switch (field->kind) {
@@ -179,96 +261,108 @@ static int add_value(Writer *writer, Field *field, PyObject *row, PyObject *valu
     case BASE64:
     case BASE64_UNLESS:
         return add_base64(out, value);
-    case FLAG: {
-        int flag = PyObject_IsTrue(value);
-        return flag < 0 ? -1 : flag ? buffer_add(out, "true", 4) : buffer_add(out, "false", 5);
-    }
+    case FLAG:
+        return add_flag(out, value);
     case TEXT:
-        return add_string(out, value, 1);
+        return add_text(out, value, 1);
     case JSON:
     case CURRENCIES:
-        return add_string(out, value, 0);
+        return add_text(out, value, 0);
     case BAG:
         return add_bag(out, value) < 0 ? -1 : buffer_add_char(out, '"');
     case ACCOUNT:
-    case NAMED_ACCOUNT: {
-        PyObject *account = read_column(row, &field->beside, 0);
-        int failed = account ? add_account(out, value, account) : -1;
-        if (!failed && writer->named && field->kind == NAMED_ACCOUNT)
-            failed = note_account(writer->named, value, account);
-        Py_XDECREF(account);
-        return failed;
-    }
+    case NAMED_ACCOUNT:
+        return add_account_beside(writer, field, row, value);
     case SHARD:
         return add_shard(out, value);
     case OPCODE:
         return add_opcode(out, value);
-    case OPCODE_NAME:
-        return add_opcode_name(writer, field, row);
-    case BODY:
-        return add_body(writer, field, value);
-    case OBJECT:
-        return write_object(writer, field->inner, value);
-    case LIST:
-        return add_list(writer, field, value);
     default:
         return 0;
     }
 }
 
-/* Return a new reference to the value of a field; None if it is missing. */
-static PyObject *find_value(Field *field, PyObject *row)
+/* Add the value of a field that is written from a whole row. */
+static int add_row(Writer *writer, Field *field, PyObject *row)
+{
+    switch (field->kind) {
+    case OPCODE_NAME:
+        return add_opcode_name(writer, field, row);
+    case BODY:
+        return add_body(writer, field, row);
+    case OBJECT:
+        return write_object(writer, field->inner, row);
+    case LIST:
+        return add_list(writer, field, row);
+    default:
+        return 0;
+    }
+}
+
+/* Read extra currencies; a message of the given kind without any has {}. */
+static int find_currencies(Field *field, PyObject *row, Value *value)
+{
+    *value = (Value){.form = IS_NONE};
+    int equal = equals_text(field, row);
+    if (equal <= 0)
+        return equal;
+    if (read_column(row, field->columns, 0, value) < 0)
+        return -1;
+    if (value->form == IS_NONE)
+        *value = (Value){.data = (const uint8_t *)"{}", .size = 2, .form = IS_TEXT};
+    return 0;
+}
+
+/* Read a value that is hidden if the column beside it is None or, for some kinds, equal. */
+static int find_beside(Field *field, PyObject *row, int may_lack, Value *value)
+{
+    Value other;
+    if (read_column(row, &field->beside, may_lack, &other) < 0)
+        return -1;
+    int failed = read_column(row, field->columns, may_lack, value);
+    int hide = other.form == IS_NONE;
+    if (!failed && field->kind == BASE64_UNLESS)
+        hide = equals_value(value, &other);
+    drop_value(&other);
+    if (!failed && hide) {
+        drop_value(value);
+        *value = (Value){.form = IS_NONE};
+    }
+    return failed || hide < 0 ? -1 : 0;
+}
+
+/* Read the value of a field; None if it is missing. */
+static int find_value(Field *field, PyObject *row, Value *value)
 {
     int may_lack = !field->missing.data;
     switch (field->kind) {
-    case CONSTANT:
-        return Py_NewRef(Py_True);
-    case LIST:
-    case OPCODE_NAME:
-    case BODY:
-        return Py_NewRef(row);
-    case CURRENCIES: {
-        int equal = equals_text(field, row);
-        if (equal <= 0)
-            return equal < 0 ? NULL : Py_NewRef(Py_None);
-        PyObject *value = read_column(row, field->columns, 0);
-        if (!value || value != Py_None)
-            return value;
-        Py_DECREF(value);
-        return PyUnicode_FromString("{}");
-    }
-    case OBJECT:
-        if (row == Py_None || !field->column_count)
-            return Py_NewRef(row);
-        for (Py_ssize_t at = 0; at < field->column_count; at++) {
-            PyObject *value = read_column(row, &field->columns[at], 0);
-            if (!value)
-                return NULL;
-            Py_DECREF(value);
-            if (value != Py_None)
-                return Py_NewRef(row);
-        }
-        return Py_NewRef(Py_None);
+    case CURRENCIES:
+        return find_currencies(field, row, value);
     case ACCOUNT:
     case NAMED_ACCOUNT:
-    case BASE64_UNLESS: {
-        PyObject *other = read_column(row, &field->beside, may_lack);
-        if (!other)
-            return NULL;
-        PyObject *value = read_column(row, field->columns, may_lack);
-        int hide = other == Py_None;
-        if (value && field->kind == BASE64_UNLESS)
-            hide = PyObject_RichCompareBool(value, other, Py_EQ);
-        Py_DECREF(other);
-        if (value && hide) {
-            Py_DECREF(value);
-            return hide < 0 ? NULL : Py_NewRef(Py_None);
-        }
-        return value;
-    }
+    case BASE64_UNLESS:
+        return find_beside(field, row, may_lack, value);
     default:
-        return read_column(row, field->columns, may_lack);
+        return read_column(row, field->columns, may_lack, value);
     }
+}
+
+/* Check whether a field is present in a row; -1 on error. */
+static int has_columns(Field *field, PyObject *row)
+{
+    if (field->kind == CONSTANT)
+        return 1;
+    if (row == Py_None || field->kind != OBJECT || !field->column_count)
+        return row != Py_None;
+    for (Py_ssize_t at = 0; at < field->column_count; at++) {
+        Value value;
+        if (read_column(row, &field->columns[at], 0, &value) < 0)
+            return -1;
+        drop_value(&value);
+        if (value.form != IS_NONE)
+            return 1;
+    }
+    return 0;
 }
 
 /* Add the beginning of a field, without its comma if it is the first of its object. */
@@ -278,23 +372,37 @@ static int add_lead(Buffer *out, const Lead *lead)
     return buffer_add_steps(out, lead->data + comma, lead->size - comma);
 }
 
+/* Write a field that is written from a whole row. */
+static int write_row_field(Writer *writer, Field *field, PyObject *row)
+{
+    int is_there = has_columns(field, row);
+    const Lead *lead = is_there ? &field->lead : &field->missing;
+    if (is_there < 0 || (lead->data && add_lead(&writer->out, lead) < 0))
+        return -1;
+    return is_there ? add_row(writer, field, row) : 0;
+}
+
 static int write_field(Writer *writer, Field *field, PyObject *row)
 {
     if (field->source >= 0) {
-        row = PyTuple_GetItem(writer->sources, field->source);
-        if (!row)
+        if (field->source >= writer->source_count) {
+            PyErr_SetString(PyExc_IndexError, "a field reads a row that is not there");
             return -1;
+        }
+        row = writer->sources[field->source];
     }
-    PyObject *value = find_value(field, row);
-    if (!value)
+    if (field->kind >= OPCODE_NAME)
+        return write_row_field(writer, field, row);
+    Value value;
+    if (find_value(field, row, &value) < 0)
         return -1;
-    int failed = 0, is_missing = value == Py_None;
+    int failed = 0, is_missing = value.form == IS_NONE;
     const Lead *lead = is_missing ? &field->missing : &field->lead;
     if (lead->data)
         failed = add_lead(&writer->out, lead);
     if (!failed && !is_missing)
-        failed = add_value(writer, field, row, value);
-    Py_DECREF(value);
+        failed = add_value(writer, field, row, &value);
+    drop_value(&value);
     return failed ? -1 : 0;
 }
 
@@ -313,40 +421,56 @@ static int write_object(Writer *writer, Layout *layout, PyObject *row)
     return buffer_add_char(&writer->out, '}');
 }
 
-int add_sources(Writer *writer, Layout *layout, PyObject *sources)
+int add_sources(Writer *writer, Layout *layout, PyObject *const *sources, Py_ssize_t count)
 {
-    PyObject *row = PyTuple_GetItem(sources, 0);
     writer->sources = sources;
+    writer->source_count = count;
     writer->depth = 0;
-    return row ? write_object(writer, layout, row) : -1;
-}
-
-/* Return the first of a tuple of rows as bytes, reusing the buffer of the writer. */
-static PyObject *write_sources(Writer *writer, Layout *layout, PyObject *sources)
-{
-    writer->out.size = 0;
-    if (add_sources(writer, layout, sources) < 0)
-        return NULL;
-    return PyBytes_FromStringAndSize(writer->out.data, (Py_ssize_t)writer->out.size);
+    return write_object(writer, layout, sources[0]);
 }
 
 void free_writer(Writer *writer)
 {
     Py_XDECREF(writer->body);
     buffer_free(&writer->out);
+    free_accounts(&writer->accounts);
 }
 
 PyObject *write_row(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *capsule, *sources;
-    if (!PyArg_ParseTuple(args, "OO!:write_row", &capsule, &PyTuple_Type, &sources))
+    PyObject *capsule, *given, *sources[MOST_SOURCES], *text = NULL;
+    if (!PyArg_ParseTuple(args, "OO!:write_row", &capsule, &PyTuple_Type, &given))
         return NULL;
     Layout *layout = open_layout(capsule);
+    Py_ssize_t count = PyTuple_Size(given);
+    if (!layout)
+        return NULL;
+    if (count < 1 || count > MOST_SOURCES)
+        return PyErr_Format(PyExc_IndexError, "a row is written from 1 to %d", MOST_SOURCES);
+    for (Py_ssize_t at = 0; at < count; at++)
+        sources[at] = PyTuple_GetItem(given, at);
     Writer writer = {0};
-    PyObject *text = layout ? write_sources(&writer, layout, sources) : NULL;
+    if (add_sources(&writer, layout, sources, count) == 0)
+        text = PyBytes_FromStringAndSize(writer.out.data, (Py_ssize_t)writer.out.size);
     free_writer(&writer);
     return text;
+}
+
+/* Append the JSON of a record to a list. */
+static int add_text_of(Writer *writer, Layout *layout, RecordParts *parts, PyObject *record,
+                       PyObject *texts)
+{
+    PyObject *sources[RECORD_SOURCES], *text = NULL;
+    if (take_record(parts, record, sources) < 0)
+        return -1;
+    writer->out.size = 0;
+    if (add_sources(writer, layout, sources, RECORD_SOURCES) == 0)
+        text = PyBytes_FromStringAndSize(writer->out.data, (Py_ssize_t)writer->out.size);
+    drop_record(sources);
+    int failed = text ? PyList_Append(texts, text) : -1;
+    Py_XDECREF(text);
+    return failed;
 }
 
 PyObject *write_records(PyObject *self, PyObject *args)
@@ -359,15 +483,10 @@ PyObject *write_records(PyObject *self, PyObject *args)
     Layout *layout = open_layout(capsule);
     RecordParts *parts = layout ? open_record(record) : NULL;
     PyObject *texts = parts ? PyList_New(0) : NULL;
-    Writer writer = {.named = named};
-    for (Py_ssize_t at = 0; texts && at < PyList_Size(listed); at++) {
-        PyObject *sources = take_record(parts, PyList_GetItem(listed, at));
-        PyObject *text = sources ? write_sources(&writer, layout, sources) : NULL;
-        if (!text || PyList_Append(texts, text) < 0)
+    Writer writer = {.accounts = {.named = named}};
+    for (Py_ssize_t at = 0; texts && at < PyList_Size(listed); at++)
+        if (add_text_of(&writer, layout, parts, PyList_GetItem(listed, at), texts) < 0)
             Py_CLEAR(texts);
-        Py_XDECREF(text);
-        Py_XDECREF(sources);
-    }
     free_writer(&writer);
     return texts;
 }

@@ -2,19 +2,21 @@
 #ifndef TONLAKE_API_WRITER_H
 #define TONLAKE_API_WRITER_H
 
+#include "accounts.h"
 #include "buffer.h"
 #include "layout.h"
 
 typedef struct {
     Buffer out;
-    PyObject *sources; /* tuple of rows */
-    PyObject *named;   /* set of (workchain, account) to add to; may be NULL */
-    PyObject *body;    /* JSON of the body that add_opcode_name decoded last, or NULL */
+    PyObject *const *sources; /* the rows that fields may read, borrowed */
+    Py_ssize_t source_count;
+    Accounts accounts; /* those for the address book */
+    PyObject *body;    /* JSON of the body whose opcode was named last; NULL if it has none yet */
     int depth;
 } Writer;
 
-/* Add the first of a tuple of rows; the others are its sources. Return -1 on error. */
-int add_sources(Writer *writer, Layout *layout, PyObject *sources);
+/* Add the first of some rows; the others are its sources. Return -1 on error. */
+int add_sources(Writer *writer, Layout *layout, PyObject *const *sources, Py_ssize_t count);
 
 void free_writer(Writer *writer);
 

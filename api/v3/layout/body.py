@@ -36,15 +36,29 @@ def list_opcodes() -> frozenset[int]:
     return frozenset(filter(name_opcode, load_scheme().layouts))
 
 
-def write_body(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """Return the name of a body's opcode and the body, both as JSON."""
-    return _write_body(row["body_hash"], row["body"], row["kind"])
+class Written(NamedTuple):
+    """JSON of a body's opcode name and of the body, and the input it was made from."""
+
+    name: bytes
+    content: bytes
+    body: bytes | None
+    may_follow: bool
 
 
-@lru_cache(maxsize=CACHED_BODIES)
-def _write_body(body_hash: bytes, body: bytes | None, kind: str) -> tuple[bytes, bytes]:
+KEPT: dict[bytes, Written] = {}
+"""Cache of written bodies by hash; the extension reads it before it calls ``write_body``."""
+
+
+def write_body(row: Mapping[str, Any]) -> Written:
+    """Return opcode name and body as JSON, and add them to the cache."""
+    body_hash, body, kind = row["body_hash"], row["body"], row["kind"]
     found = _decode_body(body_hash, body, kind)
-    return msgspec.json.encode(found.opcode_name), msgspec.json.encode(found.content)
+    texts = msgspec.json.encode(found.opcode_name), msgspec.json.encode(found.content)
+    written = Written(*texts, body, kind == EXTERNAL)
+    if len(KEPT) >= CACHED_BODIES:
+        KEPT.clear()
+    KEPT[body_hash] = written
+    return written
 
 
 @lru_cache(maxsize=CACHED_BODIES)

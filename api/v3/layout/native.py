@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.layout.body import list_opcodes, write_body
+from tonlake.api.v3.layout.body import KEPT, list_opcodes, write_body
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Inner, Kind
 from tonlake.api.v3.layout.table import HEX, Field, list_fields
@@ -53,7 +53,7 @@ def _describe(field: Field, opcodes: str) -> tuple[Any, ...]:
         case Kind.CURRENCIES:
             other = beside, equals
         case Kind.OPCODE_NAME:
-            other = beside, equals, list_opcodes(), write_body
+            other = beside, equals, list_opcodes(), write_body, KEPT, "body_hash"
         case Kind.JSON if not field.is_optional:
             missing = b"{}"
         case kind if kind in _BESIDE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from itertools import starmap
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -95,7 +96,8 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     """
     if NATIVE is None or call.no_address_book:
         return read_address_book(call, starmap(Address, accounts))
-    requested = sorted(accounts)
+    # By workchain and id: in two steps that compare numbers and bytes, not pairs.
+    requested = sorted(sorted(accounts, key=itemgetter(1)), key=itemgetter(0))
     states = _list_states(call, requested)
     code_hashes = {state["code_hash"] for state in states if state is not None}
     codes = read_codes(call.reader, code_hashes)

@@ -21,14 +21,9 @@ def find_newest_states(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         raise Declined
     accounts = list(zip(asked["workchains"], asked["accounts"], strict=True))
     if len(accounts) > 1:
-        accounts = sorted(set(accounts))
+        accounts = sorted(dict.fromkeys(accounts))  # most are sorted already
     states = index.segments.newest_states(accounts)
-    rows = []
-    for account, state in zip(accounts, states, strict=True):
-        if state is not None:
-            state.workchain, state.account = account
-            rows.append(state)
-    return rows
+    return [state for state in states if state is not None]
 
 
 def find_newest_state(index: Index, asked: Mapping[str, Any]) -> list[Any]:

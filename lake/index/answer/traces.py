@@ -213,7 +213,7 @@ def _cut_page(
     return cut_rows(rows, asked)
 
 
-def list_members(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
+def list_members(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/trace_transactions``."""
     return [
         hit
@@ -222,7 +222,7 @@ def list_members(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     ]
 
 
-def find_adjacent(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
+def find_adjacent(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/transaction_keys_adjacent`` of transactions whose trace is known."""
     segments, tx_hash, direction = index.traces, asked["hash"], asked["direction"]
     own = segments.find_transaction(tx_hash)

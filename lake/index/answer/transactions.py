@@ -122,7 +122,7 @@ def read_transactions(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     """Answer ``v3/transactions``."""
     segments = index.traces
     found = [
-        key if isinstance(key, Hit) else segments.find_transaction(key["hash"])
+        segments.find_transaction(key["hash"]) if isinstance(key, dict) else key
         for key in asked["keys"]
     ]
     return segments.read_records([hit for hit in found if hit is not None])

@@ -31,17 +31,3 @@ _COLUMNS: dict[str, Callable[[Segment, int], Any]] = {
     "trace_id": lambda segment, row: segment.traces.trace_of(row),
     "parent_hash": lambda segment, row: segment.traces.parents_of([row])[0],
 }
-
-
-class Member(Hit, frozen=True, gc=False):
-    """A transaction found by its trace."""
-
-    trace_id: bytes
-    parent_hash: bytes | None
-
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - a column
-        """Return a column of ``transaction_traces``."""
-        if name in ("trace_id", "parent_hash"):
-            value: bytes | None = getattr(self, name)
-            return value
-        return _COLUMNS[name](self.segment, self.row)

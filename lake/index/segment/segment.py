@@ -23,6 +23,7 @@ from tonlake.lake.index.segment.record import (
     MESSAGE_HASH,
     SHOWN_PLACES,
     Found,
+    Member,
     Record,
 )
 from tonlake.lake.index.segment.traces import SegmentTraces
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 
 _ARRAYS = (
-    *("records", "record.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "other"),
+    *("records", "record.at", "hash", "hash_after", "lt", "now", "mc_seqno", "root", "parent"),
+    "other",
     *("account.row", "account.id", "state.at", "state", "ended.at", "ended.data"),
 )
 
@@ -57,7 +59,7 @@ def open_source(arrays: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the exte
     )
     if any(len(shape[1]) != len(shape[2]) for shape in found):
         raise ValueError("a shape of the segment is damaged")
-    types = (*(kind.row_type for kind in KINDS), Record, Found)
+    types = (*(kind.row_type for kind in KINDS), Record, Found, Member)
     widths = tuple(kind.width for kind in KINDS)
     places = IN_HASH, MESSAGE_HASH, BODY
     return NATIVE.Source(named, tuple(found), hashes, types, widths, places)
@@ -192,6 +194,12 @@ class Segment(AccountSegment):
         """Return the records of rows, in the same order."""
         records: list[Any] = self._source.read_records(rows)
         return records
+
+    def list_trace(self, trace_id: bytes, first_lt: int, last_lt: int) -> list[Any]:
+        """Return the ``Member`` of each transaction of a trace, in their order."""
+        rows = self.trace.list_rows(cut_hash(trace_id))
+        found: list[Any] = self._source.list_members(rows, trace_id, first_lt, last_lt, self)
+        return found
 
     def read_lines(self, places: Sequence[tuple[int, int]]) -> list[Any]:
         """Return messages by row and place in its record."""

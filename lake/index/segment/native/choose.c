@@ -54,44 +54,29 @@ static int compare_bytes(const uint8_t *data, uint64_t size, PyObject *bound)
     return order ? order : (size > other) - (size < other);
 }
 
-/* Extract the bytes or the number of an object. */
-static bool open_object(Value *value)
-{
-    if (PyBytes_Check(value->object)) {
-        value->data = (const uint8_t *)PyBytes_AsString(value->object);
-        value->size = (uint64_t)PyBytes_Size(value->object);
-    } else if (PyLong_Check(value->object)) {
-        value->number = PyLong_AsLongLong(value->object);
-    } else {
-        fail_type();
-    }
-    return !PyErr_Occurred();
-}
-
 /* Check a value against a filter: 1 it passes, 0 it does not, -1 an error. */
-static int fits(const Filter *filter, Value value)
+static int fits(const Filter *filter, const Value *value)
 {
-    if (value.object == Py_None || filter->low == Py_None)
-        return value.object == filter->low;
+    const uint8_t *data;
+    size_t size;
+    if (value->form == IS_NONE || filter->low == Py_None)
+        return value->form == IS_NONE && filter->low == Py_None;
     if (PyUnicode_Check(filter->low))
-        return value.object ? PyObject_RichCompareBool(value.object, filter->low, Py_EQ) : 0;
-    if (value.object && !open_object(&value))
-        return -1;
-    if (PyBytes_Check(filter->low) != (value.data != NULL))
+        return is_object(value) ? PyObject_RichCompareBool(value->object, filter->low, Py_EQ) : 0;
+    if (PyBytes_Check(filter->low)) {
+        if (!find_held_bytes(value, &data, &size))
+            return fail_type();
+        return compare_bytes(data, size, filter->low) >= 0 &&
+               compare_bytes(data, size, filter->high) <= 0;
+    }
+    int64_t number = value->number;
+    if (is_object(value) && PyLong_Check(value->object))
+        number = PyLong_AsLongLong(value->object);
+    else if (value->form != IS_NUMBER)
         return fail_type();
-    if (value.data)
-        return compare_bytes(value.data, value.size, filter->low) >= 0 &&
-               compare_bytes(value.data, value.size, filter->high) <= 0;
-    return filter->least <= value.number && value.number <= filter->most;
-}
-
-static PyObject *show_value(const Value *value)
-{
-    if (value->object)
-        return Py_NewRef(value->object);
-    if (value->data)
-        return PyBytes_FromStringAndSize((const char *)value->data, (Py_ssize_t)value->size);
-    return PyLong_FromLongLong(value->number);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    return filter->least <= number && number <= filter->most;
 }
 
 /* Build the result row of a message, with the fields listed in module record. */
@@ -99,27 +84,25 @@ static PyObject *show_message(Source *source, const Context *context, const Choi
                               const Shape *shape, uint64_t place)
 {
     Py_ssize_t count = PyTuple_Size(choice->shown);
-    Row *row = new_row((PyTypeObject *)PyTuple_GetItem(source->types, KINDS + 1), count + 5);
+    PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(source->types, KINDS + 1);
+    Row *row = new_row(type, count + 5, (PyObject *)source);
     for (Py_ssize_t at = 0; row && at < count; at++) {
         Py_ssize_t column = PyLong_AsSsize_t(PyTuple_GetItem(choice->shown, at));
-        row->values[at] = column >= 0 && column < shape->count
-                              ? show_value(&choice->values[column])
-                              : NULL;
+        if (column < 0 || column >= shape->count) {
+            PyErr_SetString(PyExc_ValueError, "a record of the segment lacks a column");
+            Py_CLEAR(row);
+        } else {
+            row->values[at] = choice->values[column];
+        }
     }
+    if (row && !find_hash(source, HASH, context->row, &row->values[count + 1]))
+        Py_CLEAR(row);
     if (!row)
         return NULL;
-    row->values[count] = PyLong_FromLongLong(context->lt);
-    row->values[count + 1] = read_hash(source, HASH, context->row);
-    row->values[count + 2] = Py_NewRef(choice->owner);
-    row->values[count + 3] = PyLong_FromLongLong(context->row);
-    row->values[count + 4] = PyLong_FromUnsignedLongLong(place);
-    for (Py_ssize_t at = 0; at < count + 5; at++)
-        if (!row->values[at]) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "a record of the segment lacks a column");
-            Py_DECREF(row);
-            return NULL;
-        }
+    row->values[count] = number_value(context->lt);
+    give_object(row, count + 2, Py_NewRef(choice->owner));
+    row->values[count + 3] = number_value(context->row);
+    row->values[count + 4] = number_value((int64_t)place);
     return (PyObject *)row;
 }
 
@@ -133,8 +116,8 @@ static int fit_all(const Choice *choice, const Shape *shape, bool constant)
             return fail_type();
         if ((shape->codes[filter->column] == '.') != constant)
             continue;
-        Value value = {.object = shape->values[filter->column]};
-        int fitting = fits(filter, constant ? value : choice->values[filter->column]);
+        const Value *values = constant ? shape->values : choice->values;
+        int fitting = fits(filter, &values[filter->column]);
         if (fitting < 1)
             return fitting;
     }
@@ -150,10 +133,11 @@ static bool choose_message(Source *source, Context *context, const Choice *choic
     int fitting = shape ? fit_all(choice, shape, true) : -1;
     if (fitting == 0) {
         *cursor = values;
-        return skip_row(source, cursor, context, shape, NULL);
+        return skip_row(source, cursor, shape);
     }
-    if (fitting < 0 || !find_values(source, cursor, context, choice->values))
+    if (fitting < 0 || !find_values(source, &values, context, shape, choice->values))
         return false;
+    *cursor = values;
     fitting = fit_all(choice, shape, false);
     if (fitting < 1)
         return fitting == 0;
@@ -169,13 +153,9 @@ static bool choose_from_row(Source *source, Context *context, const Choice *choi
 {
     Cursor cursor;
     uint64_t count;
-    PyObject *in_hash = NULL;
-    bool chosen = open_messages(source, context, row, &cursor, &in_hash, &count);
-    context->in_hash = in_hash;
+    bool chosen = open_messages(source, context, row, &cursor, &count);
     for (uint64_t place = 0; chosen && place < count; place++)
         chosen = choose_message(source, context, choice, &cursor, place, found);
-    context->in_hash = NULL;
-    Py_XDECREF(in_hash);
     return chosen;
 }
 
@@ -185,16 +165,13 @@ static bool choose_place(Source *source, Context *context, const Choice *choice,
 {
     Cursor cursor;
     long long row;
-    PyObject *place, *in_hash = NULL;
+    PyObject *place;
     bool is_there = false;
     if (!PyArg_ParseTuple(item, "LO!", &row, &PyLong_Type, &place))
         return false;
-    bool chosen = find_message(source, context, row, place, &cursor, &in_hash, &is_there);
-    context->in_hash = in_hash;
+    bool chosen = find_message(source, context, row, place, &cursor, &is_there);
     chosen = chosen && choose_message(source, context, choice, &cursor,
                                       PyLong_AsUnsignedLongLong(place), found);
-    context->in_hash = NULL;
-    Py_XDECREF(in_hash);
     return chosen;
 }
 
@@ -212,7 +189,6 @@ static PyObject *choose_all(Source *source, PyObject *items, const Choice *choic
         if (!chosen)
             Py_CLEAR(found);
     }
-    end_context(&context);
     return found;
 }
 

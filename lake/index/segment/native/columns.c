@@ -39,40 +39,42 @@ static bool make_room(Column *column, uint64_t size)
     return true;
 }
 
-/* Extract text, bytes or the digits of a number; the caller owns *kept. */
-static bool read_bytes(PyObject *object, Value *value, PyObject **kept)
+/* Take text, bytes or the digits of a number; *kept is owned. */
+static bool take_bytes(const Value *value, const uint8_t **data, size_t *size, PyObject **kept)
 {
-    Py_ssize_t size;
-    if (PyBytes_Check(object)) {
-        value->data = (const uint8_t *)PyBytes_AsString(object);
-        value->size = (uint64_t)PyBytes_Size(object);
+    if (value->form == IS_BYTES || value->form == IS_TEXT || value->form == IS_DIGITS) {
+        *data = value->data;
+        *size = value->size;
         return true;
     }
-    *kept = PyObject_Str(object);
-    value->data = *kept ? (const uint8_t *)PyUnicode_AsUTF8AndSize(*kept, &size) : NULL;
-    value->size = value->data ? (uint64_t)size : 0;
-    return value->data != NULL;
+    if (is_object(value) && PyBytes_Check(value->object))
+        return find_held_bytes(value, data, size);
+    PyObject *object = make_object(value);
+    Py_ssize_t length = 0;
+    *kept = object ? PyObject_Str(object) : NULL;
+    *data = *kept ? (const uint8_t *)PyUnicode_AsUTF8AndSize(*kept, &length) : NULL;
+    *size = (size_t)length;
+    Py_XDECREF(object);
+    return *data != NULL;
 }
 
-static bool write_bytes(Column *column, Py_ssize_t row, Value value)
+static bool write_bytes(Column *column, Py_ssize_t row, const Value *value)
 {
+    const uint8_t *data;
+    size_t size;
     PyObject *kept = NULL;
     bool written = false;
-    if (value.object && !read_bytes(value.object, &value, &kept))
+    if (!take_bytes(value, &data, &size, &kept))
         goto done;
-    if (!value.data) {
-        PyErr_SetString(PyExc_ValueError, "a record of the segment has a number for bytes");
-        goto done;
-    }
     if (column->width == HASH_BYTES) {
-        written = value.size == HASH_BYTES;
+        written = size == HASH_BYTES;
         if (written)
-            memcpy(column->data + row * HASH_BYTES, value.data, HASH_BYTES);
+            memcpy(column->data + row * HASH_BYTES, data, HASH_BYTES);
         else
             PyErr_SetString(PyExc_ValueError, "a hash must have 32 bytes");
-    } else if (make_room(column, value.size)) {
-        memcpy(column->data + column->size, value.data, value.size);
-        column->size += (Py_ssize_t)value.size;
+    } else if (make_room(column, size)) {
+        memcpy(column->data + column->size, data, size);
+        column->size += (Py_ssize_t)size;
         written = true;
     }
 done:
@@ -80,22 +82,25 @@ done:
     return written;
 }
 
-static bool write_number(Column *column, Py_ssize_t row, Value value)
+static bool write_number(Column *column, Py_ssize_t row, const Value *value)
 {
-    if (value.object)
-        value.number = PyLong_AsLongLong(value.object);
-    if (value.number == -1 && PyErr_Occurred())
+    int64_t number = value->number;
+    if (is_object(value))
+        number = PyLong_AsLongLong(value->object);
+    else if (value->form != IS_NUMBER)
+        PyErr_SetString(PyExc_ValueError, "a record of the segment has bytes for a number");
+    if (PyErr_Occurred())
         return false;
     if (column->width == BITS)
-        column->data[row / 8] |= (uint8_t)((value.number != 0) << row % 8);
-    else /* Arrow's arrays are little-endian here */
-        memcpy(column->data + row * column->width, &value.number, (size_t)column->width);
+        column->data[row / 8] |= (uint8_t)((number != 0) << row % 8);
+    else /* little-endian, as Arrow's arrays are here */
+        memcpy(column->data + row * column->width, &number, (size_t)column->width);
     return true;
 }
 
-static bool write_value(Column *column, Py_ssize_t row, Value value)
+static bool write_value(Column *column, Py_ssize_t row, const Value *value)
 {
-    bool is_null = value.object == Py_None, written = true;
+    bool is_null = value->form == IS_NONE, written = true;
     column->has_nulls |= is_null;
     if (!is_null) {
         bool is_bytes = column->width == VARIABLE || column->width == HASH_BYTES;
@@ -110,56 +115,28 @@ static bool write_value(Column *column, Py_ssize_t row, Value value)
 /* Find a value of the transaction. */
 static bool find_own(Source *source, const Context *context, int place, Value *value)
 {
-    *value = (Value){NULL};
+    int64_t mc_seqno;
     switch (place) {
     case TX_WORKCHAIN:
-        value->object = context->workchain;
+        *value = number_value(context->workchain);
         return true;
     case TX_ACCOUNT:
-        value->object = context->account;
+        *value = (Value){.data = context->account, .size = HASH_BYTES, .form = IS_BYTES};
         return true;
     case TX_LT:
-        value->number = context->lt;
+        *value = number_value(context->lt);
         return true;
     case TX_HASH:
-        value->data = item_at(source, HASH, context->row, HASH_BYTES);
-        value->size = HASH_BYTES;
-        return value->data != NULL;
+        return find_hash(source, HASH, context->row, value);
     case TX_MC_SEQNO:
-        return number_at(source, MC_SEQNO, context->row, &value->number);
+        if (!number_at(source, MC_SEQNO, context->row, &mc_seqno))
+            return false;
+        *value = number_value(mc_seqno);
+        return true;
     default:
-        value->number = context->now;
+        *value = number_value(context->now);
         return true;
     }
-}
-
-/* Replace the position of an opcode in the body with the opcode. */
-static bool find_opcode(const Source *source, Value *values, Py_ssize_t opcode_at)
-{
-    Value body = values[source->body_at];
-    PyObject *kept = NULL;
-    int32_t opcode = 0;
-    bool found = (!body.object || body.object == Py_None || read_bytes(body.object, &body, &kept)) &&
-                 read_opcode(body.data, body.size, values[opcode_at].object, &opcode);
-    Py_XDECREF(kept);
-    values[opcode_at] = (Value){.number = opcode};
-    return found;
-}
-
-Shape *find_values(Source *source, Cursor *cursor, Context *context, Value *values)
-{
-    Shape *shape = read_shape(source, cursor, 0, MESSAGE);
-    Py_ssize_t opcode_at = -1;
-    context->far_end = 0;
-    for (Py_ssize_t at = 0; shape && at < shape->count; at++) {
-        values[at] = (Value){.object = shape->values[at]};
-        if (shape->codes[at] == 'o')
-            opcode_at = at;
-        if (!is_shaped(shape->codes[at]) &&
-            !find_value(source, cursor, context, shape->codes[at], &values[at]))
-            return NULL;
-    }
-    return shape && (opcode_at < 0 || find_opcode(source, values, opcode_at)) ? shape : NULL;
 }
 
 static bool write_columns(Source *source, const Context *context, const Shape *shape,
@@ -176,7 +153,7 @@ static bool write_columns(Source *source, const Context *context, const Shape *s
             value = columns->values[column->place];
         else if (!find_own(source, context, column->place, &value))
             return false;
-        if (!write_value(column, columns->rows, value))
+        if (!write_value(column, columns->rows, &value))
             return false;
     }
     columns->rows++;
@@ -186,20 +163,17 @@ static bool write_columns(Source *source, const Context *context, const Shape *s
 static bool write_message(Source *source, Context *context, PyObject *at, Columns *columns)
 {
     long long row;
-    PyObject *key, *in_hash = NULL;
+    PyObject *key;
     Cursor cursor;
-    bool found = false, written;
-    if (!PyArg_ParseTuple(at, "LO", &row, &key))
+    bool found = false;
+    if (!PyArg_ParseTuple(at, "LO", &row, &key) ||
+        !find_message(source, context, row, key, &cursor, &found))
         return false;
-    written = find_message(source, context, row, key, &cursor, &in_hash, &found);
-    if (found) {
-        context->in_hash = in_hash;
-        Shape *shape = find_values(source, &cursor, context, columns->values);
-        written = shape && write_columns(source, context, shape, columns);
-        context->in_hash = NULL;
-    }
-    Py_XDECREF(in_hash);
-    return written;
+    if (!found)
+        return true;
+    Shape *shape = read_shape(source, &cursor, 0, MESSAGE);
+    return shape && find_values(source, &cursor, context, shape, columns->values) &&
+           write_columns(source, context, shape, columns);
 }
 
 /* Allocate a column of `rows` values; the width determines the type. */
@@ -254,7 +228,6 @@ static bool write_all(Source *source, PyObject *places, PyObject *items, Columns
         written = open_column(source, &columns->columns[at], PyTuple_GetItem(items, at), rows);
     for (Py_ssize_t at = 0; written && at < rows; at++)
         written = write_message(source, &context, PyList_GetItem(places, at), columns);
-    end_context(&context);
     return written;
 }
 

@@ -1,10 +1,17 @@
 /* Finds the record of a row, and its account. */
 #include "rows.h"
 
-void end_context(Context *context)
+bool find_id(Source *source, int64_t number, const uint8_t **account, int64_t *workchain)
 {
-    Py_CLEAR(context->account);
-    Py_CLEAR(context->workchain);
+    const uint8_t *id = item_at(source, ACCOUNT_ID, number, ACCOUNT_ID_BYTES);
+    if (!id)
+        return false;
+    const uint8_t *bytes = id + HASH_BYTES;
+    uint32_t biased =
+        (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+    *account = id;
+    *workchain = (int64_t)biased - (1LL << 31);
+    return true;
 }
 
 /* Set the account of a row: rows are grouped by account. */
@@ -19,17 +26,9 @@ static bool take_account(Source *source, Context *context, int64_t row)
         else
             high = middle;
     }
-    const uint8_t *id = item_at(source, ACCOUNT_ID, low, ACCOUNT_ID_BYTES);
-    if (!id || !number_at(source, ACCOUNT_ROW, low, &context->first) ||
-        !number_at(source, ACCOUNT_ROW, low + 1, &context->last))
-        return false;
-    end_context(context);
-    const uint8_t *workchain = id + HASH_BYTES;
-    uint32_t biased = (uint32_t)workchain[0] << 24 | workchain[1] << 16 | workchain[2] << 8 |
-                      workchain[3];
-    context->account = PyBytes_FromStringAndSize((const char *)id, HASH_BYTES);
-    context->workchain = PyLong_FromLong((long)((int64_t)biased - (1LL << 31)));
-    return context->account && context->workchain;
+    return find_id(source, low, &context->account, &context->workchain) &&
+           number_at(source, ACCOUNT_ROW, low, &context->first) &&
+           number_at(source, ACCOUNT_ROW, low + 1, &context->last);
 }
 
 bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor)
@@ -48,13 +47,7 @@ bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor)
     if ((row < context->first || row >= context->last) && !take_account(source, context, row))
         return false;
     context->row = row;
-    context->in_hash = NULL;
+    context->in_hash = (Value){.form = IS_NONE};
     context->lt_before = context->lt;
     return row <= context->first || number_at(source, LT, row - 1, &context->lt_before);
-}
-
-PyObject *read_hash(Source *source, Array array, int64_t row)
-{
-    const uint8_t *data = item_at(source, array, row, HASH_BYTES);
-    return data ? PyBytes_FromStringAndSize((const char *)data, HASH_BYTES) : NULL;
 }

@@ -1,20 +1,20 @@
 /* Reads messages of records: all, the one at a place, or the one with a hash. */
 #include "rows.h"
 
-static Row *read_message(Source *source, Cursor *cursor, Context *context, PyObject *hash,
-                         PyObject *lt)
+/* Read the next message; hash and logical time of its transaction come from the arrays. */
+static Row *read_message(Source *source, Cursor *cursor, Context *context)
 {
     Shape *shape = read_shape(source, cursor, 0, MESSAGE);
     Row *row = shape ? read_row(source, cursor, context, shape) : NULL;
     if (row && shape->count + 2 <= row->count) {
-        row->values[shape->count] = Py_NewRef(hash);
-        row->values[shape->count + 1] = Py_NewRef(lt);
+        row->values[shape->count + 1] = number_value(context->lt);
+        if (!find_hash(source, HASH, context->row, &row->values[shape->count]))
+            Py_CLEAR(row);
     }
     return row;
 }
 
-PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObject *hash,
-                               PyObject *lt)
+PyObject *read_messages(Source *source, Cursor *cursor, Context *context)
 {
     uint64_t count;
     if (!read_number(cursor, &count))
@@ -25,7 +25,7 @@ PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObje
     }
     PyObject *messages = PyList_New((Py_ssize_t)count);
     for (uint64_t at = 0; messages && at < count; at++) {
-        Row *message = read_message(source, cursor, context, hash, lt);
+        Row *message = read_message(source, cursor, context);
         if (!message || PyList_SetItem(messages, (Py_ssize_t)at, (PyObject *)message) < 0)
             Py_CLEAR(messages);
     }
@@ -33,53 +33,39 @@ PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObje
 }
 
 bool open_messages(Source *source, Context *context, int64_t number, Cursor *cursor,
-                   PyObject **in_hash, uint64_t *count)
+                   uint64_t *count)
 {
     if (!find_record(source, context, number, cursor) || !skip_state(source, cursor) ||
         !skip_state(source, cursor))
         return false;
     Shape *shape = read_shape(source, cursor, 0, TRANSACTION);
-    return shape && skip_row(source, cursor, context, shape, in_hash) && read_number(cursor, count);
+    Cursor columns = *cursor;
+    return shape &&
+           find_column(source, &columns, context, shape, source->in_hash_at, &context->in_hash) &&
+           skip_row(source, cursor, shape) && read_number(cursor, count);
 }
 
-/* Read a message, and fill in the columns of its transaction. */
-static PyObject *read_own_message(Source *source, Cursor *cursor, Context *context,
-                                  PyObject *in_hash)
-{
-    PyObject *hash = read_hash(source, HASH, context->row);
-    PyObject *lt = PyLong_FromLongLong(context->lt);
-    Row *message = NULL;
-    context->in_hash = in_hash;
-    if (hash && lt)
-        message = read_message(source, cursor, context, hash, lt);
-    context->in_hash = NULL;
-    Py_XDECREF(hash);
-    Py_XDECREF(lt);
-    return (PyObject *)message;
-}
-
-static bool skip_message(Source *source, Cursor *cursor, Context *context)
+static bool skip_message(Source *source, Cursor *cursor)
 {
     Shape *shape = read_shape(source, cursor, 0, MESSAGE);
-    return shape && skip_row(source, cursor, context, shape, NULL);
+    return shape && skip_row(source, cursor, shape);
 }
 
 /* Compare the hash of the next message: 1 equal, 0 different, -1 an error. */
-static int compare_hash(Source *source, Cursor cursor, Context *context, PyObject *in_hash,
-                        PyObject *hash)
+static int compare_hash(Source *source, Cursor cursor, Context *context, PyObject *hash)
 {
+    Value own;
+    const uint8_t *data;
+    size_t size;
     Shape *shape = read_shape(source, &cursor, 0, MESSAGE);
-    if (!shape)
+    if (!shape || !find_column(source, &cursor, context, shape, source->message_hash_at, &own) ||
+        !find_held_bytes(&own, &data, &size))
         return -1;
-    PyObject *own = read_column(source, &cursor, context, shape, source->message_hash_at, in_hash);
-    int same = own ? PyObject_RichCompareBool(own, hash, Py_EQ) : -1;
-    Py_XDECREF(own);
-    return same;
+    return size == (size_t)PyBytes_Size(hash) && !memcmp(data, PyBytes_AsString(hash), size);
 }
 
 /* Skip to the message at a place, of count. */
-static bool find_place(Source *source, Context *context, PyObject *key, uint64_t count,
-                       Cursor *cursor)
+static bool find_place(Source *source, PyObject *key, uint64_t count, Cursor *cursor)
 {
     long long place = PyLong_AsLongLong(key);
     if (PyErr_Occurred())
@@ -89,25 +75,25 @@ static bool find_place(Source *source, Context *context, PyObject *key, uint64_t
         return false;
     }
     for (int64_t at = 0; at < place; at++)
-        if (!skip_message(source, cursor, context))
+        if (!skip_message(source, cursor))
             return false;
     return true;
 }
 
 bool find_message(Source *source, Context *context, int64_t number, PyObject *key, Cursor *cursor,
-                  PyObject **in_hash, bool *found)
+                  bool *found)
 {
     uint64_t count;
     *found = false;
-    if (!open_messages(source, context, number, cursor, in_hash, &count))
+    if (!open_messages(source, context, number, cursor, &count))
         return false;
     if (!PyBytes_Check(key))
-        return *found = find_place(source, context, key, count, cursor);
+        return *found = find_place(source, key, count, cursor);
     for (uint64_t at = 0; at < count; at++) {
-        int same = compare_hash(source, *cursor, context, *in_hash, key);
+        int same = compare_hash(source, *cursor, context, key);
         if (same)
             return *found = same > 0;
-        if (!skip_message(source, cursor, context))
+        if (!skip_message(source, cursor))
             return false;
     }
     return true;
@@ -116,10 +102,8 @@ bool find_message(Source *source, Context *context, int64_t number, PyObject *ke
 PyObject *read_one(Source *source, Context *context, int64_t number, PyObject *key)
 {
     Cursor cursor;
-    PyObject *in_hash = NULL, *message = NULL;
     bool found;
-    if (find_message(source, context, number, key, &cursor, &in_hash, &found))
-        message = found ? read_own_message(source, &cursor, context, in_hash) : Py_NewRef(Py_None);
-    Py_XDECREF(in_hash);
-    return message;
+    if (!find_message(source, context, number, key, &cursor, &found))
+        return NULL;
+    return found ? (PyObject *)read_message(source, &cursor, context) : Py_NewRef(Py_None);
 }

@@ -9,20 +9,26 @@
 #include <string.h>
 
 #include "format.h"
+#include "held.h"
 #include "numbers.h"
 
 /* A row, whose columns are attributes or are read by name in brackets. */
 typedef struct {
     PyObject_HEAD
     Py_ssize_t count;
-    PyObject *values[];
+    PyObject *owner; /* owned, or NULL: what the values live as long as */
+    bool owns;       /* some values are objects of its own */
+    Value values[];
 } Row;
 
 /* Return a new row type, given its name and a tuple of column names. */
 PyObject *make_row_type(PyObject *self, PyObject *args);
 
-/* Return an empty row with room for count columns. */
-Row *new_row(PyTypeObject *type, Py_ssize_t count);
+/* Return a row of count columns, all None. `owner` is kept as long as the row. */
+Row *new_row(PyTypeObject *type, Py_ssize_t count, PyObject *owner);
+
+/* Set a column to an object; the row takes over the reference. */
+void give_object(Row *row, Py_ssize_t at, PyObject *object);
 
 /* Bytes being read; reading stops at end. */
 typedef struct {
@@ -34,8 +40,10 @@ typedef struct {
     Kind kind;
     Py_ssize_t count;
     const char *codes;
-    PyObject *constants; /* tuple */
-    PyObject **values;   /* its items, borrowed: read tens of times per row */
+    Value *values;         /* the constants */
+    Py_ssize_t *open;      /* places of the columns that follow */
+    Py_ssize_t open_count;
+    Py_ssize_t opcode_at;  /* the column that stands in the body, or -1 */
 } Shape;
 
 typedef enum {
@@ -47,6 +55,7 @@ typedef enum {
     NOW,
     MC_SEQNO,
     ROOT,
+    PARENT,
     OTHER,
     ACCOUNT_ROW,
     ACCOUNT_ID,
@@ -66,8 +75,8 @@ typedef struct {
     PyObject *kept; /* the shapes passed in: owns codes and constants */
     Shape *shapes;
     Py_ssize_t shape_count;
-    PyObject *hashes; /* tuple of the numbered hashes */
-    PyObject *types; /* row type of each kind, of records, and of Found */
+    PyObject *hashes; /* tuple: those that have numbers */
+    PyObject *types; /* of each kind, of the record, of what is shown of a message, of a member */
     Py_ssize_t widths[KINDS]; /* columns of each type */
     Py_ssize_t in_hash_at, message_hash_at, body_at;
     int64_t rows;
@@ -77,18 +86,11 @@ typedef struct {
 typedef struct {
     int64_t row, lt, lt_before, now;
     int64_t first, last; /* rows of the account */
-    int64_t far_end; /* end of the far bytes that were read last in the row */
-    PyObject *account, *workchain; /* owned */
-    PyObject *in_hash; /* borrowed: hash of the inbound message */
+    int64_t far_end; /* where the far bytes end that were read last in the row */
+    const uint8_t *account; /* 32 bytes; NULL: none was met yet */
+    int64_t workchain;
+    Value in_hash; /* of the in message */
 } Context;
-
-/* A value as stored: an object (borrowed), else bytes, else a number. */
-typedef struct {
-    PyObject *object;
-    const uint8_t *data;
-    uint64_t size;
-    int64_t number;
-} Value;
 
 /* Find the number of an account, a tuple of workchain and 32 bytes; -1: the segment has none. */
 bool find_account(const Source *source, PyObject *address, int64_t *number);
@@ -113,33 +115,30 @@ static inline bool read_number(Cursor *cursor, uint64_t *value)
 Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind);
 Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape);
 
-/* Read the value of a column that the shape leaves open; for code g, the excess over the base. */
-bool find_value(Source *source, Cursor *cursor, Context *context, char code, Value *value);
-
 /* Whether the shape determines a column: by its value, or by its position in the body. */
 static inline bool is_shaped(char code)
 {
     return code == '.' || code == 'o';
 }
 
-/* Read the opcode from a body. */
-bool read_opcode(const uint8_t *body, uint64_t size, PyObject *place, int32_t *opcode);
+/* Read the values of the next row, by place. */
+bool find_values(Source *source, Cursor *cursor, Context *context, const Shape *shape,
+                 Value *values);
 
-/* Read one column of bytes of the next row; in_hash is the hash of the inbound message. */
-PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
-                      Py_ssize_t column, PyObject *in_hash);
-bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
-              PyObject **in_hash);
+/* Read one column of the next row, other than an opcode; the cursor stops behind it. */
+bool find_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
+                 Py_ssize_t column, Value *value);
+bool skip_row(Source *source, Cursor *cursor, const Shape *shape);
 
-/* Release the account. */
-void end_context(Context *context);
+/* Read id and workchain of an account by its number. */
+bool find_id(Source *source, int64_t number, const uint8_t **account, int64_t *workchain);
 
 /* Move to a row: set the range of its record, and the values that arrays have of it. */
 bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor);
-PyObject *read_hash(Source *source, Array array, int64_t row);
+bool find_hash(Source *source, Array array, int64_t row, Value *value);
 
-/* Return the transaction hash that a number in root or parent refers to, or None. */
-PyObject *read_linked(Source *source, int64_t number);
+/* Find the hash of a transaction, as the numbers of roots and parents stand for it, or None. */
+bool find_linked(Source *source, int64_t number, Value *value);
 
 /* Read a state or None; same: it is the state after the previous record. */
 PyObject *read_state(Source *source, Cursor *cursor, Context *context, bool *same);
@@ -155,27 +154,25 @@ PyObject *read_newest(Source *source, Context *context, int64_t number);
 PyObject *read_trace(Source *source, Context *context, int64_t number);
 
 /* Read the messages of a record, preceded by their number. */
-PyObject *read_messages(Source *source, Cursor *cursor, Context *context, PyObject *hash,
-                        PyObject *lt);
+PyObject *read_messages(Source *source, Cursor *cursor, Context *context);
 
 /* Read one message of a record, by place or hash, and nothing else of the record; None if it has no
    message of the hash. */
 PyObject *read_one(Source *source, Context *context, int64_t number, PyObject *key);
 
-/* Move to a message of a record, by place or hash: set its start, and its inbound message's hash
-   (owned); found: whether the record has it. */
+/* Move to a message of a record, by place or hash: set its start; found: whether the record has it. */
 bool find_message(Source *source, Context *context, int64_t number, PyObject *key, Cursor *cursor,
-                  PyObject **in_hash, bool *found);
+                  bool *found);
 
-/* Move to the messages of a record: set their number, and the inbound message's hash (owned). */
+/* Move to the messages of a record: set their number. */
 bool open_messages(Source *source, Context *context, int64_t number, Cursor *cursor,
-                   PyObject **in_hash, uint64_t *count);
-
-/* Read the values of the next message, and return its shape. */
-Shape *find_values(Source *source, Cursor *cursor, Context *context, Value *values);
+                   uint64_t *count);
 
 /* Return the messages that pass filters. */
 PyObject *choose_messages(PyObject *self, PyObject *args);
+
+/* Return the transactions of a trace. */
+PyObject *list_members(PyObject *self, PyObject *args);
 
 /* Return columns of messages as Arrow buffers. */
 PyObject *read_columns(PyObject *self, PyObject *args);

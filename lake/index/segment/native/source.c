@@ -16,7 +16,6 @@ static PyObject *read_all(PyObject *self, PyObject *items, Reading read)
         if (!made || PyList_SetItem(found, at, made) < 0)
             Py_CLEAR(found);
     }
-    end_context(&context);
     return found;
 }
 
@@ -58,8 +57,9 @@ static PyObject *source_traces(PyObject *self, PyObject *numbers)
 static PyObject *linked_at(Source *source, Context *context, PyObject *number)
 {
     (void)context;
+    Value hash;
     long long at = PyLong_AsLongLong(number);
-    return PyErr_Occurred() ? NULL : read_linked(source, at);
+    return !PyErr_Occurred() && find_linked(source, at, &hash) ? make_object(&hash) : NULL;
 }
 
 static PyObject *source_linked(PyObject *self, PyObject *numbers)
@@ -79,6 +79,12 @@ static PyObject *source_messages(PyObject *self, PyObject *items)
     return read_all(self, items, message_at);
 }
 
+static void free_shape(Shape *shape)
+{
+    PyMem_Free(shape->values);
+    PyMem_Free(shape->open);
+}
+
 static void source_dealloc(PyObject *self)
 {
     Source *source = (Source *)self;
@@ -86,13 +92,58 @@ static void source_dealloc(PyObject *self)
     for (int at = 0; at < source->open; at++)
         PyBuffer_Release(&source->arrays[at]);
     for (Py_ssize_t at = 0; source->shapes && at < source->shape_count; at++)
-        PyMem_Free(source->shapes[at].values);
+        free_shape(&source->shapes[at]);
     PyMem_Free(source->shapes);
     Py_XDECREF(source->kept);
     Py_XDECREF(source->types);
     Py_XDECREF(source->hashes);
     PyObject_Free(self);
     Py_DECREF(type);
+}
+
+/* Convert a constant into a value. */
+static Value take_constant(PyObject *object)
+{
+    int overflow = 1;
+    long long number = 0;
+    if (PyLong_CheckExact(object))
+        number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (!overflow)
+        return number_value(number);
+    if (PyBytes_CheckExact(object) && PyBytes_Size(object) <= UINT32_MAX)
+        return (Value){.data = (const uint8_t *)PyBytes_AsString(object),
+                       .size = (uint32_t)PyBytes_Size(object),
+                       .form = IS_BYTES};
+    return lend_object(object);
+}
+
+/* Parse the columns of a shape. */
+static bool take_columns(Shape *shape, PyObject *constants)
+{
+    size_t room = (size_t)shape->count + 1;
+    shape->values = PyMem_Calloc(room, sizeof *shape->values);
+    shape->open = PyMem_Calloc(room, sizeof *shape->open);
+    shape->opcode_at = -1;
+    if (!shape->values || !shape->open) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t at = 0; at < shape->count; at++) {
+        shape->values[at] = take_constant(PyTuple_GetItem(constants, at));
+        if (shape->codes[at] == 'o')
+            shape->opcode_at = at;
+        if (!is_shaped(shape->codes[at]))
+            shape->open[shape->open_count++] = at;
+    }
+    return true;
+}
+
+static bool is_damaged(const Source *source, const Shape *shape)
+{
+    return (shape->kind == TRANSACTION && source->in_hash_at >= shape->count) ||
+           (shape->kind == MESSAGE &&
+            (source->message_hash_at >= shape->count || source->body_at >= shape->count)) ||
+           (shape->kind != MESSAGE && shape->opcode_at >= 0);
 }
 
 /* Parse shapes: a list of (kind, codes, constants). */
@@ -106,25 +157,16 @@ static bool take_shapes(Source *source, PyObject *shapes)
     for (Py_ssize_t at = 0; at < source->shape_count; at++) {
         Shape *shape = &source->shapes[at];
         int kind;
-        Py_ssize_t size;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(shapes, at), "iy#O!", &kind, &shape->codes, &size,
-                              &PyTuple_Type, &shape->constants))
+        PyObject *constants;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(shapes, at), "iy#O!", &kind, &shape->codes,
+                              &shape->count, &PyTuple_Type, &constants))
             return false;
-        if (kind < 0 || kind >= KINDS || size != PyTuple_Size(shape->constants) ||
-            size > source->widths[kind]) {
-            PyErr_SetString(PyExc_ValueError, "a shape of the segment is damaged");
-            return false;
-        }
-        shape->values = PyMem_Calloc((size_t)size + 1, sizeof(PyObject *));
-        if (!shape->values)
-            return false;
-        for (Py_ssize_t column = 0; column < size; column++)
-            shape->values[column] = PyTuple_GetItem(shape->constants, column);
         shape->kind = (Kind)kind;
-        shape->count = size;
-        if ((kind == TRANSACTION && source->in_hash_at >= size) ||
-            (kind == MESSAGE && (source->message_hash_at >= size || source->body_at >= size)) ||
-            (kind != MESSAGE && memchr(shape->codes, 'o', (size_t)size))) {
+        bool is_known = kind >= 0 && kind < KINDS && shape->count == PyTuple_Size(constants) &&
+                        shape->count <= source->widths[kind];
+        if (is_known && !take_columns(shape, constants))
+            return false;
+        if (!is_known || is_damaged(source, shape)) {
             PyErr_SetString(PyExc_ValueError, "a shape of the segment is damaged");
             return false;
         }
@@ -152,7 +194,7 @@ static PyObject *source_new(PyTypeObject *type, PyObject *args, PyObject *names)
                           &source->widths[3], &source->widths[4], &source->in_hash_at,
                           &source->message_hash_at, &source->body_at))
         goto failed;
-    if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 2) {
+    if (PyTuple_Size(arrays) != ARRAYS || PyTuple_Size(types) != KINDS + 3) {
         PyErr_SetString(PyExc_ValueError, "Source needs all arrays of a segment");
         goto failed;
     }
@@ -182,6 +224,9 @@ static PyMethodDef source_methods[] = {
      "Return the messages that pass filters: a list of rows, meaning all of their messages, or of "
      "pairs of row and place; filters, each the place of a column and its bounds, None for NULL; "
      "places of the columns to return; and the value of the field segment."},
+    {"list_members", list_members, METH_VARARGS,
+     "Return those of a list of rows that belong to a trace, in order: its id, the least and the "
+     "greatest logical time, and the value of the field segment."},
     {"read_columns", read_columns, METH_VARARGS,
      "Return columns of messages, given as for read_messages: their number, and for each column "
      "validity, offsets and data as Arrow buffers, None if not needed. A column is its place, or a "

@@ -27,7 +27,7 @@ bool skip_state(Source *source, Cursor *cursor)
         return true;
     }
     Shape *shape = read_shape(source, cursor, SHAPED, FACTS);
-    return shape && skip_row(source, cursor, NULL, shape, NULL);
+    return shape && skip_row(source, cursor, shape);
 }
 
 PyObject *read_newest(Source *source, Context *context, int64_t number)
@@ -52,5 +52,17 @@ PyObject *read_newest(Source *source, Context *context, int64_t number)
     const uint8_t *data = states->buf;
     Cursor cursor = {data + first, data + last};
     Shape *shape = read_shape(source, &cursor, 0, STATE);
-    return shape ? (PyObject *)read_row(source, &cursor, context, shape) : NULL;
+    Row *state = shape ? read_row(source, &cursor, context, shape) : NULL;
+    if (state && shape->count + 2 <= state->count) {
+        Value *values = state->values + shape->count;
+        const uint8_t *account;
+        int64_t workchain;
+        if (!find_id(source, number, &account, &workchain)) {
+            Py_DECREF(state);
+            return NULL;
+        }
+        values[0] = number_value(workchain);
+        values[1] = (Value){.data = account, .size = HASH_BYTES, .form = IS_BYTES};
+    }
+    return (PyObject *)state;
 }

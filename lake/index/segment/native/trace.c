@@ -2,26 +2,24 @@
 #include "rows.h"
 
 /* Read the root of a trace: its row if the segment has it, else its hash. */
-static PyObject *take_root(Source *source, Cursor *cursor, Context *context)
+static bool take_root(Source *source, Cursor *cursor, Context *context, Value *hash)
 {
     uint64_t root;
     if (!read_number(cursor, &root))
-        return NULL;
+        return false;
     context->lt = context->now = 0;
     if (root) {
         int64_t row = root <= (uint64_t)source->rows ? (int64_t)root - 1 : -1;
         return number_at(source, LT, row, &context->lt) &&
-                       number_at(source, NOW, row, &context->now)
-                   ? read_hash(source, HASH, row)
-                   : NULL;
+               number_at(source, NOW, row, &context->now) && find_hash(source, HASH, row, hash);
     }
     if (cursor->end - cursor->at < HASH_BYTES) {
         PyErr_SetString(PyExc_ValueError, "a trace of the segment ends too early");
-        return NULL;
+        return false;
     }
-    const uint8_t *hash = cursor->at;
+    *hash = (Value){.data = cursor->at, .size = HASH_BYTES, .form = IS_BYTES};
     cursor->at += HASH_BYTES;
-    return PyBytes_FromStringAndSize((const char *)hash, HASH_BYTES);
+    return true;
 }
 
 PyObject *read_trace(Source *source, Context *context, int64_t number)
@@ -37,15 +35,14 @@ PyObject *read_trace(Source *source, Context *context, int64_t number)
     }
     const uint8_t *data = traces->buf;
     Cursor cursor = {data + first, data + last};
-    PyObject *root = take_root(source, &cursor, context);
-    if (!root)
+    Value root;
+    if (!take_root(source, &cursor, context, &root))
         return NULL;
     context->lt_before = context->lt;
     context->row = 0;
     Shape *shape = read_shape(source, &cursor, 0, TRACE);
     Row *row = shape ? read_row(source, &cursor, context, shape) : NULL;
     if (row && shape->count < row->count)
-        row->values[shape->count] = Py_NewRef(root);
-    Py_DECREF(root);
+        row->values[shape->count] = root;
     return (PyObject *)row;
 }

@@ -40,17 +40,15 @@ bool number_at(Source *source, Array array, int64_t at, int64_t *value)
     return true;
 }
 
-static bool find_hash(Source *source, Array array, int64_t row, Value *value)
+static bool hold_bytes(const uint8_t *data, uint64_t size, Value *value)
 {
-    value->data = item_at(source, array, row, HASH_BYTES);
-    value->size = HASH_BYTES;
-    return value->data != NULL;
+    *value = (Value){.data = data, .size = (uint32_t)size, .form = IS_BYTES};
+    return data != NULL && (size <= UINT32_MAX || fail("bytes are too long"));
 }
 
-static bool find_object(PyObject *object, const char *what, Value *value)
+bool find_hash(Source *source, Array array, int64_t row, Value *value)
 {
-    value->object = object;
-    return object != NULL || fail(what);
+    return hold_bytes(item_at(source, array, row, HASH_BYTES), HASH_BYTES, value);
 }
 
 /* Find bytes by reference: far ones in an earlier record, literal ones here. */
@@ -102,37 +100,43 @@ static const uint8_t *find_next(Source *source, const Context *context, uint64_t
 
 static bool find_form(Source *source, Cursor *cursor, Context *context, Value *value)
 {
-    uint64_t form;
+    uint64_t form, size = 0;
     if (!read_number(cursor, &form))
         return false;
     switch (form) {
     case OWN_ACCOUNT:
-        return find_object(context->account, "there is no account", value);
+        return context->account ? hold_bytes(context->account, HASH_BYTES, value)
+                                : fail("there is no account");
     case HASH_BEFORE:
         return find_hash(source, HASH, context->row - 1, value);
     case STATE_BEFORE:
         return find_hash(source, HASH_AFTER, context->row - 1, value);
     case IN_HASH:
-        return find_object(context->in_hash, "there is no in message", value);
-    default:
-        value->data = form == NEXT_BYTES ? find_next(source, context, &value->size)
-                                         : find_bytes(source, cursor, form, &value->size);
-        if (value->data && form < NEXT_BYTES)
-            context->far_end = value->data - (const uint8_t *)source->arrays[RECORDS].buf +
-                               (int64_t)value->size;
-        return value->data != NULL;
+        *value = context->in_hash;
+        return value->form != IS_NONE || fail("there is no in message");
+    default: {
+        const uint8_t *data = form == NEXT_BYTES ? find_next(source, context, &size)
+                                                 : find_bytes(source, cursor, form, &size);
+        if (data && form < NEXT_BYTES)
+            context->far_end =
+                data - (const uint8_t *)source->arrays[RECORDS].buf + (int64_t)size;
+        return hold_bytes(data, size, value);
+    }
     }
 }
 
-static bool find_text(Source *source, Cursor *cursor, Value *value)
+static bool find_text(Source *source, Cursor *cursor, char code, Value *value)
 {
-    uint64_t form;
+    uint64_t form, size = 0;
     if (!read_number(cursor, &form))
         return false;
     if (form != FAR_HASH && form != FAR_BYTES && form < LITERAL)
         return fail("a text has no form");
-    value->data = find_bytes(source, cursor, form, &value->size);
-    return value->data != NULL;
+    const uint8_t *data = find_bytes(source, cursor, form, &size);
+    if (!hold_bytes(data, size, value))
+        return false;
+    value->form = code == 'a' ? IS_DIGITS : IS_TEXT;
+    return true;
 }
 
 /* Find a numbered hash. */
@@ -145,19 +149,15 @@ static bool find_numbered(Source *source, Cursor *cursor, Context *context, Valu
         return find_form(source, cursor, context, value);
     if (number > (uint64_t)PyTuple_Size(source->hashes))
         return fail("a hash has no such number");
-    value->object = PyTuple_GetItem(source->hashes, (Py_ssize_t)number - 1);
+    *value = lend_object(PyTuple_GetItem(source->hashes, (Py_ssize_t)number - 1));
     return true;
 }
 
 /* Return the gas that a cost corresponds to; the cost is NULL, None or a number. */
-static uint64_t divide_fees(PyObject *fees)
+static uint64_t divide_fees(const Value *fees)
 {
-    if (!fees || !PyLong_Check(fees))
-        return 0;
-    long long nanotons = PyLong_AsLongLong(fees);
-    if (nanotons == -1 && PyErr_Occurred())
-        PyErr_Clear();
-    return nanotons > 0 ? (uint64_t)nanotons / GAS_PRICE : 0;
+    return fees && fees->form == IS_NUMBER && fees->number > 0 ? (uint64_t)fees->number / GAS_PRICE
+                                                               : 0;
 }
 
 /* Return the base that a number is close to, by its code. */
@@ -175,49 +175,22 @@ static uint64_t base_of(const Context *context, char code)
     }
 }
 
-bool find_value(Source *source, Cursor *cursor, Context *context, char code, Value *value)
+/* Find the value of a column that the shape leaves open; of code g what is above the base. */
+static bool find_value(Source *source, Cursor *cursor, Context *context, char code, Value *value)
 {
     uint64_t number;
-    *value = (Value){NULL};
     if (code == 'b' || code == 'n')
         return find_form(source, cursor, context, value);
     if (code == 'h')
         return find_numbered(source, cursor, context, value);
     if (code == 's' || code == 'a')
-        return find_text(source, cursor, value);
+        return find_text(source, cursor, code, value);
     if (!read_number(cursor, &number))
         return false;
-    value->number = code == 'r' ? (int64_t)reverse_bits(number)
-                                : (int64_t)((number >> 1 ^ (0 - (number & 1))) +
-                                            base_of(context, code));
+    *value = number_value(code == 'r' ? (int64_t)reverse_bits(number)
+                                      : (int64_t)((number >> 1 ^ (0 - (number & 1))) +
+                                                  base_of(context, code)));
     return true;
-}
-
-static PyObject *make_text(const Value *value, bool whole_number)
-{
-    PyObject *text = PyUnicode_DecodeUTF8((const char *)value->data, (Py_ssize_t)value->size, NULL);
-    if (!whole_number || !text)
-        return text;
-    const char *digits = PyUnicode_AsUTF8AndSize(text, NULL);
-    PyObject *number = digits ? PyLong_FromString(digits, NULL, 10) : NULL;
-    Py_DECREF(text);
-    return number;
-}
-
-static PyObject *read_value(Source *source, Cursor *cursor, Context *context, char code,
-                            PyObject *before)
-{
-    Value value;
-    if (!find_value(source, cursor, context, code, &value))
-        return NULL;
-    if (value.object)
-        return Py_NewRef(value.object);
-    if (code == 's' || code == 'a')
-        return make_text(&value, code == 'a');
-    if (value.data)
-        return PyBytes_FromStringAndSize((const char *)value.data, (Py_ssize_t)value.size);
-    uint64_t base = code == 'g' ? divide_fees(before) : 0;
-    return PyLong_FromLongLong((long long)((uint64_t)value.number + base));
 }
 
 static bool skip_value(Source *source, Cursor *cursor, char code)
@@ -234,31 +207,21 @@ static bool skip_value(Source *source, Cursor *cursor, char code)
     return find_bytes(source, cursor, form, &size) != NULL;
 }
 
-bool read_opcode(const uint8_t *body, uint64_t size, PyObject *place, int32_t *opcode)
-{
-    Py_ssize_t at = PyLong_AsSsize_t(place);
-    if (at < 0 || !body || size < 4 || (uint64_t)at > size - 4) {
-        PyErr_Clear();
-        return fail("a body is shorter than its opcode");
-    }
-    const uint8_t *data = body + at;
-    *opcode = (int32_t)((uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 |
-                        data[3]);
-    return true;
-}
-
 /* Replace the position of a number in the row's body with the number. */
-static bool fill_opcode(const Source *source, Row *row, Py_ssize_t at)
+static bool fill_opcode(const Source *source, Value *values, Py_ssize_t opcode_at)
 {
-    PyObject *body = row->values[source->body_at];
-    bool is_body = body && PyBytes_Check(body);
-    int32_t opcode;
-    if (!read_opcode(is_body ? (const uint8_t *)PyBytes_AsString(body) : NULL,
-                     is_body ? (uint64_t)PyBytes_Size(body) : 0, row->values[at], &opcode))
+    const Value *body = &values[source->body_at];
+    const uint8_t *data = NULL;
+    size_t size = 0;
+    int64_t at = values[opcode_at].form == IS_NUMBER ? values[opcode_at].number : -1;
+    if (body->form != IS_NONE && !find_held_bytes(body, &data, &size))
         return false;
-    Py_DECREF(row->values[at]);
-    row->values[at] = PyLong_FromLong(opcode);
-    return row->values[at] != NULL;
+    if (at < 0 || size < 4 || (uint64_t)at > size - 4)
+        return fail("a body is shorter than its opcode");
+    data += at;
+    values[opcode_at] = number_value((int32_t)((uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 |
+                                               (uint32_t)data[2] << 8 | data[3]));
+    return true;
 }
 
 Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind)
@@ -274,60 +237,52 @@ Shape *read_shape(Source *source, Cursor *cursor, uint64_t bias, Kind kind)
     return &source->shapes[number];
 }
 
+bool find_values(Source *source, Cursor *cursor, Context *context, const Shape *shape,
+                 Value *values)
+{
+    context->far_end = 0;
+    memcpy(values, shape->values, (size_t)shape->count * sizeof *values);
+    for (Py_ssize_t number = 0; number < shape->open_count; number++) {
+        Py_ssize_t at = shape->open[number];
+        char code = shape->codes[at];
+        if (!find_value(source, cursor, context, code, &values[at]))
+            return false;
+        if (code == 'g' && at)
+            values[at].number =
+                (int64_t)((uint64_t)values[at].number + divide_fees(&values[at - 1]));
+    }
+    return shape->opcode_at < 0 || fill_opcode(source, values, shape->opcode_at);
+}
+
 Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape)
 {
     PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(source->types, shape->kind);
-    Row *row = new_row(type, source->widths[shape->kind]);
-    if (!row)
-        return NULL;
-    Py_ssize_t opcode_at = -1;
-    context->far_end = 0;
-    for (Py_ssize_t at = 0; at < shape->count; at++) {
-        char code = shape->codes[at];
-        if (code == 'o')
-            opcode_at = at;
-        row->values[at] = is_shaped(code)
-                              ? Py_NewRef(shape->values[at])
-                              : read_value(source, cursor, context, code,
-                                           at ? row->values[at - 1] : NULL);
-        if (!row->values[at]) {
-            Py_DECREF(row);
-            return NULL;
-        }
-    }
-    if (opcode_at >= 0 && !fill_opcode(source, row, opcode_at)) {
-        Py_DECREF(row);
-        return NULL;
-    }
+    Row *row = new_row(type, source->widths[shape->kind], (PyObject *)source);
+    if (row && !find_values(source, cursor, context, shape, row->values))
+        Py_CLEAR(row);
     return row;
 }
 
-bool skip_row(Source *source, Cursor *cursor, Context *context, const Shape *shape,
-              PyObject **in_hash)
+bool skip_row(Source *source, Cursor *cursor, const Shape *shape)
 {
-    for (Py_ssize_t at = 0; at < shape->count; at++) {
-        if (in_hash && at == source->in_hash_at) {
-            *in_hash = shape->codes[at] == '.' ? Py_NewRef(shape->values[at])
-                                               : read_value(source, cursor, context, 'b', NULL);
-            if (!*in_hash)
-                return false;
-        } else if (!is_shaped(shape->codes[at]) && !skip_value(source, cursor, shape->codes[at])) {
+    for (Py_ssize_t number = 0; number < shape->open_count; number++)
+        if (!skip_value(source, cursor, shape->codes[shape->open[number]]))
             return false;
-        }
-    }
     return true;
 }
 
-PyObject *read_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
-                      Py_ssize_t column, PyObject *in_hash)
+bool find_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
+                 Py_ssize_t column, Value *value)
 {
-    for (Py_ssize_t at = 0; at < column; at++)
-        if (!is_shaped(shape->codes[at]) && !skip_value(source, cursor, shape->codes[at]))
-            return NULL;
-    if (shape->codes[column] == '.')
-        return Py_NewRef(shape->values[column]);
-    context->in_hash = in_hash;
-    PyObject *value = read_value(source, cursor, context, 'b', NULL);
-    context->in_hash = NULL;
-    return value;
+    *value = shape->values[column];
+    for (Py_ssize_t number = 0; number < shape->open_count; number++) {
+        Py_ssize_t at = shape->open[number];
+        if (at == column)
+            return find_value(source, cursor, context, shape->codes[at], value);
+        if (at > column)
+            break;
+        if (!skip_value(source, cursor, shape->codes[at]))
+            return false;
+    }
+    return true;
 }
