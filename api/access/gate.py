@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from litestar.types import Scope
 
-ASKERS_KEPT = 65_536
+MOST_CLIENTS = 65_536
 """Clients remembered, least recently seen dropped; a dropped one starts with a full bucket."""
 
 BURST_S = 1
@@ -34,32 +34,32 @@ class _Bucket(NamedTuple):
 class TokenBuckets:
     """One token bucket per client, refilled over time; for one thread."""
 
-    def __init__(self, clock: Callable[[], float], most: int = ASKERS_KEPT) -> None:
+    def __init__(self, clock: Callable[[], float], most: int = MOST_CLIENTS) -> None:
         """Take a clock in seconds and the maximum number of clients to remember."""
         self._clock, self._most = clock, most
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def take(self, asker: str, rps: int) -> float:
+    def take(self, client_id: str, rps: int) -> float:
         """Take a token and return 0, or return the seconds until one is available."""
         now_s = self._clock()
         most = float(rps * BURST_S)
-        found = self._buckets.pop(asker, _Bucket(most, now_s))
+        found = self._buckets.pop(client_id, _Bucket(most, now_s))
         tokens = min(most, found.tokens + max(0.0, now_s - found.at_s) * rps)
         admitted = tokens >= 1.0
-        self._buckets[asker] = _Bucket(tokens - admitted, now_s)
+        self._buckets[client_id] = _Bucket(tokens - admitted, now_s)
         while len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
         return 0.0 if admitted else (1.0 - tokens) / rps
 
-    def measure(self, asker: str, rps: int) -> tuple[float, float]:
+    def measure(self, client_id: str, rps: int) -> tuple[float, float]:
         """Return the tokens left after ``take``, and the seconds until the bucket is full."""
         most = float(rps * BURST_S)
-        tokens = self._buckets[asker].tokens
+        tokens = self._buckets[client_id].tokens
         return tokens, (most - tokens) / rps
 
 
 HEADER, PARAMETER = b"x-api-key", "api_key"
-KEY_WANTED = "API key is required: send it in the header X-API-Key"
+KEY_REQUIRED = "API key is required: send it in the header X-API-Key"
 
 
 class AccessRules:
@@ -101,14 +101,14 @@ class AccessRules:
             return
         key = read_key(scope)
         client = scope.get("client")
-        asker, rps = name_address(client[0]) if client else "", self._anonymous_rps
+        client_id, rps = name_address(client[0]) if client else "", self._anonymous_rps
         record = self._keys.find(key) if key and self._keys is not None else None
         if record is not None:
-            asker, rps = f"key {record.id}", record.rps
+            client_id, rps = f"key {record.id}", record.rps
             scope.setdefault("state", {})[KEY_ID] = record.id
         if limited:
-            wait_s = self._buckets.take(asker, rps)
-            left, full_s = self._buckets.measure(asker, rps)
+            wait_s = self._buckets.take(client_id, rps)
+            left, full_s = self._buckets.measure(client_id, rps)
             quota = Quota(rps, math.floor(left), math.ceil(full_s))
             scope.setdefault("state", {})[QUOTA] = quota
             if wait_s:
@@ -118,7 +118,7 @@ class AccessRules:
         if key and self._keys is not None:
             raise KeyUnknown("API key does not exist")
         if self._required:
-            raise KeyMissing(KEY_WANTED)
+            raise KeyMissing(KEY_REQUIRED)
 
 
 def check_key(scope: Scope, host: str) -> None:
@@ -131,7 +131,7 @@ def check_key(scope: Scope, host: str) -> None:
     """
     state = scope["state"]
     if not (is_own_machine(host) and FORWARDED not in state) and KEY_ID not in state:
-        raise KeyMissing(KEY_WANTED)
+        raise KeyMissing(KEY_REQUIRED)
 
 
 def limits_rates(chosen: str, host: str) -> bool:

@@ -49,7 +49,7 @@ class _KeyFile(msgspec.Struct, forbid_unknown_fields=True):
     keys: list[KeyRecord] = []
 
 
-_NOBODY = KeyRecord("", "", "00" * SALT_BYTES, "00" * 32, 1, "")
+_NO_RECORD = KeyRecord("", "", "00" * SALT_BYTES, "00" * 32, 1, "")
 
 
 def make_key(name: str, rps: int) -> tuple[str, KeyRecord]:
@@ -63,7 +63,7 @@ def make_key(name: str, rps: int) -> tuple[str, KeyRecord]:
 def find_record(records: dict[str, KeyRecord], key: str) -> KeyRecord | None:
     """Return the record of a key, or None; unknown ids take as long as wrong secrets."""
     parts = key.split("_", _PARTS - 1)
-    record = records.get(parts[1], _NOBODY) if len(parts) == _PARTS else _NOBODY
+    record = records.get(parts[1], _NO_RECORD) if len(parts) == _PARTS else _NO_RECORD
     return record if record.matches(key) else None
 
 

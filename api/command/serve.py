@@ -237,15 +237,15 @@ def serve_lake(
     )
     configure_logs(settings.log)
     with (
-        _settled(),
-        _accompanied(tails, lake, settings),
+        _with_frozen_heap(),
+        _with_children(tails, lake, settings),
         suppress(KeyboardInterrupt),  # Ctrl-C is not an error
     ):
         server.run(sockets=[listener])
 
 
 @contextmanager
-def _settled() -> Iterator[None]:
+def _with_frozen_heap() -> Iterator[None]:
     """Exclude all current objects from garbage collection while the block runs.
 
     Modules, routes and types are a hundred thousand objects, and each full collection over them
@@ -260,7 +260,7 @@ def _settled() -> Iterator[None]:
 
 
 @contextmanager
-def _accompanied(
+def _with_children(
     commands: Mapping[str, Sequence[str]], lake: Path, settings: Settings
 ) -> Iterator[None]:
     """Keep child processes running: ``commands``, and the metadata fetcher if it is enabled."""

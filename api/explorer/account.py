@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonlake.api.explorer.contract.tab import Contract
-    from tonlake.api.explorer.history import Story
+    from tonlake.api.explorer.history import HistoryPage
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.answer import Metadata, WalletState
 
@@ -159,7 +159,7 @@ def _page(
     )
 
 
-LISTS: dict[str, tuple[str, Callable[[Question, Address], History | Story | Contract]]] = {
+LISTS: dict[str, tuple[str, Callable[[Question, Address], History | HistoryPage | Contract]]] = {
     "history": ("History", list_history),
     "transactions": ("Transactions", _list_transactions),
     "messages": ("Messages", _list_messages),

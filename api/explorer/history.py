@@ -79,7 +79,7 @@ class Entry(msgspec.Struct, frozen=True):
     direction: str
 
 
-class Story(msgspec.Struct, frozen=True):
+class HistoryPage(msgspec.Struct, frozen=True):
     """One page of a history, newest first; ``days`` groups ``rows`` by day."""
 
     rows: list[Entry]
@@ -119,7 +119,7 @@ def read_filters(question: Question) -> Filters:
     return Filters(**texts)
 
 
-def list_history(question: Question, address: Address) -> Story:
+def list_history(question: Question, address: Address) -> HistoryPage:
     """Return one page of an account's history.
 
     Raises:
@@ -140,7 +140,7 @@ def list_history(question: Question, address: Address) -> Story:
     account = f"/account/{quote(question.names.friendly(str(address)))}"
     kept = {**filters.chosen, **question.kept}
     start = question.argument("cursor")
-    return Story(
+    return HistoryPage(
         rows,
         days,
         filters,
@@ -155,11 +155,11 @@ def list_history(question: Question, address: Address) -> Story:
 def show_sheet(question: Question) -> Sheet:
     """Return the rows of a history page as CSV, one line per movement."""
     address = read_address(question)
-    story = list_history(question, address)
+    page = list_history(question, address)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_CSV_COLUMNS)
-    for row in story.rows:
+    for row in page.rows:
         writer.writerows(_write_lines(row, question.names))
     return Sheet(f"history-{address.account.hex()[:8]}.csv", stream.getvalue())
 

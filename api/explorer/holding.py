@@ -41,7 +41,7 @@ class Holding(msgspec.Struct, frozen=True):
     """Unix seconds of the hour that the price belongs to."""
 
 
-class Passed(msgspec.Struct, frozen=True):
+class AccountMessage(msgspec.Struct, frozen=True):
     """A message of an account; ``sent`` if the account is the source."""
 
     message: Message
@@ -74,7 +74,7 @@ def read_prices(question: Question, jettons: list[str]) -> dict[str, Price]:
     return {row["address"]: Price(row["ton"], row["usd"], row["utime"]) for row in rows}
 
 
-def list_messages(question: Question, address: Address) -> list[Passed]:
+def list_messages(question: Question, address: Address) -> list[AccountMessage]:
     """Return one page of the messages that an account received or sent, newest first."""
     way = question.argument("way")
     sent = way == SENT
@@ -93,4 +93,4 @@ def list_messages(question: Question, address: Address) -> list[Passed]:
         read_address_book(question.call, named), read_metadata(question.call, named)
     )
     build = make_builder(Message, question.call.settings.http.opcode_format)
-    return [Passed(build((row,)), sent) for row in rows]
+    return [AccountMessage(build((row,)), sent) for row in rows]

@@ -91,10 +91,10 @@ def show_search(question: Question) -> Shown | Redirect:
     if path is not None:
         return Redirect(path)
     hashes = find_partial(question, text.lower()) or find_partial_address(question, text)
-    alike, similar = find_names(question, text)
-    if len(hashes) == 1 and not alike:
+    matches, similar = find_names(question, text)
+    if len(hashes) == 1 and not matches:
         return Redirect(hashes[0].path)
-    results = [*alike, *hashes]
+    results = [*matches, *hashes]
     values = {
         "asked": text,
         "results": results,
@@ -115,9 +115,9 @@ def find_names(question: Question, text: str) -> tuple[list[Result], list[Result
     labelled = {Address(row["workchain"], row["account"]) for row in rows if row["kind"] == "label"}
     unknown = labelled - read_accounts(question.call, labelled).keys()
     rows = [row for row in rows if Address(row["workchain"], row["account"]) not in unknown]
-    alike = [_name_result(question, row) for row in rows if row["likeness"] < SIMILAR]
+    matches = [_name_result(question, row) for row in rows if row["likeness"] < SIMILAR]
     similar = [_name_result(question, row) for row in rows if row["likeness"] == SIMILAR]
-    return alike, similar
+    return matches, similar
 
 
 def _name_result(question: Question, row: Mapping[str, Any]) -> Result:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tonlake.api.scan.query import Scan
     from tonlake.queries.reader import Reader
 
-LOOK_S = 0.1
+POLL_S = 0.1
 """Interval at which a following scan looks for a new commit."""
 
 
@@ -64,7 +64,7 @@ def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
             # A finished scan may still have undone blocks to report.
             while (batch := scanner.advance()) is not None or not scanner.is_over:
                 if batch is None:
-                    time.sleep(LOOK_S)
+                    time.sleep(POLL_S)
                     continue
                 rows = Result(batch.rows, test_only=test_only)
                 cursor, height = str(batch.cursor), batch.cursor.height

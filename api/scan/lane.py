@@ -32,7 +32,7 @@ class ScanLane:
     def __init__(self, settings: ScanSettings) -> None:
         """Take the limits; threads start with the first scan."""
         self._settings = settings
-        self._threads = ThreadPoolExecutor(THREADS, "scan", initializer=_stand_back)
+        self._threads = ThreadPoolExecutor(THREADS, "scan", initializer=_lower_priority)
         self._open: Counter[str] = Counter()
         self.is_closed = False
 
@@ -73,5 +73,5 @@ class ScanLane:
         self._threads.shutdown(cancel_futures=True)
 
 
-def _stand_back() -> None:
+def _lower_priority() -> None:
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

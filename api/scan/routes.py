@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tonlake.lake.settings import LakeSettings
 
 PATH = "/api/scan"
-LOOK_S = 0.1
+POLL_S = 0.1
 """Interval at which a following scan looks for a new commit."""
 
 KEEP_ALIVE_S = 15.0
@@ -129,7 +129,7 @@ class _Run:
                 batch = await self._lane.call(self.scanner.advance)
                 if batch is not None:
                     return batch
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
         return Batch(self.scanner.source.schema.empty_table(), self.scanner.cursor)
 
 

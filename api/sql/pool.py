@@ -132,7 +132,7 @@ class SqlPool:
         for process in left:
             process.kill()
         for process in left:
-            _bury(process)
+            _reap(process)
 
     def _write_job(
         self,
@@ -183,14 +183,14 @@ class SqlPool:
     def _run(self, job: Job) -> Answer:
         process = self._take_process()
         try:
-            return self._converse(process, job)
+            return self._exchange(process, job)
         finally:
             process.kill()
-            _bury(process)
+            _reap(process)
             with self._lock:
                 self._running.discard(process)
 
-    def _converse(self, process: subprocess.Popen[bytes], job: Job) -> Answer:
+    def _exchange(self, process: subprocess.Popen[bytes], job: Job) -> Answer:
         output = Output(process)
         try:
             if process.stdin is not None:
@@ -255,7 +255,7 @@ def _start() -> subprocess.Popen[bytes]:
     )
 
 
-def _bury(process: subprocess.Popen[bytes]) -> None:
+def _reap(process: subprocess.Popen[bytes]) -> None:
     """Wait for a killed process and close its pipes."""
     process.wait()
     for pipe in filter(None, (process.stdin, process.stdout)):

@@ -104,7 +104,7 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     paths = (files[0].path for files in snapshot.files.values() if files)
     # DuckDB opens a file by its real path, which an unprivileged user may not reach.
     confine(job.bounds, [(lake_dir / path).resolve() for path in paths])
-    _say(READY)
+    _send(READY)
     check_hidden(job.query)
     misfits = add_tables(connection, read_tables(job.signatures))
     reader = ask(connection, snapshot, job.query)
@@ -153,7 +153,7 @@ def _warm_up(connection: duckdb.DuckDBPyConnection) -> None:
         write_answer(table, form, 0, complete=True)
 
 
-def _say(data: bytes) -> None:
+def _send(data: bytes) -> None:
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
@@ -172,7 +172,7 @@ def main() -> None:
         head, body = Head(error=text), b""
     except MemoryError:
         head, body = Head(error="the statement needs more memory than is allowed"), b""
-    _say(msgspec.json.encode(head) + b"\n" + body)
+    _send(msgspec.json.encode(head) + b"\n" + body)
 
 
 if __name__ == "__main__":

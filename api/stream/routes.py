@@ -146,7 +146,7 @@ class _Session:
         client = None
         try:
             message = _decode(text)
-            answer, client = await self._obey(message)
+            answer, client = await self._execute(message)
         except ApiError as error:
             answer = {"error": str(error)}
         if isinstance(message, dict) and "id" in message:
@@ -155,7 +155,7 @@ class _Session:
         if client is not None:
             self._task = asyncio.create_task(self._run(client))
 
-    async def _obey(self, message: object) -> tuple[dict[str, Any], Client | None]:
+    async def _execute(self, message: object) -> tuple[dict[str, Any], Client | None]:
         name = message.get("operation") if isinstance(message, dict) else None
         if name == "ping":
             return {"status": "pong"}, None
