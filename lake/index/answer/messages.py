@@ -15,7 +15,7 @@ from tonlake.lake.index.page.ends import list_transactions
 from tonlake.lake.index.page.filters import fits, list_filters
 from tonlake.lake.index.page.merge import MessageQuery, find_key, read_messages
 from tonlake.lake.index.page.messages import (
-    Wanted,
+    PageRequest,
     list_external,
     list_of_key,
 )
@@ -51,19 +51,19 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         return _join(
             segments, read_messages(segments.segments, MessageQuery(column, asked[column], **page))
         )
-    wanted = _open_page(segments, asked)
-    most, first = wanted.most, asked["offset"]
+    request = _open_page(segments, asked)
+    most, first = request.most, asked["offset"]
     if asked["msg_hashes"]:
-        return wanted.sort(_find_by_hash(segments, asked, wanted.filters))[first:most]
-    return _join(segments, _choose(index, asked)(wanted)[first:most], asked["direction"])
+        return request.sort(_find_by_hash(segments, asked, request.filters))[first:most]
+    return _join(segments, _choose(index, asked)(request)[first:most], asked["direction"])
 
 
-def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
+def _open_page(segments: Segments, asked: Mapping[str, Any]) -> PageRequest:
     """Return the requested page, with all filters."""
     by_time = asked["by_time"]
     first, last = (asked[f"{end}_{'utime' if by_time else 'lt'}"] for end in ("start", "end"))
     direction = asked["direction"]
-    return Wanted(
+    return PageRequest(
         list_filters(asked),
         partial(_keep_ends, segments, direction) if direction else list,
         by_time,
@@ -77,11 +77,11 @@ def _open_page(segments: Segments, asked: Mapping[str, Any]) -> Wanted:
     )
 
 
-def _choose(index: Index, asked: Mapping[str, Any]) -> Callable[[Wanted], list[Any]]:
+def _choose(index: Index, asked: Mapping[str, Any]) -> Callable[[PageRequest], list[Any]]:
     """Return the function that lists messages by the most selective filter, or by moments."""
     segments = index.segments
     every = segments.segments
-    choices: list[tuple[int, Callable[[Wanted], list[Any]]]] = []
+    choices: list[tuple[int, Callable[[PageRequest], list[Any]]]] = []
     ends = {end: (asked[f"{end}_workchain"], asked[end]) for end in ("source", "destination")}
     for end, account in ends.items():
         if None not in account:
@@ -104,8 +104,8 @@ def _choose(index: Index, asked: Mapping[str, Any]) -> Callable[[Wanted], list[A
     return partial(_list_all, index, asked)
 
 
-def _list_all(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[Any]:
-    return wanted.fill(
+def _list_all(index: Index, asked: Mapping[str, Any], request: PageRequest) -> list[Any]:
+    return request.fill(
         partial(list_external, index.segments.segments), partial(span.list_messages, index, asked)
     )
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.index.page.messages import Wanted
+    from tonlake.lake.index.page.messages import PageRequest
     from tonlake.lake.index.rowgroup.predicate import Bounds
     from tonlake.lake.index.segment.segment import Segment
 
@@ -77,45 +77,45 @@ def _find_first(index: Index, asked: Mapping[str, Any], most: int) -> list[_Foun
     raise Declined
 
 
-def list_messages(index: Index, asked: Mapping[str, Any], wanted: Wanted) -> list[Any]:
+def list_messages(index: Index, asked: Mapping[str, Any], request: PageRequest) -> list[Any]:
     """Return the first messages of a range by creation, or by its time, one end of each."""
-    windows = grow_past_pruned(index, asked, wanted.low, wanted.high, by_time=wanted.by_time)
+    windows = grow_past_pruned(index, asked, request.low, request.high, by_time=request.by_time)
     for window in windows:
         bounds: dict[str, Bounds] = {"gen_utime": (window.low, window.high)}
-        margin = 0 if wanted.by_time else MOST_SENT
-        if not wanted.by_time:
+        margin = 0 if request.by_time else MOST_SENT
+        if not request.by_time:
             bounds = cover((LEAST, MOST_UTIME), (window.low - margin, window.high))
         blocks = index.select(BLOCKS.name, bounds)
-        most = _TRANSACTIONS_OF_MESSAGE * wanted.most
+        most = _TRANSACTIONS_OF_MESSAGE * request.most
         for near, seqnos in cut_blocks(blocks, window, asked, most, margin):
             own = near.low - margin, near.high
-            spans = (own, (LEAST, MOST)) if wanted.by_time else ((LEAST, MOST_UTIME), own)
-            found = _list_within(index, seqnos, *spans, by_time=wanted.by_time)
-            part = _find_sent(index, found, wanted._replace(low=near.low, high=near.high))
-            if len(part) >= wanted.most or near.is_all:
-                return wanted.sort(part)[: wanted.most]
+            spans = (own, (LEAST, MOST)) if request.by_time else ((LEAST, MOST_UTIME), own)
+            found = _list_within(index, seqnos, *spans, by_time=request.by_time)
+            part = _find_sent(index, found, request._replace(low=near.low, high=near.high))
+            if len(part) >= request.most or near.is_all:
+                return request.sort(part)[: request.most]
     raise Declined
 
 
-def _find_sent(index: Index, found: list[_Found], wanted: Wanted) -> dict[bytes, Any]:
+def _find_sent(index: Index, found: list[_Found], request: PageRequest) -> dict[bytes, Any]:
     """Return messages by hash, sent by transactions or without a known sender: at least a page."""
-    found.sort(key=itemgetter(0), reverse=wanted.descending)
+    found.sort(key=itemgetter(0), reverse=request.descending)
     # An earlier transaction may have sent a message after a later transaction did.
-    margin = MOST_SENT if wanted.descending and not wanted.by_time else 0
-    filters = (*wanted.of_span, ("direction", "out", "out"))
-    sent = wanted.unite(read_alone(index.segments.segments, wanted))
+    margin = MOST_SENT if request.descending and not request.by_time else 0
+    filters = (*request.of_span, ("direction", "out", "out"))
+    sent = request.unite(read_alone(index.segments.segments, request))
     start = settled = 0
-    while start < len(found) and settled < wanted.most:
-        end = start + count_next(wanted.most, settled, start)
-        if wanted.by_time:  # messages of one second are sorted by hash: all are needed
+    while start < len(found) and settled < request.most:
+        end = start + count_next(request.most, settled, start)
+        if request.by_time:  # messages of one second are sorted by hash: all are needed
             last = found[min(end, len(found)) - 1][0][0]
             end = next((at for at in range(end, len(found)) if found[at][0][0] != last), len(found))
         hits = [hit for _, hit in found[start:end]]
         for segment, here in group_by_segment(hits).items():
-            sent |= wanted.unite(segment.choose_lines([hits[at].row for at in here], filters))
+            sent |= request.unite(segment.choose_lines([hits[at].row for at in here], filters))
         start = end
         if start < len(found):
-            settled = wanted.count_settled(sent, found[start][0][0] + margin)
+            settled = request.count_settled(sent, found[start][0][0] + margin)
     return sent
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.page.merge import Listed
-    from tonlake.lake.index.page.messages import Wanted
+    from tonlake.lake.index.page.messages import PageRequest
     from tonlake.lake.index.segment.segment import Segment
 
 MOST_SENT = 1 << 16
@@ -35,7 +35,7 @@ def list_of_account(
     segments: Sequence[Segment],
     lists: Sequence[Listed],
     account: AccountId,
-    wanted: Wanted,
+    request: PageRequest,
     *,
     is_source: bool,
     sender: AccountId | None = None,
@@ -50,10 +50,10 @@ def list_of_account(
     """
     budget = Budget()
 
-    def list_external(part: Wanted) -> list[Any]:
+    def list_external(part: PageRequest) -> list[Any]:
         return [] if is_source else _list_external(segments, account, part, budget)
 
-    def list_created(part: Wanted) -> list[Any]:
+    def list_created(part: PageRequest) -> list[Any]:
         found: dict[bytes, Any] = {}
         for segment in segments:
             found |= _read_alone(segment, account, part, budget, is_source=is_source)
@@ -67,29 +67,29 @@ def list_of_account(
             settled = part.count_settled(found, edge)
         return part.sort(found)[: part.most]
 
-    return wanted.fill(list_external, list_created)
+    return request.fill(list_external, list_created)
 
 
 class _Rows:
     """The transactions of an account that may have sent or consumed messages of a span."""
 
-    def __init__(self, lists: Sequence[Listed], wanted: Wanted, *, is_source: bool) -> None:
-        self._wanted, self._read = wanted, 0
+    def __init__(self, lists: Sequence[Listed], request: PageRequest, *, is_source: bool) -> None:
+        self._request, self._read = request, 0
         direction = "out" if is_source else "in"
-        self._filters = (*wanted.of_span, ("direction", direction, direction))
-        self._is_exact = is_source and not wanted.by_time
+        self._filters = (*request.of_span, ("direction", direction, direction))
+        self._is_exact = is_source and not request.by_time
         self._wait = 0
         self._lists: list[Listed] = []
-        for listed in lists[::-1] if wanted.descending else lists:
+        for listed in lists[::-1] if request.descending else lists:
             segment = listed.segment
-            low, high = wanted.low, wanted.high
+            low, high = request.low, request.high
             if self._is_exact:
                 low -= MOST_SENT
             if not is_source:
-                wait = segment.wait_s if wanted.by_time else segment.wait_lt
+                wait = segment.wait_s if request.by_time else segment.wait_lt
                 self._wait = max(self._wait, wait)
                 high += wait
-            cut = listed.cut(max(low, 0), min(high, NO_LT), by_time=wanted.by_time)
+            cut = listed.cut(max(low, 0), min(high, NO_LT), by_time=request.by_time)
             if cut.size:
                 self._lists.append(cut)
 
@@ -103,11 +103,11 @@ class _Rows:
 
         ``settled`` messages already have their final position on the page.
         """
-        most = count_next(self._wanted.most, settled, self._read)
+        most = count_next(self._request.most, settled, self._read)
         found: list[Any] = []
         while self._lists and most > 0:
             listed = self._lists.pop(0)
-            if self._wanted.descending:
+            if self._request.descending:
                 start = max(listed.start, listed.end - most)
                 chunk, rest = listed._replace(start=start), listed._replace(end=start)
                 last = listed.rows[start]
@@ -125,20 +125,20 @@ class _Rows:
 
     def _find_edge(self, segment: Segment, last: int) -> int:
         """Return the bound of unread messages' moments; ``last`` is the last row read."""
-        descending = self._wanted.descending
+        descending = self._request.descending
         if not self._lists:
             return -1 if descending else NO_LT
         if not (self._is_exact and descending):
             after = self._lists[0]
             segment, last = after.segment, after.rows[after.end - 1 if descending else after.start]
-        edge: int = segment.now[last] if self._wanted.by_time else segment.lt[last]
+        edge: int = segment.now[last] if self._request.by_time else segment.lt[last]
         if descending:
             return edge - 1 if self._is_exact else edge
         return edge - self._wait
 
 
 def _read_alone(
-    segment: Segment, account: AccountId, wanted: Wanted, budget: Budget, *, is_source: bool
+    segment: Segment, account: AccountId, request: PageRequest, budget: Budget, *, is_source: bool
 ) -> dict[bytes, Any]:
     """Return messages with only one end in a segment, which is not at the account."""
     postings = segment.alone_from if is_source else segment.alone_to
@@ -146,13 +146,13 @@ def _read_alone(
     if start < end and not is_source:
         end = find_external(segment, postings, start, end)
     places = range(start, end)
-    if wanted.by_time:
-        return wanted.unite(read_places(segment, postings, places, wanted.of_span, budget))
-    return read_created(segment, postings, places, wanted, budget)
+    if request.by_time:
+        return request.unite(read_places(segment, postings, places, request.of_span, budget))
+    return read_created(segment, postings, places, request, budget)
 
 
 def _list_external(
-    segments: Sequence[Segment], account: AccountId, wanted: Wanted, budget: Budget
+    segments: Sequence[Segment], account: AccountId, request: PageRequest, budget: Budget
 ) -> list[Any]:
     """Return the first messages to an account without a creation time; they are sorted by hash."""
     found: dict[bytes, Any] = {}
@@ -160,6 +160,6 @@ def _list_external(
         start, end = segment.alone_to.find(cut_hash(account[1]))
         if start < end:
             start = find_external(segment, segment.alone_to, start, end)
-        places, filters = range(start, end), wanted.of_external
-        found |= read_until(segment, segment.alone_to, places, filters, wanted, budget)
-    return wanted.sort(found)[: wanted.most]
+        places, filters = range(start, end), request.of_external
+        found |= read_until(segment, segment.alone_to, places, filters, request, budget)
+    return request.sort(found)[: request.most]

@@ -26,7 +26,7 @@ FEWEST = 16
 """Records in the first read."""
 
 
-class Wanted(NamedTuple):
+class PageRequest(NamedTuple):
     """A requested page: remaining filters, range of moments (both ends included), and order.
 
     ``keep`` takes one end of each message that passes the filters, and returns an end in the
@@ -81,7 +81,9 @@ class Wanted(NamedTuple):
         return sum(moment < edge for moment in moments)
 
     def fill(
-        self, external: Callable[[Wanted], list[Any]], created: Callable[[Wanted], list[Any]]
+        self,
+        external: Callable[[PageRequest], list[Any]],
+        created: Callable[[PageRequest], list[Any]],
     ) -> list[Any]:
         """Return messages without and with a creation time, as many as requested, in order."""
         parts = [(self.external, external), (self.created, created)]
@@ -142,22 +144,22 @@ def read_until(
     postings: Postings,
     places: range,
     filters: Sequence[Filter],
-    wanted: Wanted,
+    request: PageRequest,
     budget: Budget,
 ) -> dict[bytes, Any]:
     """Return the first messages, at ascending places, that pass the filters, by hash."""
     found: dict[bytes, Any] = {}
-    ordered = places[::-1] if wanted.descending else places
-    start, size = 0, max(FEWEST, wanted.most)
-    while start < len(ordered) and len(found) < wanted.most:
+    ordered = places[::-1] if request.descending else places
+    start, size = 0, max(FEWEST, request.most)
+    while start < len(ordered) and len(found) < request.most:
         lines = read_places(segment, postings, ordered[start : start + size], filters, budget)
-        found |= wanted.unite(lines)
+        found |= request.unite(lines)
         start += size
-        size = count_next(wanted.most, len(found), start)
+        size = count_next(request.most, len(found), start)
     return found
 
 
-def list_external(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
+def list_external(segments: Sequence[Segment], request: PageRequest) -> list[Any]:
     """Return the first of all messages without a creation time; they are sorted by hash.
 
     Raises:
@@ -167,20 +169,20 @@ def list_external(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
     found: dict[bytes, Any] = {}
     for segment in segments:
         kept: dict[bytes, Any] = {}
-        for chunk in segment.message.list_chunks(FEWEST * 4, descending=wanted.descending):
+        for chunk in segment.message.list_chunks(FEWEST * 4, descending=request.descending):
             # An external message has no sending transaction. It is found at its own hash.
             rows = {row for row in chunk.values() if not segment.traces.is_sent(row)}
             budget.spend(len(rows))
             hashes = segment.message.bound_hashes(min(chunk), max(chunk))
-            filters = (*wanted.of_external, ("msg_hash", *hashes))
-            kept |= wanted.unite(segment.choose_lines(sorted(rows), filters))
-            if len(kept) >= wanted.most:
+            filters = (*request.of_external, ("msg_hash", *hashes))
+            kept |= request.unite(segment.choose_lines(sorted(rows), filters))
+            if len(kept) >= request.most:
                 break
         found |= kept
-    return wanted.sort(found)[: wanted.most]
+    return request.sort(found)[: request.most]
 
 
-def read_alone(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
+def read_alone(segments: Sequence[Segment], request: PageRequest) -> list[Any]:
     """Return messages of a range whose sender is not in the segment that consumed them.
 
     Raises:
@@ -189,13 +191,15 @@ def read_alone(segments: Sequence[Segment], wanted: Wanted) -> list[Any]:
     budget = Budget()
     found: list[Any] = []
     for segment in segments:
-        postings = segment.alone_now if wanted.by_time else segment.alone_lt
-        places = range(*postings.find_between(wanted.low, wanted.high))
-        found += read_places(segment, postings, places, wanted.of_span, budget)
+        postings = segment.alone_now if request.by_time else segment.alone_lt
+        places = range(*postings.find_between(request.low, request.high))
+        found += read_places(segment, postings, places, request.of_span, budget)
     return found
 
 
-def list_of_key(segments: Sequence[Segment], name: str, key: int, wanted: Wanted) -> list[Any]:
+def list_of_key(
+    segments: Sequence[Segment], name: str, key: int, request: PageRequest
+) -> list[Any]:
     """Return the first messages of the postings of an opcode or a body, one end of each.
 
     Raises:
@@ -210,20 +214,20 @@ def list_of_key(segments: Sequence[Segment], name: str, key: int, wanted: Wanted
             border = find_external(segment, postings, start, end)
             lists.append((segment, postings, range(start, border), range(border, end)))
 
-    def list_external(part: Wanted) -> list[Any]:
+    def list_external(part: PageRequest) -> list[Any]:
         found: dict[bytes, Any] = {}
         for segment, postings, _, places in lists:
             found |= read_until(segment, postings, places, part.of_external, part, budget)
         return part.sort(found)[: part.most]
 
-    def list_created(part: Wanted) -> list[Any]:
+    def list_created(part: PageRequest) -> list[Any]:
         read = _read_timed if part.by_time else read_created
         found: dict[bytes, Any] = {}
         for segment, postings, places, _ in lists:
             found |= read(segment, postings, places, part, budget)
         return part.sort(found)[: part.most]
 
-    return wanted.fill(list_external, list_created)
+    return request.fill(list_external, list_created)
 
 
 def find_external(segment: Segment, postings: Postings, start: int, end: int) -> int:
@@ -240,25 +244,25 @@ def read_creation(segment: Segment, postings: Postings, at: int) -> int:
 
 
 def read_created(
-    segment: Segment, postings: Postings, places: range, wanted: Wanted, budget: Budget
+    segment: Segment, postings: Postings, places: range, request: PageRequest, budget: Budget
 ) -> dict[bytes, Any]:
     """Return the first messages that were created within a range; places are by creation."""
-    if (wanted.low, wanted.high) != (0, NO_LT):
+    if (request.low, request.high) != (0, NO_LT):
 
         def creation_at(at: int) -> int:
             return read_creation(segment, postings, at)
 
-        end = min(wanted.high, NO_LT - 1)
+        end = min(request.high, NO_LT - 1)
         every = range(places.stop)
         places = range(
-            bisect_left(every, wanted.low, places.start, places.stop, key=creation_at),
+            bisect_left(every, request.low, places.start, places.stop, key=creation_at),
             bisect_right(every, end, places.start, places.stop, key=creation_at),
         )
-    return read_until(segment, postings, places, wanted.of_span, wanted, budget)
+    return read_until(segment, postings, places, request.of_span, request, budget)
 
 
 def _read_timed(
-    segment: Segment, postings: Postings, places: range, wanted: Wanted, budget: Budget
+    segment: Segment, postings: Postings, places: range, request: PageRequest, budget: Budget
 ) -> dict[bytes, Any]:
     """Return the first messages by creation time in Unix seconds.
 
@@ -266,17 +270,17 @@ def _read_timed(
     """
     found: dict[bytes, Any] = {}
     wait, done, settled = segment.wait_s, 0, 0
-    span = wanted.low, min(NO_LT, wanted.high + wait)
-    while settled < wanted.most:
-        most = done + count_next(wanted.most, settled, done)
+    span = request.low, min(NO_LT, request.high + wait)
+    while settled < request.most:
+        most = done + count_next(request.most, settled, done)
         nearest = postings.list_nearest(
-            segment.now, places, span, most, descending=wanted.descending
+            segment.now, places, span, most, descending=request.descending
         )
         if len(nearest) == done:
             break
-        lines = read_places(segment, postings, nearest[done:], wanted.of_span, budget)
-        found |= wanted.unite(lines)
+        lines = read_places(segment, postings, nearest[done:], request.of_span, budget)
+        found |= request.unite(lines)
         edge = segment.now[postings.rows[nearest[-1]]]
-        settled = wanted.count_settled(found, edge if wanted.descending else edge - wait)
+        settled = request.count_settled(found, edge if request.descending else edge - wait)
         done = len(nearest)
     return found
