@@ -120,7 +120,7 @@ def test_a_root_that_duckdb_cannot_take_is_refused(lake: Path, tmp_path: Path) -
         write_views(lake, root="/srv/\udcff")
     lake.rename(tmp_path / "a?b")
     (tmp_path / "link").symlink_to("a?b")
-    with pytest.raises(LakeMisplaced, match=r"a\?b, has \? in it"):
+    with pytest.raises(LakeMisplaced, match=r"a\?b, contains \?,"):
         write_views(tmp_path / "link")
     assert not list((tmp_path / "a?b").glob("views*"))
 
