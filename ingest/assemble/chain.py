@@ -185,10 +185,10 @@ def find_last_common(
     """
     newest = state.ranges[-1][1]
     top = min(newest, node_last)
-    if _is_same(source, lake_dir, state, (top, top)) is not None:
+    if _find_common(source, lake_dir, state, (top, top)) is not None:
         return top
     oldest = max(state.ranges[0][0], top - most_mc_blocks)
-    common = _is_same(source, lake_dir, state, (oldest, top - 1))
+    common = _find_common(source, lake_dir, state, (oldest, top - 1))
     if common is None:
         raise SourceError(
             f"the lake's masterchain blocks {oldest} to {top} are not the node's: it follows"
@@ -197,7 +197,7 @@ def find_last_common(
     return common
 
 
-def _is_same(source: BlockSource, lake_dir: Path, state: LogState, seqnos: Range) -> int | None:
+def _find_common(source: BlockSource, lake_dir: Path, state: LogState, seqnos: Range) -> int | None:
     """Return the newest block of a range that the node has, too, or no longer has."""
     ours = read_heads(lake_dir, state, seqnos)
     for mc_seqno in range(seqnos[1], seqnos[0] - 1, -1):

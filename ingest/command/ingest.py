@@ -174,13 +174,13 @@ def _run(
     with show_blocks() as show, start_workers(origin, lake, settings, count) as builders:
         indexing = Indexing(lake, settings.ingest, builders)
 
-        def go_on(progress: Progress) -> None:
+        def on_progress(progress: Progress) -> None:
             show(progress)
             if settings.lake.build_index:
-                indexing.go_on()
+                indexing.advance()
 
         with start_workers(origin, lake, settings, count) as processes:
-            report = ingest(source, lake, span, settings, go_on, workers=processes)
+            report = ingest(source, lake, span, settings, on_progress, workers=processes)
         if report.commits and settings.lake.build_index:
             indexing.finish()
         return report

@@ -31,9 +31,9 @@ def choose_node(node: Path | None, *, elsewhere: bool) -> Path | None:
 
 
 def keep_apart(lake: Path, *sources: Path | None) -> None:
-    """Refuse a lake in a folder that blocks are read from, which is never written to."""
+    """Raise UsageError if the lake is inside a source folder, which is never written."""
     for source in sources:
         if source is not None and lake.resolve().is_relative_to(source.resolve()):
             raise click.UsageError(
-                f"--lake {lake} lies in {source}, which is only read: choose a folder elsewhere"
+                f"--lake {lake} is inside {source}, which is only read: choose another folder"
             )

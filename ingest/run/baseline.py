@@ -19,7 +19,7 @@ from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.wholestate import cut_branches
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.run.statepart import StateReader, StateTask, write_elsewhere
+from tonlake.ingest.run.statepart import StateReader, StateTask, write_in_worker
 from tonlake.ingest.source.node.shardstate import find_states
 from tonlake.ingest.span import Scope, Span
 from tonlake.ingest.spread import HERE
@@ -240,7 +240,7 @@ class _Reading:
     def _write(self, tasks: Sequence[StateTask], store: CellStore) -> Iterator[Part]:
         here = self._lake_dir, self._folder, self._baseline
         if self._workers is not None and len(tasks) > 1:
-            yield from self._workers.map(partial(write_elsewhere, *here), tasks)
+            yield from self._workers.map(partial(write_in_worker, *here), tasks)
             return
         with closing(StateReader(*here)) as reader:
             for task in tasks:

@@ -68,7 +68,7 @@ class BufferFiles:
         """Use ``folder``; ``keeps`` means that buffers in mapped files are sent by reference."""
         self.folder, self._keeps = folder, keeps
         self._mappings: tuple[_Mapping, ...] = ()  # by address; replaced as a whole
-        self._changing = threading.RLock()  # a mapping may end at any time, even while this is held
+        self._lock = threading.RLock()  # a mapping may end at any time, even while this is held
 
     def pack(self, value: object) -> Packed:
         """Return a pickled value to be sent; keep ``value`` until it is unpacked.
@@ -152,13 +152,13 @@ class BufferFiles:
             start, shown = whole.address, f"/proc/{os.getpid()}/fd/{descriptor}"
             mapping = _Mapping(start, start + whole.size, shown, weakref.ref(mapped))
             weakref.finalize(mapped, self._forget, mapping, descriptor)
-            with self._changing:
+            with self._lock:
                 self._mappings = tuple(sorted((*self._mappings, mapping)))
         path.unlink()  # from now on no sweep can remove the file
         return whole
 
     def _forget(self, mapping: _Mapping, descriptor: int) -> None:
-        with self._changing:
+        with self._lock:
             self._mappings = tuple(each for each in self._mappings if each is not mapping)
         os.close(descriptor)
 

@@ -37,7 +37,7 @@ _ROW_BYTES = 1_000
 
 
 class Indexing:
-    """Builds the segments of a growing lake; call ``go_on`` after commits, ``finish`` at the end.
+    """Builds the segments of a growing lake; call ``advance`` after commits, ``finish`` at the end.
 
     Without the C extension no segments are built.
     """
@@ -52,7 +52,7 @@ class Indexing:
         self._ahead: dict[Range, int] = {}
         self._building: list[tuple[LogState, Future[DataFile]]] = []
 
-    def go_on(self) -> None:
+    def advance(self) -> None:
         """Start building the segments that are due, after committing those started before.
 
         Raises:

@@ -111,7 +111,7 @@ class StateReader:
         return {account for (account,) in rows.fetchall()}
 
 
-def write_elsewhere(
+def write_in_worker(
     lake_dir: Path, folder: PartFolder, baseline: Baseline, task: StateTask
 ) -> Part:
     """Write a part in a worker process, which keeps its stores open; see ``StateReader``."""

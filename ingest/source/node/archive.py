@@ -99,7 +99,7 @@ class Archive:
         handle = opened.find_root_handle(MASTERCHAIN, mc_seqno) if opened else None
         return None if handle is None else McHead(mc_seqno, handle.id.root_hash, handle.unixtime)
 
-    def has_another(self, block_id: BlockId) -> bool:
+    def has_conflicting(self, block_id: BlockId) -> bool:
         """Return whether the archive has a different masterchain block with the same seqno."""
         opened = self._find_slice(block_id.seqno)
         if opened is None or opened.find_handle(block_id) is not None:

@@ -121,5 +121,5 @@ class ShardClient:
         if self._block is None:
             return False
         if self.seqno > 0:
-            return archive.has_another(self._block)
+            return archive.has_conflicting(self._block)
         return self.seqno < 0 or read_init_block(self._state) not in (None, self._block)

@@ -31,7 +31,7 @@ _NAME = re.compile(r"zerostate_(-?\d+)_([0-9A-F]{64})")
 def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState, ...]:
     """Return the zero states of a node's folder by workchain, the masterchain's first.
 
-    A damaged file does no harm where another has the same state.
+    A damaged file is skipped if another file has the same state.
 
     Args:
         db_dir: The node's folder.
@@ -64,7 +64,7 @@ def read_zero_states(db_dir: Path, known: Iterable[BlockId]) -> tuple[ZeroState,
 def _list_files(
     db_dir: Path, known: Iterable[BlockId]
 ) -> Iterator[tuple[Path, str, int, Callable[[ZeroState], bool]]]:
-    """Yield files with their names, workchains, and whether a state is the one they should have."""
+    """Yield path, name and workchain of each file, and a predicate that verifies its state."""
     folder = db_dir / STATES_FOLDER
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if match := _NAME.fullmatch(path.name):

@@ -70,7 +70,7 @@ def test_no_lake_is_made_in_the_folder_of_a_source(tmp_path: Path, option: str) 
     for lake in (tmp_path, tmp_path / "lake", tmp_path / "link" / "lake"):
         done = _run(option, tmp_path, "--lake", lake)
         assert done.exit_code == 2
-        assert "which is only read: choose a folder elsewhere" in done.stderr
+        assert "which is only read: choose another folder" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 

@@ -42,7 +42,7 @@ def bring(node: Path, lake: Path, workers: Workers | None = None, last: int = 23
             lake,
             span,
             BLOCKS_ALONE,
-            lambda _progress: indexing.go_on(),
+            lambda _progress: indexing.advance(),
             workers=workers,
         )
         indexing.finish()
