@@ -14,7 +14,7 @@ from tonlake.api.chain.account import find_state
 from tonlake.api.chain.arguments import AccountParams
 from tonlake.api.chain.get_method import run_on_state
 from tonlake.api.chain.place import MASTERCHAIN_SHARD, name_ranges
-from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered
+from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, RequestInvalid
 from tonlake.api.explorer.words.form import NANO_DIGITS
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.python.history import read_history
@@ -99,8 +99,11 @@ class Account:
         """Return its transactions, newest first: the columns of ``transactions``, and trace_id.
 
         Raises:
+            RequestInvalid: ``limit`` or ``offset`` is negative.
             NotCovered: none is found, and the lake has gaps.
         """
+        if min(limit, offset) < 0:
+            raise RequestInvalid(f"limit {limit} or offset {offset} is negative")
         query = TransactionsQuery(account=(self._address,), limit=limit, offset=offset)
         with self._opened.source.naming_faults():
             call = self._opened.call()

@@ -49,9 +49,14 @@ HISTORY = pa.schema(
 _MOMENTS = """
     select moments.time, masters.seqno
     from (
-        select unnest(range(first, last + interval 1 microsecond, $every::interval)) as time
+        select unnest(range(first, last + interval 1 microsecond, step)) as time
         from (
             select
+                if(
+                    $every::interval > interval 0 second,
+                    $every::interval,
+                    error('every is not a positive interval: ' || $every)
+                ) as step,
                 coalesce($first::timestamp, min(make_timestamp(gen_utime * 1000000))) as first,
                 coalesce($last::timestamp, max(make_timestamp(gen_utime * 1000000))) as last
             from blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 import time
@@ -190,6 +191,8 @@ class Lake:
                 raise RequestInvalid(
                     f"{any_hash[:80]!r} is not a hash: 64 hex digits or 44 base64 characters"
                 ) from error
+        if len(any_hash) != hashlib.sha256().digest_size:
+            raise RequestInvalid(f"{any_hash[:40].hex()} is not a hash of 32 bytes")
         with self._opened.source.naming_faults():
             return open_trace(self._opened, any_hash)
 

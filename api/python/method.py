@@ -13,7 +13,13 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract import stack as parsed
 from tonlake.ingest.derive.contract.layout import store_address
-from tonlake.ingest.derive.tvm.stack import TvmBuilder, TvmCell, TvmSlice
+from tonlake.ingest.derive.tvm.stack import (
+    INTEGER_BITS,
+    TvmBuilder,
+    TvmCell,
+    TvmSlice,
+    fits_integer,
+)
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
@@ -54,6 +60,7 @@ def read_argument(value: object) -> StackValue:
 
     Raises:
         TypeError, AddressInvalid: ``value`` cannot be converted.
+        RequestInvalid: an integer has more than 257 bits.
     """
     if isinstance(value, str):
         found = parse_address(value)
@@ -62,7 +69,11 @@ def read_argument(value: object) -> StackValue:
         return TvmSlice(serialize_boc(tree, [store_address(CellBuilder(tree), address).end()]))
     if isinstance(value, bytes):
         return TvmCell(value)
-    if value is None or isinstance(value, int | TvmCell | TvmSlice | TvmBuilder | tuple | list):
+    if isinstance(value, tuple | list):
+        return type(value)(map(read_argument, value))
+    if isinstance(value, int) and not fits_integer(value):
+        raise RequestInvalid(f"{value:#x} has more than the {INTEGER_BITS} bits of a TVM integer")
+    if value is None or isinstance(value, int | TvmCell | TvmSlice | TvmBuilder):
         return value
     raise TypeError(
         f"a get-method does not take {type(value).__name__}: pass an int, None, an address as "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, RequestInvalid
+from tonlake.api.python.method import read_argument
 from tonlake.ingest.derive.tvm.stack import TvmSlice
 
 if TYPE_CHECKING:
@@ -122,6 +123,16 @@ def test_get_methods_run(lake: tonlake.Lake, holder: Account) -> None:
         contract.run("get_jetton_data").address()
     with pytest.raises(TypeError, match="does not take float"):
         contract.run("get_wallet_address", 1.5)
+    for large in (1 << 256, (1, [-(1 << 256) - 1])):
+        with pytest.raises(RequestInvalid, match="more than the 257 bits"):
+            contract.run("get_wallet_address", large)
+    assert read_argument((holder.raw, [7])) == (read_argument(holder.raw), [7])
+
+
+def test_a_negative_page_is_refused(holder: Account) -> None:
+    for page in ({"limit": -1}, {"offset": -1}):
+        with pytest.raises(RequestInvalid, match="is negative"):
+            holder.transactions(**page)
 
 
 def test_domains_lead_to_wallets(lake: tonlake.Lake) -> None:

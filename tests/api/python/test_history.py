@@ -12,6 +12,7 @@ from tonlake.api.chain.get_method import run_on_state
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python import history
 from tonlake.api.text.stack import encode_v3
+from tonlake.lake.errors import QueryError
 
 if TYPE_CHECKING:
     import tonlake
@@ -77,3 +78,6 @@ def test_bounds(lake: tonlake.Lake, masters: list[str]) -> None:
         pytest.raises(RequestInvalid, match="are more than 10"),
     ):
         lake.get_method_history(masters, "get_jetton_data", every="1 second")
+    for every in ("0 hours", "-1 hour"):
+        with pytest.raises(QueryError, match=f"every is not a positive interval: {every}"):
+            lake.get_method_history(masters, "get_jetton_data", every=every)

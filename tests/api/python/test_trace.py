@@ -41,6 +41,8 @@ def test_any_hash_of_it_leads_to_a_trace(lake: tonlake.Lake, transfer: Trace) ->
         lake.trace(b"w" * 32)
     with pytest.raises(RequestInvalid, match="is not a hash"):
         lake.trace("77")
+    with pytest.raises(RequestInvalid, match="7777 is not a hash of 32 bytes"):
+        lake.trace(b"ww")
 
 
 def test_actions_are_those_of_the_api(client: TestClient[Any], transfer: Trace) -> None:
