@@ -85,7 +85,10 @@ class Rows(NamedTuple):
         return pa.table({column: pa.nulls(0) for column in SOURCES[name]})
 
     def narrow(self, traces: pa.Table) -> Rows:
-        """Return only the rows of the transactions and accounts of ``traces``."""
+        """Return only the rows of the transactions of ``traces``, and of their accounts then.
+
+        Busy accounts have states in all blocks of a commit; ``_choose`` reads those of a trace.
+        """
         ids = traces["trace_id"].combine_chunks()
         mine = filter_rows(self.take(TRANSACTION_TRACES.name), "trace_id", ids)
         hashes = mine["hash"].combine_chunks()
@@ -96,11 +99,14 @@ class Rows(NamedTuple):
             MESSAGES.name: filter_rows(self.take(MESSAGES.name), "tx_hash", hashes),
         }
         accounts = transactions["account"].unique()
+        starts, seqnos = traces["mc_seqno_start"], transactions["mc_seqno"]
+        blocks = pa.chunked_array([*starts.chunks, *seqnos.chunks], seqnos.type).unique()
         for name, rows in self.tables.items():
             if name in (STATE_CELLS.name, INIT_STATES):
                 tables[name] = rows
             elif name not in tables:
-                tables[name] = filter_rows(rows.select(SOURCES[name]), "account", accounts)
+                near = filter_rows(rows.select(SOURCES[name]), "mc_seqno", blocks)
+                tables[name] = filter_rows(near, "account", accounts)
         return Rows(tables)
 
 

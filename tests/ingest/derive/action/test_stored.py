@@ -72,6 +72,25 @@ def test_data_of_wallets_with_a_relayed_key_change() -> None:
     assert list_data_hashes(Rows(tables), TX_HASHES).to_pylist() == [DATA]
 
 
+def test_only_states_in_the_blocks_of_traces_are_kept() -> None:
+    """The blocks of their transactions, and the first block of each trace."""
+    traces = pa.table({"trace_id": [TX], "mc_seqno_start": [3]})
+    states = [state(OTHER, mc_seqno=at, code_hash=bytes([at])) for at in range(1, 8)]
+    tables = {
+        TRANSACTION_TRACES.name: rows_of(
+            TRANSACTION_TRACES.name, {"hash": TX, "trace_id": TX, "mc_seqno": 5}
+        ),
+        TRANSACTIONS.name: rows_of(
+            TRANSACTIONS.name, {"hash": TX, "account": OTHER, "mc_seqno": 5}
+        ),
+        ACCOUNT_STATES.name: rows_of(
+            ACCOUNT_STATES.name, *states, state(STAKE_WALLET, code_hash=b"c")
+        ),
+    }
+    kept = Rows(tables).narrow(traces).take(ACCOUNT_STATES.name)
+    assert kept["code_hash"].to_pylist() == [b"\3", b"\5"]
+
+
 def test_nothing_to_look_into() -> None:
     assert list_data_hashes(Rows({}), TX_HASHES).to_pylist() == []
 
