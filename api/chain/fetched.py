@@ -132,7 +132,7 @@ class AccountFetcher:
         found = self._configs.get(key_seqno)
         if found is None:
             if not call.reader.may_query:
-                raise QueryNeeded("the configuration is to be fetched")
+                raise QueryNeeded("the configuration must be fetched")
             found = self._servers.ask_config(_identify(master))
             with self._lock:
                 while len(self._configs) >= _CONFIGS:
@@ -195,7 +195,7 @@ def find_fetched(
     if found is not None or call.fetcher is None or mc_seqno != newest:
         return found
     if not call.reader.may_query:
-        raise QueryNeeded("an account is to be fetched")
+        raise QueryNeeded("an account must be fetched")
     try:
         found = call.fetcher.fetch(call, address)
     except SourceError as error:

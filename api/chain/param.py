@@ -33,17 +33,17 @@ _FALSE = frozenset({"n", "no", "f", "false", "off", "0"})
 
 
 def parse_int32(text: str) -> int:
-    """Signed decimal of 32 bits."""
+    """Parse a signed 32-bit decimal."""
     return _parse_bounded(text, 32)
 
 
 def parse_int64(text: str) -> int:
-    """Signed decimal of 64 bits."""
+    """Parse a signed 64-bit decimal."""
     return _parse_bounded(text, 64)
 
 
 def parse_flag(text: str) -> bool:
-    """One of y, yes, t, true, on, 1 and their opposites, in any letter case."""
+    """Parse y, yes, t, true, on, 1 or an opposite, in any letter case."""
     if text.lower() in _TRUE:
         return True
     if text.lower() in _FALSE:
@@ -52,7 +52,7 @@ def parse_flag(text: str) -> bool:
 
 
 def parse_hash(text: str) -> bytes:
-    """64 hex digits, or 43 or 44 characters of either base64 alphabet; a space counts as +."""
+    """Parse 64 hex digits, or 43 or 44 base64 characters of either alphabet; a space is a +."""
     if _HEX_HASH.fullmatch(text):
         return bytes.fromhex(text)
     plain = text.replace(" ", "+")

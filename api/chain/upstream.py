@@ -97,11 +97,11 @@ def ask_upstream(settings: UpstreamSettings, method: str, params: dict[str, Any]
     try:
         answer = msgspec.json.decode(body, type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SendingUnavailable(f"the upstream answered {status} and no JSON object") from error
+        raise SendingUnavailable(f"the upstream responded {status} without JSON") from error
     if not answer.ok:
         raise _read_refusal(status, answer)
     if answer.result is None:
-        raise SendingUnavailable(f"the upstream answered {status} and no result")
+        raise SendingUnavailable(f"the upstream responded {status} without a result")
     return answer.result
 
 

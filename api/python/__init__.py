@@ -1,1 +1,1 @@
-"""The Python interface, ``import tonlake``: a lake behind the same door as HTTP."""
+"""The Python interface, ``import tonlake``: queries a lake through the same code as HTTP."""

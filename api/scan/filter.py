@@ -138,7 +138,7 @@ def _read_value(column: Column, value: Value) -> object:
             raise ConversionError(f"{value!r} is neither true nor false")
         return value
     if isinstance(value, bool):
-        raise ConversionError(f"{value!r} is true or false")
+        raise ConversionError(f"{value!r} is a boolean")
     if column.type in _TEXTS:
         return read_text(str(value))
     if column.type in _HASHES:
@@ -162,7 +162,7 @@ def read_number(value: str | int) -> int:
     if isinstance(value, int):
         return value
     if len(value) > MOST_DIGITS:
-        raise ConversionError(f"a number of {len(value):,} characters")
+        raise ConversionError(f"the number has {len(value):,} characters")
     try:
         return int(value, 0)
     except ValueError as error:

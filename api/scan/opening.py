@@ -51,7 +51,7 @@ def make_source(scan: Scan, settings: LakeSettings) -> RowSource:
     if scan.table is not None:
         tables = {scan.table: TableScan(scan.where, scan.columns)}
     elif scan.where or scan.columns:
-        raise RequestInvalid("with tables, where and columns belong into each of them")
+        raise RequestInvalid("with tables, set where and columns inside each of them")
     else:
         tables = scan.tables
     chosen = [values for each in tables.values() for one in each.where for values in one.values()]

@@ -115,7 +115,7 @@ class _Run:
                         yield bytes(view[at : at + PIECE_BYTES])
                 batch = await self._lane.call(self.scanner.advance)
             if not self._follow and not self.scanner.is_over:
-                raise ServiceBusy("the service ends")  # the client sees that rows are missing
+                raise ServiceBusy("the service is stopping")  # shows that rows are missing
             yield bytes(self._frames.end())
         finally:
             self.scanner.close()

@@ -67,7 +67,7 @@ def answer_table(request: ApiRequest) -> Response[bytes]:
     settings: Settings = request.app.state.settings
     lake_dir, name = request.app.state.lake_dir, request.path_params["name"]
     if name not in read_definitions(lake_dir):
-        raise NotFoundException(f"the lake has no own table {name[:80]}")
+        raise NotFoundException(f"the lake has no user-defined table {name[:80]}")
     state = read_own_state(lake_dir, name)
     arguments = read_arguments(request)
     form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or JSON
@@ -117,7 +117,7 @@ def _read_order(arguments: Arguments, state: OwnState) -> Iterator[tuple[str, bo
     columns = {column.name for column in state.columns}
     for text in filter(None, (arguments.last("sort") or "").split(",")):
         if text.removeprefix("-") not in columns:
-            raise RequestInvalid(f"sort names columns of the table, and {text[:80]!r} is none")
+            raise RequestInvalid(f"sort takes columns of the table, not {text[:80]!r}")
         yield text.removeprefix("-"), text.startswith("-")
 
 

@@ -135,7 +135,7 @@ class _Listing:
         """Return an instruction with its operands, and writers of the blocks below it."""
         found = find_instruction(code.peek())
         if found is None:
-            raise CellUnderflow("no instruction begins so")
+            raise CellUnderflow("unknown instruction")
         code.take(found.opcode_bits)
         texts, blocks = [found.name], []
         for form in found.operands:

@@ -168,7 +168,7 @@ def test_numbers_longer_than_any_are_refused_unread(url: str) -> None:
     ):
         answer = _post(url, scan | chosen)
         assert answer.status_code == 422
-        assert "a number of 1,002 characters" in answer.json()["error"]
+        assert "the number has 1,002 characters" in answer.json()["error"]
 
 
 def test_values_that_do_not_fit_are_named(url: str) -> None:
