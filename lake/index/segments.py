@@ -29,8 +29,8 @@ MOST_RANKED = 50_000
 """Most accounts ranked across several segments; deeper pages are left to SQL."""
 
 
-def _stand(member: Any) -> tuple[int, int, bytes]:  # noqa: ANN401 - a row
-    """Return what transactions are ordered by: logical time, workchain and account."""
+def _member_key(member: Any) -> tuple[int, int, bytes]:  # noqa: ANN401 - a row
+    """Return the sort key of a transaction: logical time, workchain and account."""
     segment = member.segment
     return member.lt, *segment.account_of(segment.account_number(member.row))
 
@@ -207,7 +207,7 @@ class Segments:
         filled = [found for found in lists if found]
         if len(filled) == 1:
             return filled[0]
-        return sorted(chain.from_iterable(filled), key=_stand)
+        return sorted(chain.from_iterable(filled), key=_member_key)
 
     def list_tables(self, name: str) -> list[SegmentTable]:
         """Return a table of contracts or transfers, by segment.

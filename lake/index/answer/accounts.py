@@ -21,7 +21,7 @@ def find_newest_states(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         raise Declined
     accounts = list(zip(asked["workchains"], asked["accounts"], strict=True))
     if len(accounts) > 1:
-        accounts = sorted(dict.fromkeys(accounts))  # most are sorted already
+        accounts = sorted(dict.fromkeys(accounts))  # mostly sorted already
     states = index.segments.newest_states(accounts)
     return [state for state in states if state is not None]
 

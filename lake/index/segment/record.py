@@ -117,7 +117,7 @@ Found: Any = make_row_type("Found", (*_SHOWN, "tx_lt", "tx_hash", "segment", "ro
 """A message that passes filters: the sort key of pages, and where the rest of it is."""
 
 Member: Any = make_row_type("Member", ("lt", "hash", "trace_id", "parent_hash", "segment", "row"))
-"""A transaction found by its trace: a row of ``v3/trace_transactions``, and where it stands."""
+"""A transaction found by its trace: a row of ``v3/trace_transactions``, and its position."""
 
 IN_HASH = TRANSACTION_COLUMNS.index("in_msg_hash")
 MESSAGE_HASH = MESSAGE_COLUMNS.index("msg_hash")

@@ -39,7 +39,7 @@ static bool make_room(Column *column, uint64_t size)
     return true;
 }
 
-/* Take text, bytes or the digits of a number; *kept is owned. */
+/* Extract text, bytes or the digits of a number; the caller owns *kept. */
 static bool take_bytes(const Value *value, const uint8_t **data, size_t *size, PyObject **kept)
 {
     if (value->form == IS_BYTES || value->form == IS_TEXT || value->form == IS_DIGITS) {
@@ -93,7 +93,7 @@ static bool write_number(Column *column, Py_ssize_t row, const Value *value)
         return false;
     if (column->width == BITS)
         column->data[row / 8] |= (uint8_t)((number != 0) << row % 8);
-    else /* little-endian, as Arrow's arrays are here */
+    else /* Arrow's arrays are little-endian here */
         memcpy(column->data + row * column->width, &number, (size_t)column->width);
     return true;
 }

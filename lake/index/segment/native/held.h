@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a value holds: None, a borrowed or an owned object, a number, bytes, UTF-8, or the decimal
+/* Content of a value: None, a borrowed or an owned object, a number, bytes, UTF-8, or the decimal
    digits of a number. Bytes are valid as long as the row. */
 typedef enum { IS_NONE, IS_LENT, IS_OWNED, IS_NUMBER, IS_BYTES, IS_TEXT, IS_DIGITS } Form;
 

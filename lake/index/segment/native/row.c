@@ -104,7 +104,7 @@ PyObject *make_row_type(PyObject *self, PyObject *args)
     };
     PyObject *type = spec.name ? PyType_FromSpec(&spec) : NULL;
     PyObject *first = PyLong_FromSize_t(offsetof(Row, values));
-    /* Other extensions read a Value straight from its place: see read_column in api/text/native. */
+    /* Other extensions read a Value directly by place: see read_column in api/text/native. */
     if (type && (!first || PyObject_SetAttrString(type, "__columns__", fields) < 0 ||
                  PyObject_SetAttrString(type, "__first_column__", first) < 0))
         Py_CLEAR(type);

@@ -16,8 +16,8 @@
 typedef struct {
     PyObject_HEAD
     Py_ssize_t count;
-    PyObject *owner; /* owned, or NULL: what the values live as long as */
-    bool owns;       /* some values are objects of its own */
+    PyObject *owner; /* owned, or NULL: keeps the values alive */
+    bool owns;       /* some values are owned objects */
     Value values[];
 } Row;
 
@@ -43,7 +43,7 @@ typedef struct {
     Value *values;         /* the constants */
     Py_ssize_t *open;      /* places of the columns that follow */
     Py_ssize_t open_count;
-    Py_ssize_t opcode_at;  /* the column that stands in the body, or -1 */
+    Py_ssize_t opcode_at;  /* the column that is read from the body, or -1 */
 } Shape;
 
 typedef enum {
@@ -75,8 +75,8 @@ typedef struct {
     PyObject *kept; /* the shapes passed in: owns codes and constants */
     Shape *shapes;
     Py_ssize_t shape_count;
-    PyObject *hashes; /* tuple: those that have numbers */
-    PyObject *types; /* of each kind, of the record, of what is shown of a message, of a member */
+    PyObject *hashes; /* tuple of the numbered hashes */
+    PyObject *types; /* row type of each kind, of Record, Found and Member */
     Py_ssize_t widths[KINDS]; /* columns of each type */
     Py_ssize_t in_hash_at, message_hash_at, body_at;
     int64_t rows;
@@ -86,10 +86,10 @@ typedef struct {
 typedef struct {
     int64_t row, lt, lt_before, now;
     int64_t first, last; /* rows of the account */
-    int64_t far_end; /* where the far bytes end that were read last in the row */
-    const uint8_t *account; /* 32 bytes; NULL: none was met yet */
+    int64_t far_end; /* end of the far bytes that were read last in the row */
+    const uint8_t *account; /* 32 bytes; NULL: not read yet */
     int64_t workchain;
-    Value in_hash; /* of the in message */
+    Value in_hash; /* of the inbound message */
 } Context;
 
 /* Find the number of an account, a tuple of workchain and 32 bytes; -1: the segment has none. */
@@ -125,19 +125,19 @@ static inline bool is_shaped(char code)
 bool find_values(Source *source, Cursor *cursor, Context *context, const Shape *shape,
                  Value *values);
 
-/* Read one column of the next row, other than an opcode; the cursor stops behind it. */
+/* Read one column of the next row, other than an opcode, and move the cursor past it. */
 bool find_column(Source *source, Cursor *cursor, Context *context, const Shape *shape,
                  Py_ssize_t column, Value *value);
 bool skip_row(Source *source, Cursor *cursor, const Shape *shape);
 
-/* Read id and workchain of an account by its number. */
+/* Find id and workchain of an account by its number. */
 bool find_id(Source *source, int64_t number, const uint8_t **account, int64_t *workchain);
 
 /* Move to a row: set the range of its record, and the values that arrays have of it. */
 bool find_record(Source *source, Context *context, int64_t row, Cursor *cursor);
 bool find_hash(Source *source, Array array, int64_t row, Value *value);
 
-/* Find the hash of a transaction, as the numbers of roots and parents stand for it, or None. */
+/* Find the transaction hash that a number in root or parent refers to, or None. */
 bool find_linked(Source *source, int64_t number, Value *value);
 
 /* Read a state or None; same: it is the state after the previous record. */
@@ -160,7 +160,7 @@ PyObject *read_messages(Source *source, Cursor *cursor, Context *context);
    message of the hash. */
 PyObject *read_one(Source *source, Context *context, int64_t number, PyObject *key);
 
-/* Move to a message of a record, by place or hash: set its start; found: whether the record has it. */
+/* Move to a message of a record, by place or hash: set its start; found: the record has it. */
 bool find_message(Source *source, Context *context, int64_t number, PyObject *key, Cursor *cursor,
                   bool *found);
 

@@ -225,7 +225,7 @@ static PyMethodDef source_methods[] = {
      "pairs of row and place; filters, each the place of a column and its bounds, None for NULL; "
      "places of the columns to return; and the value of the field segment."},
     {"list_members", list_members, METH_VARARGS,
-     "Return those of a list of rows that belong to a trace, in order: its id, the least and the "
+     "Return the rows in a list that belong to a trace, in order: its id, the least and the "
      "greatest logical time, and the value of the field segment."},
     {"read_columns", read_columns, METH_VARARGS,
      "Return columns of messages, given as for read_messages: their number, and for each column "

@@ -175,7 +175,7 @@ static uint64_t base_of(const Context *context, char code)
     }
 }
 
-/* Find the value of a column that the shape leaves open; of code g what is above the base. */
+/* Read the value of a column that the shape leaves open; for code g, the excess over the base. */
 static bool find_value(Source *source, Cursor *cursor, Context *context, char code, Value *value)
 {
     uint64_t number;
