@@ -6,7 +6,7 @@
 #include "arrow.h"
 #include "cells.h"
 #include "decoder.h"
-#include "given.h"
+#include "pyrow.h"
 #include "packed.h"
 
 typedef struct {
@@ -192,20 +192,20 @@ static bool choose_way(const ModuleState *state, const char *name, Sha256 *to)
 
 static PyObject *module_decode(PyObject *module, PyObject *args)
 {
-    PyObject *given;
+    PyObject *sequence;
     unsigned long long seed;
     const char *way_name;
     int all_named = 0;
     PyObject *pairs = NULL;
     Sha256 sha;
-    if (!PyArg_ParseTuple(args, "OKs|pO!", &given, &seed, &way_name, &all_named, &PyTuple_Type,
+    if (!PyArg_ParseTuple(args, "OKs|pO!", &sequence, &seed, &way_name, &all_named, &PyTuple_Type,
                           &pairs) ||
         !choose_way(PyModule_GetState(module), way_name, &sha))
         return NULL;
     size_t version_count = pairs ? (size_t)PyTuple_Size(pairs) : 0;
     KeyVersion *versions = read_versions(pairs, version_count);
     /* Our own tuple: its items, also tuples, do not change while the GIL is released. */
-    PyObject *items = versions ? PySequence_Tuple(given) : NULL;
+    PyObject *items = versions ? PySequence_Tuple(sequence) : NULL;
     ModuleState *state = PyModule_GetState(module);
     Decoder *decoder = items ? take_decoder(state) : NULL;
     PyObject *result = NULL;
@@ -228,7 +228,7 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
 }
 
 /* Decode a branch whose cells are in tuples; return the number of accounts and the tables. */
-static PyObject *decode_given(PyObject *module, Decoder *decoder, const RawBlock *raw,
+static PyObject *decode_packed(PyObject *module, Decoder *decoder, const RawBlock *raw,
                               const Row_blocks *header, Branch *branch, PyObject *handles,
                               PyObject *packed)
 {
@@ -284,7 +284,7 @@ static PyObject *module_decode_branch(PyObject *module, PyObject *args)
         return PyErr_NoMemory();
     decoder->sha = sha256_choose(state->best);
     decoder->seed = seed;
-    result = decode_given(module, decoder, &raw, &header, &branch, handles, packed);
+    result = decode_packed(module, decoder, &raw, &header, &branch, handles, packed);
     give_back(state, decoder);
     return result;
 }
@@ -387,7 +387,7 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
 static PyObject *module_rebuild(PyObject *module, PyObject *args)
 {
     const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
-    return rebuild_given(args, &sha);
+    return rebuild_from_rows(args, &sha);
 }
 
 static PyObject *module_parse(PyObject *module, PyObject *args)

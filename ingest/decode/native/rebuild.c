@@ -12,31 +12,31 @@
 enum { ROOT, HOLDER, UPDATE, DESCRIPTION, FIRST_BELOW };
 
 typedef struct {
-    const GivenRows *rows;
+    const InputRows *rows;
     Heap cells; /* Cell */
     Bits *bits; /* of the cells that are encoded here, which are the first */
     uint32_t next_node, first_message;
     Tree content;
     Slice recipe;
-} Making;
+} Building;
 
-static uint32_t count_cells(const Making *making)
+static uint32_t count_cells(const Building *building)
 {
-    return (uint32_t)(making->cells.size / sizeof(Cell));
+    return (uint32_t)(building->cells.size / sizeof(Cell));
 }
 
 /* Start the bits of a cell. */
-static Bits *open_cell(Making *making, uint32_t at)
+static Bits *open_cell(Building *building, uint32_t at)
 {
-    bits_open(&making->bits[at]);
-    return &making->bits[at];
+    bits_open(&building->bits[at]);
+    return &building->bits[at];
 }
 
 /* Finish a started cell; false if it is invalid. */
-static bool end_cell(Making *making, uint32_t at, const uint32_t *refs, unsigned ref_count)
+static bool end_cell(Building *building, uint32_t at, const uint32_t *refs, unsigned ref_count)
 {
-    Bits *bits = &making->bits[at];
-    Cell *cell = (Cell *)making->cells.data + at;
+    Bits *bits = &building->bits[at];
+    Cell *cell = (Cell *)building->cells.data + at;
     if (bits->failed || ref_count > MAX_REFS)
         return false;
     if (bits->count & 7)
@@ -52,10 +52,10 @@ static bool end_cell(Making *making, uint32_t at, const uint32_t *refs, unsigned
 
 /* Parse the bag of a body or StateInit into `content`. Rows have the generic form without index,
    CRC and hashes; all others are left to the reference. */
-static Status read_content(Making *making, const Span *span)
+static Status read_content(Building *building, const Span *span)
 {
-    const uint8_t *data = making->rows->bytes.data + span->at;
-    Tree *content = &making->content;
+    const uint8_t *data = building->rows->bytes.data + span->at;
+    Tree *content = &building->content;
     if (span->size < 6 || load_be(data, 4) != MAGIC || data[4] & ~7u)
         return NOT_MINE;
     Status status = tree_parse(content, data, span->size);
@@ -66,15 +66,15 @@ static Status read_content(Making *making, const Span *span)
 
 /* Write `Either X ^X`: the bits of the root of a bag and its references, or a reference to it; and
    append its cells to the others. */
-static Status place_content(Making *making, const Span *span, bool in_ref, Bits *bits,
+static Status place_content(Building *building, const Span *span, bool in_ref, Bits *bits,
                             uint32_t *refs, unsigned *ref_count)
 {
-    const Tree *content = &making->content;
-    Status status = read_content(making, span);
+    const Tree *content = &building->content;
+    Status status = read_content(building, span);
     if (status != DONE)
         return status;
     const Cell *root = &content->cells[0];
-    uint32_t base = count_cells(making), first = in_ref ? 0 : 1;
+    uint32_t base = count_cells(building), first = in_ref ? 0 : 1;
     unsigned more = in_ref ? 1 : cell_ref_count(root);
     if (*ref_count + more > MAX_REFS || content->count > MAX_CELLS - base)
         return NOT_MINE;
@@ -90,9 +90,9 @@ static Status place_content(Making *making, const Span *span, bool in_ref, Bits 
             refs[(*ref_count)++] = base + root->refs[i] - first;
     }
     size_t count = content->count - first;
-    if (!heap_append(&making->cells, content->cells + first, count * sizeof(Cell)))
+    if (!heap_append(&building->cells, content->cells + first, count * sizeof(Cell)))
         return NO_MEMORY;
-    Cell *cells = (Cell *)making->cells.data + base;
+    Cell *cells = (Cell *)building->cells.data + base;
     for (size_t i = 0; i < count; i++)
         for (unsigned ref = 0; ref < cell_ref_count(&cells[i]); ref++)
             cells[i].refs[ref] += base - first;
@@ -100,128 +100,129 @@ static Status place_content(Making *making, const Span *span, bool in_ref, Bits 
 }
 
 /* Read an external address from the recipe; false if it has none. */
-static bool read_external(Making *making, Slice *to)
+static bool read_external(Building *building, Slice *to)
 {
-    unsigned bits = (unsigned)slice_uint(&making->recipe, 16), spare = (8 - (bits & 7)) & 7;
-    if (bits > MAX_BITS || slice_uint(&making->recipe, spare))
+    unsigned bits = (unsigned)slice_uint(&building->recipe, 16), spare = (8 - (bits & 7)) & 7;
+    if (bits > MAX_BITS || slice_uint(&building->recipe, spare))
         return false;
-    *to = making->recipe;
-    slice_skip(&making->recipe, bits);
-    to->end = making->recipe.pos;
-    return !making->recipe.failed;
+    *to = building->recipe;
+    slice_skip(&building->recipe, bits);
+    to->end = building->recipe.pos;
+    return !building->recipe.failed;
 }
 
-static Status make_message(Making *making, size_t index)
+static Status make_message(Building *building, size_t index)
 {
-    const Row_messages *row = &making->rows->messages[index];
-    uint8_t flags = making->rows->bytes.data[making->rows->row.recipe.at + index];
-    uint32_t at = making->first_message + (uint32_t)index, refs[MAX_REFS];
+    const Row_messages *row = &building->rows->messages[index];
+    uint8_t flags = building->rows->bytes.data[building->rows->row.recipe.at + index];
+    uint32_t at = building->first_message + (uint32_t)index, refs[MAX_REFS];
     unsigned ref_count = 0;
-    Bits *bits = open_cell(making, at);
+    Bits *bits = open_cell(building, at);
     bool is_external = flags & EXTERNAL_ADDRESS;
     Slice external;
     Status status = DONE;
-    if ((is_external && !read_external(making, &external)) || !row->has_body)
+    if ((is_external && !read_external(building, &external)) || !row->has_body)
         return NOT_MINE;
     put_info(bits, row, is_external ? &external : NULL);
     bits_uint(bits, row->has_init_state, 1);
     if (row->has_init_state)
-        status = place_content(making, &row->init_state, flags & INIT_IN_REF, bits, refs,
+        status = place_content(building, &row->init_state, flags & INIT_IN_REF, bits, refs,
                                &ref_count);
     if (status == DONE)
-        status = place_content(making, &row->body, flags & BODY_IN_REF, bits, refs, &ref_count);
-    if (status == DONE && !end_cell(making, at, refs, ref_count))
+        status = place_content(building, &row->body, flags & BODY_IN_REF, bits, refs, &ref_count);
+    if (status == DONE && !end_cell(building, at, refs, ref_count))
         status = NOT_MINE;
     return status;
 }
 
 /* Build the nodes of the map of outgoing messages; here for the keys `first` to `last`. */
-static bool make_node(Making *making, uint32_t first, uint32_t last, unsigned left)
+static bool build_node(Building *building, uint32_t first, uint32_t last, unsigned left)
 {
-    uint32_t at = making->next_node++, refs[2];
-    unsigned rest = put_out_node(open_cell(making, at), first, last, left);
+    uint32_t at = building->next_node++, refs[2];
+    unsigned rest = put_out_node(open_cell(building, at), first, last, left);
     if (!rest) {
-        size_t outs = (size_t)making->rows->row.outmsg_cnt;
-        refs[0] = making->first_message + (uint32_t)(making->rows->count - outs) + first;
-        return end_cell(making, at, refs, 1);
+        size_t outs = (size_t)building->rows->row.outmsg_cnt;
+        refs[0] = building->first_message + (uint32_t)(building->rows->count - outs) + first;
+        return end_cell(building, at, refs, 1);
     }
     uint32_t fork = out_map_fork(last, rest);
-    refs[0] = making->next_node;
-    if (!make_node(making, first, fork - 1, rest - 1))
+    refs[0] = building->next_node;
+    if (!build_node(building, first, fork - 1, rest - 1))
         return false;
-    refs[1] = making->next_node;
-    return make_node(making, fork, last, rest - 1) && end_cell(making, at, refs, 2);
+    refs[1] = building->next_node;
+    return build_node(building, fork, last, rest - 1) && end_cell(building, at, refs, 2);
 }
 
 /* Build the transaction's own cells, except for the messages. */
-static bool make_own(Making *making)
+static bool build_own(Building *building)
 {
-    const Row_transactions *row = &making->rows->row;
+    const Row_transactions *row = &building->rows->row;
     bool has_out = row->outmsg_cnt > 0;
-    bool has_in = making->rows->count > (size_t)row->outmsg_cnt;
+    bool has_in = building->rows->count > (size_t)row->outmsg_cnt;
     const uint32_t root_refs[] = {HOLDER, UPDATE, DESCRIPTION};
     const uint32_t below[] = {FIRST_BELOW, FIRST_BELOW + 1};
-    const uint32_t holder_refs[] = {has_in ? making->first_message : making->next_node,
-                                    making->next_node};
+    const uint32_t holder_refs[] = {has_in ? building->first_message : building->next_node,
+                                    building->next_node};
     uint32_t next = FIRST_BELOW;
-    put_root(open_cell(making, ROOT), row);
-    put_holder(open_cell(making, HOLDER), has_in, has_out);
-    put_update(open_cell(making, UPDATE), row);
-    put_description(open_cell(making, DESCRIPTION), row);
+    put_root(open_cell(building, ROOT), row);
+    put_holder(open_cell(building, HOLDER), has_in, has_out);
+    put_update(open_cell(building, UPDATE), row);
+    put_description(open_cell(building, DESCRIPTION), row);
     if (has_run_cell(row)) {
-        put_run(open_cell(making, next), row);
-        if (!end_cell(making, next++, NULL, 0))
+        put_run(open_cell(building, next), row);
+        if (!end_cell(building, next++, NULL, 0))
             return false;
     }
     if (has_action_cell(row)) {
-        put_action(open_cell(making, next), row);
-        if (!end_cell(making, next++, NULL, 0))
+        put_action(open_cell(building, next), row);
+        if (!end_cell(building, next++, NULL, 0))
             return false;
     }
-    if (has_out && !make_node(making, 0, (uint32_t)row->outmsg_cnt - 1, OUT_KEY_BITS))
+    if (has_out && !build_node(building, 0, (uint32_t)row->outmsg_cnt - 1, OUT_KEY_BITS))
         return false;
-    return end_cell(making, ROOT, root_refs, 3) &&
-           end_cell(making, HOLDER, holder_refs, (unsigned)has_in + has_out) &&
-           end_cell(making, UPDATE, NULL, 0) &&
-           end_cell(making, DESCRIPTION, below, next - FIRST_BELOW);
+    return end_cell(building, ROOT, root_refs, 3) &&
+           end_cell(building, HOLDER, holder_refs, (unsigned)has_in + has_out) &&
+           end_cell(building, UPDATE, NULL, 0) &&
+           end_cell(building, DESCRIPTION, below, next - FIRST_BELOW);
 }
 
 /* Build all cells; the root is the first. */
-static Status make_cells(Making *making)
+static Status build_cells(Building *building)
 {
-    const GivenRows *rows = making->rows;
+    const InputRows *rows = building->rows;
     const Row_transactions *row = &rows->row;
     size_t outs = (size_t)row->outmsg_cnt, nodes = outs ? 2 * outs - 1 : 0;
     if (!row->has_outmsg_cnt || row->outmsg_cnt < 0 || rows->count < outs ||
         rows->count > outs + 1 || !row->has_recipe || row->recipe.size < rows->count ||
         row->recipe.size > UINT16_MAX / 8 || !row->has_hash)
         return NOT_MINE;
-    making->next_node = FIRST_BELOW + (uint32_t)has_run_cell(row) + (uint32_t)has_action_cell(row);
-    making->first_message = making->next_node + (uint32_t)nodes;
-    making->recipe = (Slice){.data = rows->bytes.data + row->recipe.at,
-                             .pos = (uint16_t)(8 * rows->count),
-                             .end = (uint16_t)(8 * row->recipe.size)};
-    size_t count = making->first_message + rows->count;
-    Cell *cells = heap_renew(&making->cells, count, sizeof *cells);
-    making->bits = malloc(count * sizeof *making->bits);
-    if (!cells || !making->bits)
+    building->next_node =
+        FIRST_BELOW + (uint32_t)has_run_cell(row) + (uint32_t)has_action_cell(row);
+    building->first_message = building->next_node + (uint32_t)nodes;
+    building->recipe = (Slice){.data = rows->bytes.data + row->recipe.at,
+                               .pos = (uint16_t)(8 * rows->count),
+                               .end = (uint16_t)(8 * row->recipe.size)};
+    size_t count = building->first_message + rows->count;
+    Cell *cells = heap_renew(&building->cells, count, sizeof *cells);
+    building->bits = malloc(count * sizeof *building->bits);
+    if (!cells || !building->bits)
         return NO_MEMORY;
-    making->cells.size = count * sizeof *cells;
-    Status status = make_own(making) ? DONE : NOT_MINE;
+    building->cells.size = count * sizeof *cells;
+    Status status = build_own(building) ? DONE : NOT_MINE;
     for (size_t i = 0; i < rows->count && status == DONE; i++)
-        status = make_message(making, i);
-    return status == DONE && slice_bits_left(&making->recipe) ? NOT_MINE : status;
+        status = make_message(building, i);
+    return status == DONE && slice_bits_left(&building->recipe) ? NOT_MINE : status;
 }
 
-Status rebuild_bag(const GivenRows *rows, const Sha256 *sha, uint64_t seed, Heap *to)
+Status rebuild_bag(const InputRows *rows, const Sha256 *sha, uint64_t seed, Heap *to)
 {
-    Making making = {.rows = rows};
+    Building building = {.rows = rows};
     Tree tree = {0};
     Writer writer = {.seed = seed};
     const uint32_t root = ROOT;
-    Status status = make_cells(&making);
+    Status status = build_cells(&building);
     if (status == DONE)
-        status = tree_take(&tree, (const Cell *)making.cells.data, count_cells(&making));
+        status = tree_take(&tree, (const Cell *)building.cells.data, count_cells(&building));
     if (status == DONE)
         status = tree_digest(&tree, sha, &root, 1);
     if (status == DONE && !hash_equal(tree_hash(&tree, root, MAX_LEVEL), &rows->row.hash))
@@ -232,8 +233,8 @@ Status rebuild_bag(const GivenRows *rows, const Sha256 *sha, uint64_t seed, Heap
         status = write_bag(&writer, &tree, root, to);
     writer_free(&writer);
     tree_free(&tree);
-    tree_free(&making.content);
-    heap_free(&making.cells);
-    free(making.bits);
+    tree_free(&building.content);
+    heap_free(&building.cells);
+    free(building.bits);
     return status;
 }

@@ -9,10 +9,10 @@ typedef struct {
     Row_messages *messages; /* the in message first, if any */
     size_t count;
     Heap bytes; /* the bytes that spans of the rows refer to */
-} GivenRows;
+} InputRows;
 
 /* Append the bag to `to` if the rows yield the hash in the transaction's row; otherwise NOT_MINE,
    and the reference reports the difference. */
-Status rebuild_bag(const GivenRows *rows, const Sha256 *sha, uint64_t seed, Heap *to);
+Status rebuild_bag(const InputRows *rows, const Sha256 *sha, uint64_t seed, Heap *to);
 
 #endif

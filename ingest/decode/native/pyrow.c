@@ -1,4 +1,4 @@
-#include "given.h"
+#include "pyrow.h"
 
 /* A range of columns of a table. */
 typedef struct {
@@ -156,14 +156,14 @@ static Status read_value(PyObject *value, const Column *column, uint8_t *row, He
 }
 
 /* Read a row, which is zeroed. */
-static Status read_row(PyObject *given, const Choice *choice, void *row, Heap *bytes)
+static Status read_row(PyObject *values, const Choice *choice, void *row, Heap *bytes)
 {
     Columns columns = {.choice = choice};
-    Py_ssize_t at = 0, count = PyTuple_Check(given) ? PyTuple_Size(given) : 0;
+    Py_ssize_t at = 0, count = PyTuple_Check(values) ? PyTuple_Size(values) : 0;
     for (const Column *column; (column = next_column(&columns)); at++) {
         if (at >= count)
             return NOT_MINE;
-        Status status = read_value(PyTuple_GetItem(given, at), column, row, bytes);
+        Status status = read_value(PyTuple_GetItem(values, at), column, row, bytes);
         if (status != DONE)
             return status;
     }
@@ -172,9 +172,9 @@ static Status read_row(PyObject *given, const Choice *choice, void *row, Heap *b
 
 /* Read a transaction's row and the list of its messages' rows; NOT_MINE if a value does not fit its
    column. */
-static Status read_given(PyObject *row, PyObject *messages, GivenRows *to)
+static Status read_input(PyObject *row, PyObject *messages, InputRows *to)
 {
-    *to = (GivenRows){0};
+    *to = (InputRows){0};
     if (!PyTuple_Check(messages))
         return NOT_MINE;
     to->count = (size_t)PyTuple_Size(messages);
@@ -188,7 +188,7 @@ static Status read_given(PyObject *row, PyObject *messages, GivenRows *to)
     return status;
 }
 
-static void given_free(GivenRows *rows)
+static void input_free(InputRows *rows)
 {
     free(rows->messages);
     heap_free(&rows->bytes);
@@ -214,16 +214,16 @@ PyObject *list_rebuild_columns(PyObject *module, PyObject *args)
     return Py_BuildValue("NN", list_columns(&OF_TRANSACTION), list_columns(&OF_MESSAGE));
 }
 
-PyObject *rebuild_given(PyObject *args, const Sha256 *sha)
+PyObject *rebuild_from_rows(PyObject *args, const Sha256 *sha)
 {
     PyObject *row, *messages, *result = NULL;
     unsigned long long seed;
-    GivenRows rows;
+    InputRows rows;
     Heap bag = {0};
     if (!PyArg_ParseTuple(args, "OOK", &row, &messages, &seed))
         return NULL;
     /* The GIL is held: getting it back may take longer than all of this. */
-    Status status = read_given(row, messages, &rows);
+    Status status = read_input(row, messages, &rows);
     if (status == DONE)
         status = rebuild_bag(&rows, sha, seed, &bag);
     if (status == DONE)
@@ -233,6 +233,6 @@ PyObject *rebuild_given(PyObject *args, const Sha256 *sha)
     else
         PyErr_NoMemory();
     heap_free(&bag);
-    given_free(&rows);
+    input_free(&rows);
     return result;
 }
