@@ -1,4 +1,4 @@
-/* Most accounts of an answer occur many times: only the first occurrence creates Python objects. */
+/* Collects the accounts of a response; only the first occurrence of each creates Python objects. */
 #include "accounts.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static int add_pair(PyObject *named, const Value *workchain, const Value *accoun
     return failed;
 }
 
-/* Return the place of an account, or the empty one for it. Account ids are hashes already. */
+/* Return the slot of an account, or the empty slot for it. Account ids serve as hashes. */
 static uint32_t *find_place(const Accounts *accounts, const NamedAccount *account)
 {
     uint64_t hash;

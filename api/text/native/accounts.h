@@ -1,4 +1,4 @@
-/* The distinct accounts of an answer, for its address book. */
+/* The distinct accounts of a response, for its address book. */
 #ifndef TONLAKE_API_ACCOUNTS_H
 #define TONLAKE_API_ACCOUNTS_H
 
@@ -13,8 +13,8 @@ typedef struct {
 typedef struct {
     PyObject *named;        /* set of (workchain, account) to add to; may be NULL */
     NamedAccount *accounts; /* in order of appearance */
-    uint32_t *places;       /* by hash: index in accounts plus 1; 0: empty */
-    size_t count, room;     /* there are 2 * room places; room is a power of two */
+    uint32_t *places;       /* slots by hash: index in `accounts` plus 1; 0: empty */
+    size_t count, room;     /* there are 2 * room slots; room is a power of two */
 } Accounts;
 
 /* Add an account. Return -1 on error. */

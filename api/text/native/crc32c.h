@@ -13,7 +13,7 @@ enum { CRC_BYTES = 4, FLAGS_AT = 4, HAS_CRC32C = 0x40 };
 /* Return a bag of cells with its checksum flag set and the checksum (little-endian) appended. */
 PyObject *add_crc32c(PyObject *self, PyObject *bag);
 
-/* The same in memory to be freed with PyMem_Free; NULL on error. */
+/* As add_crc32c, but return memory that PyMem_Free frees; NULL on error. */
 uint8_t *copy_closed(const uint8_t *bag, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "../../../lake/index/segment/native/held.h" /* how rows of an index have their columns */
 
-/* Kinds of fields, by the names that api/v3/layout/field.py explains. */
+/* Kinds of fields; api/v3/layout/field.py explains them. */
 #define EACH_KIND(KIND)                                                                            \
     KIND(NUMBER, "number")                                                                         \
     KIND(TEXT_NUMBER, "text_number")                                                               \
@@ -33,8 +33,8 @@ typedef enum { EACH_KIND(KIND_VALUE) KINDS } Kind;
 
 typedef struct Layout Layout;
 
-/* A column: its name, and where the rows of the type that was met last have it, in bytes from the
- * row's begin, as a Value; 0: they do not say so. */
+/* A column: its name, and the byte offset of its Value in rows of the type seen last; 0 if the type
+ * does not declare it. */
 typedef struct {
     PyObject *name;
     PyTypeObject *type;
@@ -52,15 +52,15 @@ typedef struct {
     Py_ssize_t source; /* index of the source to read; -1: the current row */
     Column *columns;   /* OBJECT: missing if all of these are None; else one column or none */
     Py_ssize_t column_count;
-    Column beside;     /* the column that some kinds read besides */
-    PyObject *equals;  /* the text that CURRENCIES and OPCODE_NAME compare it with */
-    Lead lead;         /* what precedes the value, its opening quote included */
-    Lead missing;      /* the complete field where there is no value; no data where it is left out */
-    PyObject *known;   /* for OPCODE_NAME: the set of opcodes that have a name */
-    PyObject *decode;  /* for OPCODE_NAME: returns what is written of a row's body: the JSON of the
-                        * name and of the body, the body, whether its kind is the text */
-    PyObject *kept;    /* for OPCODE_NAME: a dict of that, by hash */
-    Column body_hash;  /* for OPCODE_NAME */
+    Column beside;     /* second column of some kinds */
+    PyObject *equals;  /* text that CURRENCIES and OPCODE_NAME compare `beside` with */
+    Lead lead;         /* text before the value, opening quote included */
+    Lead missing;      /* the whole field if the value is missing; no data: the field is left out */
+    PyObject *known;   /* OPCODE_NAME: set of opcodes that have a name */
+    PyObject *decode;  /* OPCODE_NAME: function of a row; returns JSON of the name and of the body,
+                        * the body, and whether its kind is `equals` */
+    PyObject *kept;    /* OPCODE_NAME: cache of its results by body hash */
+    Column body_hash;  /* OPCODE_NAME: the key of `kept` */
     Layout *inner;     /* for BODY, OBJECT and LIST */
     PyObject *inner_owner;
 } Field;
@@ -105,10 +105,10 @@ static inline void drop_value(Value *value)
         Py_DECREF(value->object);
 }
 
-/* Return whether a value equals an object; -1: an error. */
+/* Return whether a value equals an object; -1 on error. */
 int equals_object(const Value *value, PyObject *object);
 
-/* Return whether two values are equal; -1: an error. */
+/* Return whether two values are equal; -1 on error. */
 int equals_value(const Value *value, const Value *other);
 
 #endif

@@ -72,7 +72,7 @@ static int add_number(Buffer *out, const Value *value)
     return failed;
 }
 
-/* Return a 64-bit number; -1 with an error set if the value is none. */
+/* Return a value as a 64-bit number; -1 with an exception if it is not one. */
 static long long take_number(const Value *value)
 {
     if (value->form == IS_NUMBER)
@@ -163,7 +163,7 @@ static PyObject *find_written(Field *field, PyObject *row, const Value *bag, int
 static int take_written(Writer *writer, PyObject *written)
 {
     if (!PyTuple_Check(written) || PyTuple_Size(written) != WRITTEN) {
-        PyErr_SetString(PyExc_TypeError, "a body is written as two texts, and what they follow from");
+        PyErr_SetString(PyExc_TypeError, "a written body is a tuple (name, content, body, may_follow)");
         return -1;
     }
     PyObject *body = PyTuple_GetItem(written, CONTENT);

@@ -10,8 +10,8 @@ typedef struct {
     Buffer out;
     PyObject *const *sources; /* the rows that fields may read, borrowed */
     Py_ssize_t source_count;
-    Accounts accounts; /* those for the address book */
-    PyObject *body;    /* JSON of the body whose opcode was named last; NULL if it has none yet */
+    Accounts accounts; /* accounts for the address book */
+    PyObject *body;    /* JSON of the body that add_opcode_name decoded last, or NULL */
     int depth;
 } Writer;
 
