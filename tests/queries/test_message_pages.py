@@ -17,7 +17,9 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.index import open_index
-from tonlake.lake.index.page import ends
+from tonlake.lake.index.page import correspondence, ends
+from tonlake.lake.index.segment import segment
+from tonlake.lake.index.segment.file import SEGMENT_FORMAT
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
@@ -125,12 +127,23 @@ def test_pages_of_messages(demo_lake: Path) -> None:
     compare(demo_lake, Random(22), DRAWS)  # noqa: S311 - a repeatable test
 
 
-def test_pages_of_transactions_of_messages(demo_lake: Path) -> None:
+@pytest.mark.parametrize("leads_to_consumers", [True, False])
+def test_pages_of_transactions_of_messages(
+    demo_lake: Path, monkeypatch: pytest.MonkeyPatch, *, leads_to_consumers: bool
+) -> None:
+    if not leads_to_consumers:  # as segments of earlier formats
+        monkeypatch.setattr(segment, "_CONSUMERS_FORMAT", SEGMENT_FORMAT + 1)
     rng = Random(24)  # noqa: S311 - a repeatable test
     compare(demo_lake, rng, DRAWS // 2, "v3/transaction_keys_by_message")
 
 
-def test_pages_of_several_segments(demo_node: Path, tmp_path: Path) -> None:
+def test_pages_of_several_segments(
+    demo_node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ends, "FEWEST", 1)  # so that a few are many
+    monkeypatch.setattr(ends, "_ROOM", 2)
+    monkeypatch.setattr(correspondence, "FEWEST", 1)
+    monkeypatch.setattr(correspondence, "_FEWEST_SCANNED", 2)
     with closing(open_node(demo_node)) as source:
         for first, last in ((20, 59), (60, 149), (150, 200)):
             ingest(source, tmp_path, Span(first, last), Settings())

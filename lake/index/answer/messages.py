@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tonlake.lake.index.answer import span
 from tonlake.lake.index.answer.transactions import SPANS, cut_sorted
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.correspondence import list_of_account
+from tonlake.lake.index.page.correspondence import SCANNED, list_of_account
 from tonlake.lake.index.page.ends import list_transactions
 from tonlake.lake.index.page.filters import fits, list_filters
 from tonlake.lake.index.page.merge import MessageQuery, find_key, read_messages
@@ -20,6 +20,7 @@ from tonlake.lake.index.page.messages import (
     list_of_key,
 )
 from tonlake.lake.index.segment.ends import NO_LT
+from tonlake.lake.index.segment.postings import cut_hash
 from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, Found
 from tonlake.lake.index.segments import read_found
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
     from tonlake.lake.index.index import Index
     from tonlake.lake.index.page.hit import Hit
-    from tonlake.lake.index.segment.segment import Filter
+    from tonlake.lake.index.page.merge import Listed
+    from tonlake.lake.index.segment.segment import Filter, Segment
     from tonlake.lake.index.segments import Segments
 
 Row = dict[str, Any]
@@ -81,27 +83,46 @@ def _choose(index: Index, asked: Mapping[str, Any]) -> Callable[[PageRequest], l
     """Return the function that lists messages by the most selective filter, or by moments."""
     segments = index.segments
     every = segments.segments
-    choices: list[tuple[int, Callable[[PageRequest], list[Any]]]] = []
-    ends = {end: (asked[f"{end}_workchain"], asked[end]) for end in ("source", "destination")}
-    for end, account in ends.items():
-        if None not in account:
-            lists = segments.list_account(account)
-            answer = partial(list_of_account, every, lists, account, is_source=end == "source")
-            if end == "destination" and None not in ends["source"]:
-                lists = segments.cut_senders(lists, ends["source"])
-                answer = partial(
-                    list_of_account, every, lists, account, is_source=False, sender=ends["source"]
-                )
-            choices.append((sum(listed.size for listed in lists), answer))
-    for column in ("opcode", "body_hash"):
-        if asked[column] is not None:
-            name, key = find_key(column, asked[column])
-            found = [getattr(segment, name).find(key) for segment in every]
-            size = sum(end - start for start, end in found)
-            choices.append((size, partial(list_of_key, every, name, key)))
+    columns = ("opcode", "body_hash")
+    keys = [find_key(column, asked[column]) for column in columns if asked[column] is not None]
+    sizes = [_count_places(every, *key) for key in keys]
+    choices: list[tuple[int, Callable[[PageRequest], list[Any]]]] = [
+        (size, partial(list_of_key, every, *key)) for size, key in zip(sizes, keys, strict=True)
+    ]
+    source, destination = (
+        (asked[f"{end}_workchain"], asked[end]) for end in ("source", "destination")
+    )
+    if None not in source:
+        lists = segments.list_account(source)
+        answer = partial(list_of_account, every, lists, source, is_source=True)
+        choices.append((_count_rows(lists), answer))
+    if None not in destination:
+        lists = segments.list_account(destination)
+        answer = partial(list_of_account, every, lists, destination, is_source=False)
+        alone = _count_places(every, "alone_to", cut_hash(destination[1]))
+        if not asked["by_time"] and all(segment.leads_to_consumers for segment in every):
+            choices += [
+                (alone + size // SCANNED, partial(answer, key=key))
+                for size, key in zip(sizes, keys, strict=True)
+            ]
+        if None not in source:
+            lists = segments.cut_senders(lists, source)
+            answer = partial(
+                list_of_account, every, lists, destination, is_source=False, sender=source
+            )
+        choices.append((alone + _count_rows(lists), answer))
     if choices:
         return min(choices, key=itemgetter(0))[1]
     return partial(_list_all, index, asked)
+
+
+def _count_places(segments: Sequence[Segment], name: str, key: int) -> int:
+    found = (getattr(segment, name).find(key) for segment in segments)
+    return sum(end - start for start, end in found)
+
+
+def _count_rows(lists: Sequence[Listed]) -> int:
+    return sum(listed.size for listed in lists)
 
 
 def _list_all(index: Index, asked: Mapping[str, Any], request: PageRequest) -> list[Any]:

@@ -47,13 +47,13 @@ class _Filter(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """A part of postings: numbers of rows, sorted by ``moment_of``."""
+    """A part of postings: numbers of rows, sorted by ``moment_at`` of their places."""
 
     table: SegmentTable
     numbers: Sequence[int]
     start: int
     end: int
-    moment_of: Callable[[int], int]
+    moment_at: Callable[[int], int]
 
     @property
     def size(self) -> int:
@@ -64,8 +64,7 @@ class _Rows(NamedTuple):
         """Yield for each row its moment, the index of its table, its number, and its table."""
         places = range(self.start, self.end)
         for at in reversed(places) if descending else places:
-            number = self.numbers[at]
-            yield self.moment_of(number), id(self.table), number, self.table
+            yield self.moment_at(at), id(self.table), self.numbers[at], self.table
 
 
 def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
@@ -130,9 +129,7 @@ def _find_span(table: SegmentTable, bound: Mapping[str, Any]) -> _Rows:
     first, last = bound[f"start_{unit}"], bound[f"end_{unit}"]
     rows = table.moments[moment]
     places = rows.find_between(0 if first is None else first, NO_LT if last is None else last)
-    if moment == "lt":
-        return _Rows(table, rows.rows, *places, table.order.__getitem__)
-    return _Rows(table, rows.rows, *places, lambda number: int(table.read(number)["now"]))
+    return _Rows(table, rows.rows, *places, rows.key_at)
 
 
 def _find_rows(table: SegmentTable, column: str, account: bytes, bound: Mapping[str, Any]) -> _Rows:
@@ -144,7 +141,7 @@ def _find_rows(table: SegmentTable, column: str, account: bytes, bound: Mapping[
         start = bisect_left(rows.rows, bound["start_lt"], start, end, key=lt_of)
     if bound["end_lt"] is not None:
         end = bisect_right(rows.rows, bound["end_lt"], start, end, key=lt_of)
-    return _Rows(table, rows.rows, start, end, lt_of)
+    return _Rows(table, rows.rows, start, end, lambda at: lt_of(rows.rows[at]))
 
 
 def _passes(row: Row, name: str, filters: Sequence[_Filter], bound: Mapping[str, Any]) -> bool:

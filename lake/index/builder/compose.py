@@ -34,7 +34,7 @@ _OF_MESSAGES = ("wait",)
 _UNITS = ("lt", "utime")
 
 _BY_TIME = ("key", "lt", "row")
-_BY_CREATION = ("key", "created", "hash", "check", "row", "place")
+_BY_CREATION = ("key", "created", "hash", "check", "is_source", "row", "place")
 _ONCE = ("created", "hash", "check")
 
 

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from tonlake.lake.index.builder.gather import SOURCES
 from tonlake.lake.index.segment.contracts import INDEXED
+from tonlake.lake.index.segment.file import SEGMENT_FORMAT
 from tonlake.lake.index.segment.places import PLACED
 from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.log.state import SEGMENT_FOLDER
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile, LogState
 
-SEGMENT_FORMAT = 14
-"""Version of the segment layout that is written."""
-
-_READ_FORMATS = (13, SEGMENT_FORMAT)
-"""Versions that are read; others are rebuilt. Version 13 does not pack ascending numbers apart."""
+_READ_FORMATS = (13, 14, SEGMENT_FORMAT)
+"""Versions that are read; others are rebuilt. Version 13 does not pack ascending numbers apart; up
+to 14, postings of messages refer to either end."""
 
 _DIGEST_LETTERS = 16
 _DERIVED = frozenset({"transaction_traces", "actions", *INDEXED})

@@ -10,7 +10,6 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.builder.compose import compose
 from tonlake.lake.index.builder.gather import Read, Source
 from tonlake.lake.index.builder.place import (
-    SEGMENT_FORMAT,
     digest_derived,
     is_current,
     is_readable,
@@ -19,6 +18,7 @@ from tonlake.lake.index.builder.place import (
     segment_path,
 )
 from tonlake.lake.index.builder.plan import plan_missing
+from tonlake.lake.index.segment.file import SEGMENT_FORMAT
 from tonlake.lake.index.segment.native import NATIVE
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.digest import find_damage

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.page.messages import (
+    FEWEST,
     Budget,
     count_next,
+    cut_created,
     find_external,
     read_created,
     read_places,
@@ -25,7 +27,14 @@ if TYPE_CHECKING:
     from tonlake.lake.account import AccountId
     from tonlake.lake.index.page.merge import Listed
     from tonlake.lake.index.page.messages import PageRequest
+    from tonlake.lake.index.segment.postings import Postings
     from tonlake.lake.index.segment.segment import Segment
+
+SCANNED = 256
+"""Places of postings that can be compared in the time it takes to read one record, about."""
+
+_FEWEST_SCANNED = 1 << 14
+"""Places of postings that are compared in the first step; each step doubles it."""
 
 MOST_SENT = 1 << 16
 """Upper bound of the logical time between a transaction and its last message."""
@@ -39,11 +48,13 @@ def list_of_account(
     *,
     is_source: bool,
     sender: AccountId | None = None,
+    key: tuple[str, int] | None = None,
 ) -> list[Any]:
     """Return the first messages sent by an account or to it, one end of each.
 
     ``lists`` are the transactions of the account; with ``sender``, those that consumed messages
-    of the sender from the same segment suffice.
+    of the sender from the same segment suffice. With ``key``, the name of postings and a key, only
+    the messages of that key are read.
 
     Raises:
         Declined: too many records would have to be read.
@@ -59,6 +70,10 @@ def list_of_account(
             found |= _read_alone(segment, account, part, budget, is_source=is_source)
             if sender is not None:
                 found |= _read_alone(segment, sender, part, budget, is_source=True)
+        if key is not None:
+            for listed in lists:
+                found |= _read_keyed(listed, *key, part, budget)
+            return part.sort(found)[: part.most]
         rows = _Rows(lists, part, is_source=is_source)
         settled = 0
         while settled < part.most and rows.left:
@@ -135,6 +150,29 @@ class _Rows:
         if descending:
             return edge - 1 if self._is_exact else edge
         return edge - self._wait
+
+
+def _read_keyed(
+    listed: Listed, name: str, key: int, request: PageRequest, budget: Budget
+) -> dict[bytes, Any]:
+    """Return the first messages of a key that an account consumed, from its rows in a segment."""
+    segment = listed.segment
+    postings: Postings = getattr(segment, name)
+    left = range(*postings.find(key))
+    found: dict[bytes, Any] = {}
+    size = _FEWEST_SCANNED
+    while left and len(found) < request.most:
+        if request.descending:
+            chunk, left = left[-size:], left[:-size]
+        else:
+            chunk, left = left[:size], left[size:]
+        places = postings.rows.list_between(chunk.start, chunk.stop, listed.start, listed.end)
+        if len(places) > FEWEST:
+            places = cut_created(segment, postings, places, request)
+        part = request._replace(most=request.most - len(found))
+        found |= read_until(segment, postings, places, request.of_span, part, budget)
+        size *= 2
+    return found
 
 
 def _read_alone(

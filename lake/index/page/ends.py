@@ -1,9 +1,10 @@
 """Pages of the transactions that sent or consumed messages with an opcode or a body.
 
-Messages of a key are sorted by creation time, and their transactions nearly are: the sender is as
-old as the message, and a segment knows the longest time that any message in it waited for its
-consumer. External messages, which have no creation time, are sorted by hash: their transactions are
-read in the order of logical time.
+Messages of a key are sorted by creation time, and so are the transactions that sent them. Those
+that consumed them are found in the order of arrival, among as many of the last messages as
+necessary: a segment knows the longest time that any message in it waited for its consumer. External
+messages, which have no creation time, are sorted by hash: their transactions are read in the order
+of logical time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.postings import Postings
     from tonlake.lake.index.segment.segment import Filter, Segment
 
+    Cut = Callable[..., Iterator[tuple[Sequence[int], int]]]
     ReadEnds = Callable[[list[Any]], dict[bytes, int]]
+
+
+_ROOM = 512
+"""Messages searched for the newest arrivals in the first step."""
 
 
 def list_transactions(
@@ -68,7 +74,7 @@ def list_transactions(
         for cut, listed, places in (
             (_cut_external, again, range(*again.find(key))),
             (_cut_external, postings, range(border, end)),
-            (_cut_created, postings, range(start, border)),
+            (_choose_cut(segment, descending=descending), postings, range(start, border)),
         ):
             for part, edge in cut(segment, listed, places, descending=descending):
                 found |= read_ends(read_places(segment, listed, part, filters, budget))
@@ -85,6 +91,31 @@ def _count_before(found: dict[bytes, int], segment: Segment, *, descending: bool
     """Return how many transactions come before all of a segment."""
     first, last = segment.lt_span
     return sum(lt > last if descending else lt < first for lt in found.values())
+
+
+def _choose_cut(segment: Segment, *, descending: bool) -> Cut:
+    return _cut_arrived if descending and segment.leads_to_consumers else _cut_created
+
+
+def _cut_arrived(
+    segment: Segment, postings: Postings, places: range, *, descending: bool
+) -> Iterator[tuple[Sequence[int], int]]:
+    """Yield places by arrival, newest first, with the logical time of the last one yielded.
+
+    The last places are searched, as many as it takes to be sure that all others arrived earlier.
+    """
+    done, size, room = 0, FEWEST, _ROOM
+    while done < len(places):
+        near, most = places[-room:], done + size
+        nearest = postings.list_nearest(segment.lt, near, (0, NO_LT), most, descending=descending)
+        edge = segment.lt[postings.rows[nearest[-1]]]
+        if len(near) < len(places) and (
+            len(near) < most or read_creation(segment, postings, near[0]) + segment.wait_lt >= edge
+        ):
+            room *= 4
+            continue
+        yield nearest[done:], edge
+        done, size = len(nearest), size * 2
 
 
 def _cut_created(

@@ -142,7 +142,7 @@ def read_places(
 def read_until(
     segment: Segment,
     postings: Postings,
-    places: range,
+    places: Sequence[int],
     filters: Sequence[Filter],
     request: PageRequest,
     budget: Budget,
@@ -232,6 +232,8 @@ def list_of_key(
 
 def find_external(segment: Segment, postings: Postings, start: int, end: int) -> int:
     """Return where the messages without a creation time begin; they come last."""
+    if start == end or read_creation(segment, postings, end - 1) < NO_LT:
+        return end
     return bisect_left(
         range(end), NO_LT, start, end, key=lambda at: read_creation(segment, postings, at)
     )
@@ -244,21 +246,30 @@ def read_creation(segment: Segment, postings: Postings, at: int) -> int:
 
 
 def read_created(
-    segment: Segment, postings: Postings, places: range, request: PageRequest, budget: Budget
+    segment: Segment,
+    postings: Postings,
+    places: Sequence[int],
+    request: PageRequest,
+    budget: Budget,
 ) -> dict[bytes, Any]:
     """Return the first messages that were created within a range; places are by creation."""
     if (request.low, request.high) != (0, NO_LT):
-
-        def creation_at(at: int) -> int:
-            return read_creation(segment, postings, at)
-
-        end = min(request.high, NO_LT - 1)
-        every = range(places.stop)
-        places = range(
-            bisect_left(every, request.low, places.start, places.stop, key=creation_at),
-            bisect_right(every, end, places.start, places.stop, key=creation_at),
-        )
+        places = cut_created(segment, postings, places, request)
     return read_until(segment, postings, places, request.of_span, request, budget)
+
+
+def cut_created(
+    segment: Segment, postings: Postings, places: Sequence[int], request: PageRequest
+) -> Sequence[int]:
+    """Return those of places by creation whose messages were created within a span."""
+
+    def creation_at(at: int) -> int:
+        return read_creation(segment, postings, at)
+
+    start = bisect_left(places, request.low, key=creation_at)
+    return places[
+        start : bisect_right(places, min(request.high, NO_LT - 1), start, key=creation_at)
+    ]
 
 
 def _read_timed(

@@ -10,11 +10,12 @@ the coding (1), 5 zero bytes; then each number's difference from the least, one 
 least significant bit first; then 8 zero bytes, so that each can be read as a part of one word.
 Widths of 58 to 63 bits would not fit in a word with the bits before them, and become 64.
 
-Coding 1 (Elias-Fano) is used for ascending numbers if it takes fewer bytes, otherwise coding 0. It
-stores only the low bits of each number there, as many as make the greatest high part less than
-twice the count. After the zero bytes it has, for every 64th number from the first on, the position
-of its bit (4 bytes), and then the bits themselves: one is set at each number's high part plus its
-index, in words of 64. So a number takes about two bits more than its low bits.
+Coding 1 (Elias-Fano) is used for keys and ends of postings that ascend if it takes fewer bytes,
+otherwise coding 0, which is faster to read. It stores only the low bits of each number there, as
+many as make the greatest high part less than twice the count. After the zero bytes it has, for
+every 64th number from the first on, the position of its bit (4 bytes), and then the bits
+themselves: one is set at each number's high part plus its index, in words of 64. So a number takes
+about two bits more than its low bits.
 """
 
 from __future__ import annotations
@@ -45,9 +46,12 @@ _ALIGNMENT = 8
 _BYTES, _NUMBERS = "B", "N"
 
 
-def pack_numbers(values: Words, cut_bits: int = 0) -> bytes:
-    """Return packed signed 64-bit numbers, after cutting off the ``cut_bits`` low bits of each."""
-    packed: bytes = NATIVE.pack_numbers(values, cut_bits)
+def pack_numbers(values: Words, cut_bits: int = 0, *, shortest: bool = False) -> bytes:
+    """Return packed signed 64-bit numbers, after cutting off the ``cut_bits`` low bits of each.
+
+    ``shortest``: ascending numbers take fewer bytes and are slower to read.
+    """
+    packed: bytes = NATIVE.pack_numbers(values, cut_bits, shortest)
     return packed
 
 
@@ -68,13 +72,18 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes: int
 
 
+SEGMENT_FORMAT = 15
+"""Version of the layout of segments that are written."""
+
+
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Table of contents of a segment."""
+    """Table of contents of a segment; ``format`` stands there from 15 on."""
 
     first_mc_seqno: int
     last_mc_seqno: int
     rows: int
     parts: dict[str, Part]
+    format: int = SEGMENT_FORMAT - 1
 
 
 class SegmentWriter:
@@ -102,15 +111,17 @@ class SegmentWriter:
         self.begin(name)
         self.write(data)
 
-    def add_numbers(self, name: str, values: Words, cut_bits: int = 0) -> None:
+    def add_numbers(
+        self, name: str, values: Words, cut_bits: int = 0, *, shortest: bool = False
+    ) -> None:
         """Write an array of numbers, packed as by ``pack_numbers``."""
         self.begin(name, _NUMBERS)
-        self.write(pack_numbers(values, cut_bits))
+        self.write(pack_numbers(values, cut_bits, shortest=shortest))
 
     def finish(self, mc_range: Range, rows: int) -> None:
         """Write the table of contents."""
         self._end_part()
-        table = msgspec.json.encode(Contents(*mc_range, rows, self._parts))
+        table = msgspec.json.encode(Contents(*mc_range, rows, self._parts, SEGMENT_FORMAT))
         self._stream.write(table + _TAIL.pack(len(table), MAGIC))
 
     def _end_part(self) -> None:

@@ -74,10 +74,10 @@ def write_postings(
     keys, rows, *places = NATIVE.list_postings(tuple(columns.values()), cut_bits, mask, kept)
     each, ends = NATIVE.group_keys(keys)
     if len(rows) - len(each) > _MOST_REPEATED * len(rows):
-        writer.add_numbers(f"{name}.key", each, cut_bits)
-        writer.add_numbers(f"{name}.end", ends)
+        writer.add_numbers(f"{name}.key", each, cut_bits, shortest=True)
+        writer.add_numbers(f"{name}.end", ends, shortest=True)
     else:
-        writer.add_numbers(f"{name}.key", keys, cut_bits)
+        writer.add_numbers(f"{name}.key", keys, cut_bits, shortest=True)
     writer.add_numbers(f"{name}.row", rows)
     for column in places:
         writer.add_numbers(f"{name}.place", column)
@@ -86,7 +86,7 @@ def write_postings(
 def write_keys(writer: SegmentWriter, name: str, keys: Words) -> None:
     """Write the keys of hashes, ascending and unique."""
     cut_bits = count_cut_bits(len(keys))
-    writer.add_numbers(name, NATIVE.cut_keys(keys, cut_bits), cut_bits)
+    writer.add_numbers(name, NATIVE.cut_keys(keys, cut_bits), cut_bits, shortest=True)
 
 
 class Postings:
@@ -127,7 +127,7 @@ class Postings:
     def bound_hashes(self, first: int, last: int) -> tuple[bytes, bytes]:
         """Return the least and greatest hash possible in a range of ``rows``."""
         bits = self._keys.cut_bits
-        low, high = self._key_at(first) << bits, (self._key_at(last) + 1 << bits) - 1
+        low, high = self.key_at(first) << bits, (self.key_at(last) + 1 << bits) - 1
         rest = _HASH_BYTES - KEY_BYTES
         return (
             low.to_bytes(KEY_BYTES, "big") + bytes(rest),
@@ -144,12 +144,12 @@ class Postings:
         while start < most:
             end = min(most, start + size)
             ordered = places[::-1] if descending else places
-            while end < most and self._key_at(ordered[end]) == self._key_at(ordered[end - 1]):
+            while end < most and self.key_at(ordered[end]) == self.key_at(ordered[end - 1]):
                 end += 1
             yield {at: self.rows[at] for at in ordered[start:end]}
             start, size = end, size * 2
 
-    def _key_at(self, at: int) -> int:
+    def key_at(self, at: int) -> int:
         """Return the key at an index of ``rows``."""
         key: int = self._keys[at if self._ends is None else bisect_right(self._ends, at)]
         return key

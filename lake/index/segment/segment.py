@@ -83,6 +83,8 @@ def unpack_account(packed: bytearray | memoryview, number: int) -> AccountId:
 
 
 _HASH_BYTES = 32
+_CONSUMERS_FORMAT = 15
+"""Version of the layout from which on postings of messages prefer one of their ends."""
 
 Filter = tuple[str, Any, Any]
 """A column of messages, its least and its greatest value; both None to match NULL."""
@@ -102,6 +104,7 @@ class AccountSegment:
         self.name = file.name
         self.first_mc_seqno = file.contents.first_mc_seqno
         self.last_mc_seqno = file.contents.last_mc_seqno
+        self._format = file.contents.format
         try:
             self._take(file.arrays)
         except (KeyError, ValueError, msgspec.DecodeError) as error:
@@ -155,6 +158,11 @@ class Segment(AccountSegment):
         self.wait_lt, self.wait_s = arrays["wait"]
         self.trace, self.traces = Postings(arrays, "trace"), SegmentTraces(arrays, self._source)
         self.tables, self.places = open_tables(arrays), open_places(arrays)
+
+    @property
+    def leads_to_consumers(self) -> bool:
+        """Whether postings of messages lead to who consumed them, where the segment has it."""
+        return self._format >= _CONSUMERS_FORMAT
 
     @cached_property
     def lt_span(self) -> tuple[int, int]:

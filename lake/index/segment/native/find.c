@@ -20,7 +20,7 @@ static bool take_account(Source *source, Context *context, int64_t row)
     const Packed *rows = &source->numbers[ACCOUNT_ROW];
     int64_t low = 0, high = rows->count - 1;
     while (high - low > 1) {
-        int64_t middle = (low + high) / 2;
+        int64_t middle = middle_of(low, high);
         if (packed_at(rows, middle) <= row)
             low = middle;
         else

@@ -33,7 +33,8 @@ static PyMethodDef methods[] = {
      "of the places, the least and the greatest time, the maximum number of places, and whether "
      "the latest come first."},
     {"pack_numbers", pack_numbers, METH_VARARGS,
-     "Return signed 64-bit numbers packed; the second argument is the low bits to cut off."},
+     "Return signed 64-bit numbers packed: the low bits to cut off, and whether ascending numbers "
+     "take the fewest bytes."},
     {"list_postings", list_postings, METH_VARARGS,
      "Return the sorted, distinct rows of postings: columns, the key first; low bits cut off the "
      "key; a mask of the columns that distinguish rows of a key; places of the columns returned."},

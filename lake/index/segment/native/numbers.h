@@ -16,6 +16,16 @@ typedef struct {
     uint64_t high_bytes;
 } Packed;
 
+/* Ascending numbers whose high parts are stored together; the first of a group is read fastest. */
+#define GROUP 64
+
+/* Return a place near the middle, the first of a group if possible. */
+static inline int64_t middle_of(int64_t low, int64_t high)
+{
+    int64_t middle = low + (high - low) / 2, first = middle - middle % GROUP;
+    return first > low ? first : middle;
+}
+
 /* Open packed numbers. */
 bool open_packed(const Py_buffer *view, Packed *packed);
 

@@ -7,7 +7,6 @@
 #define WORD 64
 #define MOST ((uint64_t)1 << 32)
 #define MOST_ASCENDING ((uint64_t)1 << 30) /* so that a bit position fits in 32 bits */
-#define GROUP 64
 #define START_BYTES 4
 #define ROUNDS 2
 #define FEW 64
@@ -62,24 +61,44 @@ bool open_packed(const Py_buffer *view, Packed *packed)
     return true;
 }
 
+/* Return how many bits are set in each byte of a word and those below it, byte by byte. */
+static uint64_t sum_bits(uint64_t word)
+{
+    uint64_t sums = word - (word >> 1 & 0x5555555555555555);
+    sums = (sums & 0x3333333333333333) + (sums >> 2 & 0x3333333333333333);
+    return ((sums + (sums >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101;
+}
+
+/* Return the place of the set bit of a word that has as many set bits below it, by its sums. */
+static unsigned select_bit(uint64_t word, uint64_t sums, unsigned before)
+{
+    unsigned shift = 0;
+    while ((sums >> shift & 0xff) <= before)
+        shift += 8;
+    if (shift)
+        before -= (unsigned)(sums >> (shift - 8) & 0xff);
+    for (word >>= shift; before; before--)
+        word &= word - 1;
+    return shift + (unsigned)__builtin_ctzll(word);
+}
+
 uint64_t high_at(const Packed *packed, int64_t at)
 {
     uint32_t start;
     memcpy(&start, packed->starts + at / GROUP * START_BYTES, sizeof start);
     unsigned before = (unsigned)(at % GROUP); /* set bits to skip */
+    if (!before)
+        return start - (uint64_t)at;
     uint64_t word, mask = UINT64_MAX << start % WORD;
     for (uint64_t byte = start / WORD * 8; byte + 8 <= packed->high_bytes; byte += 8) {
         memcpy(&word, packed->highs + byte, sizeof word);
         word &= mask;
         mask = UINT64_MAX;
-        unsigned set = (unsigned)__builtin_popcountll(word);
-        if (before >= set) {
-            before -= set;
-            continue;
-        }
-        for (; before; before--)
-            word &= word - 1;
-        return byte * 8 + (uint64_t)__builtin_ctzll(word) - (uint64_t)at;
+        uint64_t sums = sum_bits(word);
+        unsigned set = (unsigned)(sums >> 56);
+        if (before < set)
+            return byte * 8 + select_bit(word, sums, before) - (uint64_t)at;
+        before -= set;
     }
     return 0; /* the bytes are damaged: any value will do */
 }
@@ -122,7 +141,7 @@ int64_t find_packed(const Packed *packed, uint64_t key)
     for (int round = 0; round < ROUNDS && bounds.high - bounds.low > FEW; round++)
         narrow(packed, cut, &bounds);
     while (bounds.low < bounds.high)
-        probe(packed, cut, bounds.low + (bounds.high - bounds.low) / 2, &bounds);
+        probe(packed, cut, middle_of(bounds.low, bounds.high), &bounds);
     return bounds.low < packed->count && packed_at(packed, bounds.low) == cut ? bounds.low : -1;
 }
 
@@ -142,11 +161,11 @@ typedef struct {
     uint64_t size;
 } Layout;
 
-/* Choose the smaller coding. */
-static Layout choose_layout(const int64_t *values, uint64_t count)
+/* Choose the smaller coding, or the plain one. */
+static Layout choose_layout(const int64_t *values, uint64_t count, bool shortest)
 {
     int64_t least = count ? values[0] : 0, most = least;
-    bool ascend = count && count < MOST_ASCENDING;
+    bool ascend = shortest && count && count < MOST_ASCENDING;
     for (uint64_t at = 1; at < count; at++) {
         ascend = ascend && values[at - 1] <= values[at];
         least = values[at] < least ? values[at] : least;
@@ -195,13 +214,14 @@ static void write_highs(uint8_t *out, const int64_t *values, uint64_t count, con
 PyObject *pack_numbers(PyObject *self, PyObject *args)
 {
     Py_buffer view;
-    unsigned char cut_bits = 0;
+    unsigned char cut_bits;
+    int shortest;
     (void)self;
-    if (!PyArg_ParseTuple(args, "y*|b:pack_numbers", &view, &cut_bits))
+    if (!PyArg_ParseTuple(args, "y*bp:pack_numbers", &view, &cut_bits, &shortest))
         return NULL;
     const int64_t *values = view.buf;
     uint64_t count = (uint64_t)view.len / 8;
-    Layout layout = choose_layout(values, count);
+    Layout layout = choose_layout(values, count, shortest);
     PyObject *packed = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)layout.size);
     if (packed) {
         uint8_t *out = (uint8_t *)PyBytes_AsString(packed), *data = out + HEAD_BYTES;

@@ -45,7 +45,8 @@ def count_cut_bits(count: int, spare_bits: int = 8) -> int:
 
 def write_keys(writer: SegmentWriter, name: str, keys: Sequence[int]) -> None:
     cut_bits = count_cut_bits(len(keys))
-    writer.add_numbers(name, array("q", (key >> cut_bits for key in keys)), cut_bits)
+    cut = array("q", (key >> cut_bits for key in keys))
+    writer.add_numbers(name, cut, cut_bits, shortest=True)
 
 
 def write_postings(
@@ -72,4 +73,5 @@ def write_postings(
     arrays |= {name: [row[name] for row in found] for name in ("row", "place") if name in names}
     for column, numbers in arrays.items():
         cut = cut_bits if column == "key" else 0
-        writer.add_numbers(f"{name}.{column}", array("q", numbers), cut)
+        shortest = column in ("key", "end")
+        writer.add_numbers(f"{name}.{column}", array("q", numbers), cut, shortest=shortest)

@@ -33,8 +33,9 @@ States = dict[bytes, Row]
 NO_HASH = bytes(32)
 NO_OPCODE, NO_LT = 1 << 32, (1 << 63) - 1
 BY_TIME = ("key", "lt", "row")
-BY_CREATION = ("key", "created", "hash", "check", "row", "place")
 ONCE = ("created", "hash", "check")
+OF_END = (*ONCE, "is_source")
+BY_CREATION = ("key", *OF_END, "row", "place")
 
 
 class Reference:
@@ -156,12 +157,12 @@ class Reference:
         hashes += [(end["norm"], row) for row, _, end in ends if end["norm"] is not None]
         write_postings(writer, "message", ("key", "row"), hashes, hashed=True)
         opcodes = [
-            (end["opcode"], *pick(end, ONCE), row, place)
+            (end["opcode"], *pick(end, OF_END), row, place)
             for row, place, end in ends
             if end["opcode"] != NO_OPCODE
         ]
         write_postings(writer, "opcode", BY_CREATION, opcodes, ONCE)
-        bodies = [(end["body"], *pick(end, ONCE), row, place) for row, place, end in ends]
+        bodies = [(end["body"], *pick(end, OF_END), row, place) for row, place, end in ends]
         write_postings(writer, "body", BY_CREATION, bodies, ONCE, hashed=True, apart=True)
         again = Counter(row[2:4] for row in bodies if row[1] == NO_LT)
         for name, rows_, hashed in (("opcode", opcodes, False), ("body", bodies, True)):
@@ -175,7 +176,7 @@ class Reference:
             kinds.setdefault(message["msg_hash"][:16], set()).add(find_peer(message)[0])
         for kind in ("to", "from"):
             alone = [
-                (cut_hash(find_peer(message)[1]), *pick(read_end(message), ONCE), row, place)
+                (cut_hash(find_peer(message)[1]), *pick(read_end(message), OF_END), row, place)
                 for row, place, message in self.ends
                 if kinds[message["msg_hash"][:16]] == {kind}
             ]
@@ -189,7 +190,7 @@ class Reference:
         ]
         for name, column in (("alone_lt", "created_lt"), ("alone_now", "created_at")):
             times = [
-                (make_key(message[column]), *pick(read_end(message), ONCE), row, place)
+                (make_key(message[column]), *pick(read_end(message), OF_END), row, place)
                 for row, place, message in alone_from
             ]
             write_postings(writer, name, BY_CREATION, times, ONCE)
@@ -284,6 +285,7 @@ def read_end(message: Row) -> Row:
         "body": cut_hash(message["body_hash"]),
         "opcode": NO_OPCODE if opcode is None else opcode % NO_OPCODE,
         "created": NO_LT if created is None else created,
+        "is_source": not message["direction"].startswith("i"),
     }
 
 

@@ -23,7 +23,7 @@ lists |= lists.map(sorted)
 
 
 def pack(values: list[int], cut_bits: int = 0) -> bytes:
-    return pack_numbers(array("q", values), cut_bits)
+    return pack_numbers(array("q", values), cut_bits, shortest=True)
 
 
 @given(values=lists, ends=st.tuples(st.integers(-250, 250), st.integers(-250, 250)))

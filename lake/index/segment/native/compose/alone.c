@@ -50,9 +50,7 @@ bool list_alone(const Composer *composer, const char *name, Columns *columns)
         }
         for (size_t at = start; is_alone && at < next; at++) {
             const End *end = end_at(composer, order[at].at);
-            add_row(columns, 6,
-                    (uint64_t[]){key_of(end, name), (uint64_t)end->created, end->hash,
-                                 end->check, end->row, end->place});
+            add_end_row(columns, key_of(end, name), end);
         }
     }
     free(order);
@@ -76,9 +74,7 @@ bool list_again(const Composer *composer, const char *name, Columns *columns)
         for (size_t at = start; next - start > 1 && at < next; at++) {
             const End *end = end_at(composer, order[at].at);
             if (!by_opcode || end->opcode != NO_OPCODE)
-                add_row(columns, 6,
-                        (uint64_t[]){by_opcode ? end->opcode : end->body, (uint64_t)end->created,
-                                     end->hash, end->check, end->row, end->place});
+                add_end_row(columns, by_opcode ? end->opcode : end->body, end);
         }
     }
     free(order);

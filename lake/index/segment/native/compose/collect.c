@@ -104,6 +104,7 @@ static void add_end(Composer *composer, const Table *table, Place message, uint3
                           : integer_at(table, MSG_CREATED_AT, message),
         .row = row,
         .place = place,
+        .is_source = !is_consumed(table, message),
         .peer_kind = !peer ? NO_PEER : by_source ? FROM_PEER : TO_PEER,
     };
     append(&composer->ends, &end, sizeof end);

@@ -9,11 +9,11 @@
 enum { NO_PEER, TO_PEER, FROM_PEER };
 
 /* One end of a message: keys of its hash, the next 8 bytes, its body, and the account at the other
-   end, or its destination if it has no source; and its creation. */
+   end, or its destination if it has no source; its creation; and whether this is the source's end. */
 typedef struct {
     uint64_t hash, check, body, opcode, peer;
     int64_t created, created_at;
-    uint32_t row, place : 30, peer_kind : 2;
+    uint32_t row, place : 29, is_source : 1, peer_kind : 2;
 } End;
 
 /* Keys of a missing opcode and a missing creation: after all others. */
@@ -22,14 +22,24 @@ typedef struct {
 
 /* Columns of postings being collected. */
 typedef struct {
-    Growing words[6];
+    Growing words[7];
 } Columns;
+
+enum { END_COLUMNS = 7 };
 
 /* Append a row to columns: one word for each. */
 static inline void add_row(Columns *columns, int count, const uint64_t *words)
 {
     for (int at = 0; at < count; at++)
         append_word(&columns->words[at], words[at]);
+}
+
+/* Add an end of a message by a key: first by creation, then the destination's before the source's. */
+static inline void add_end_row(Columns *columns, uint64_t key, const End *end)
+{
+    add_row(columns, END_COLUMNS,
+            (uint64_t[]){key, (uint64_t)end->created, end->hash, end->check, end->is_source,
+                         end->row, end->place});
 }
 
 typedef struct {

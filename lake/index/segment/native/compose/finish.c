@@ -187,14 +187,12 @@ static int collect_ends(const Composer *composer, const char *name, Columns *col
         if (by_hash)
             add_row(columns, 2, (uint64_t[]){end->hash, end->row});
         else if (!by_opcode || end->opcode != NO_OPCODE)
-            add_row(columns, 6,
-                    (uint64_t[]){by_opcode ? end->opcode : end->body, (uint64_t)end->created,
-                                 end->hash, end->check, end->row, end->place});
+            add_end_row(columns, by_opcode ? end->opcode : end->body, end);
     }
     for (size_t at = 0; by_hash && at < count_words(&composer->norms); at++)
         add_row(columns, 2,
                 (uint64_t[]){word_at(&composer->norms, at), word_at(&composer->norm_rows, at)});
-    return by_hash ? 2 : 6;
+    return by_hash ? 2 : END_COLUMNS;
 }
 
 static int collect_some(const Composer *composer, const char *name, Columns *columns)
@@ -202,7 +200,7 @@ static int collect_some(const Composer *composer, const char *name, Columns *col
     bool is_alone = strncmp(name, "alone_", 6) == 0;
     if (!(is_alone ? list_alone : list_again)(composer, name, columns))
         columns->words[0].failed = true;
-    return 6;
+    return END_COLUMNS;
 }
 
 /* The rows of transactions, by a key of each. */
