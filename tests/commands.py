@@ -1,4 +1,4 @@
-"""The commands of ``tonlake``, each imported, and those that the pages show."""
+"""Collects the commands of ``tonlake`` and those shown in the documentation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def list_commands() -> dict[str, click.Command]:
 
 
 def walk_commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    """Yield a command that does something, or those of a group, with the words it is called by."""
+    """Yield ``command`` or, for a group, its subcommands, each with the words that call it."""
     if not isinstance(command, click.Group):
         yield path, command
         return
@@ -30,18 +30,18 @@ def walk_commands(path: str, command: click.Command) -> Iterator[tuple[str, clic
 
 
 def find_command(words: str) -> click.Command:
-    """Return the command that is called by some words, such as ``rebuild index``."""
+    """Return the command called by ``words``, such as ``rebuild index``."""
     name = words.partition(" ")[0]
     return dict(walk_commands(name, list_commands()[name]))[words]
 
 
 def list_examples(text: str, language: str) -> list[str]:
-    """Return the blocks of a Markdown text in a language, such as ``python``."""
+    """Return the code blocks of a Markdown text in one language, such as ``python``."""
     return re.findall(rf"^```(?:{language})\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def list_lines(text: str) -> list[str]:
-    """Return the commands of shell blocks, continued lines joined; of consoles those typed."""
+    """Return the commands in shell blocks, continued lines joined; only typed lines of consoles."""
     lines: list[str] = []
     for block in list_examples(text, "sh|console"):
         typed = re.sub(r"\\\n\s*", " ", block)
@@ -52,7 +52,7 @@ def list_lines(text: str) -> list[str]:
 
 
 def _join_quoted(block: str) -> list[str]:
-    """Return the lines of a block; a line goes on while a quote is open."""
+    """Return the logical lines of a block; an open quote continues a line."""
     found: list[str] = []
     for line in block.splitlines():
         if found and found[-1].count('"') % 2:

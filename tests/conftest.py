@@ -1,4 +1,4 @@
-"""Fixtures that every part of the suite shares: the demo node database, and the reference data."""
+"""Fixtures shared by the whole suite: the demo node database and the reference data."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ LONGEST = (
 )
 """What takes a worker long: begun last, it would keep the other one waiting."""
 
-# What a run proves depends neither on how fast the machine is nor on luck: examples are the same
-# in every run. `pytest --hypothesis-profile=luck` draws others, twice as many.
+# Results must depend neither on machine speed nor on luck: every run uses the same examples.
+# `pytest --hypothesis-profile=luck` draws twice as many random ones.
 settings.register_profile(
     "luck",
     deadline=None,
@@ -60,7 +60,7 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
-# Servers of tests are on this machine; a proxy of the environment cannot know them.
+# Test servers are local, so requests to them must bypass any proxy of the environment.
 for _name in ("no_proxy", "NO_PROXY"):
     os.environ[_name] = ",".join(filter(None, (os.environ.get(_name), "127.0.0.1", "localhost")))
 for _name in ("all_proxy", "ALL_PROXY"):
@@ -69,7 +69,7 @@ for _name in ("all_proxy", "ALL_PROXY"):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long."""
+    """Run slow tests first."""
     items.sort(
         key=lambda item: not item.path.relative_to(ROOT / "tests").as_posix().startswith(LONGEST)
     )
@@ -88,7 +88,7 @@ def unpack(archive: Path, target: Path) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _patience() -> Iterator[None]:
-    """Let tests wait for what a busy machine is slow at; tests of limits set their own."""
+    """Use long timeouts, since the machine may be busy; tests of timeouts set their own."""
     with (
         mock.patch.object(pool, "WAIT_MS", 60_000),
         mock.patch.object(upstream, "TIMEOUT_MS", 60_000),
@@ -104,13 +104,13 @@ def demo_facts() -> Path:
 
 @pytest.fixture(scope="session")
 def demo_node(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo node's database folder, unpacked once a session."""
+    """The demo node's database folder, unpacked once per session."""
     return unpack(DEMO / "demo-node.tar.zst", tmp_path_factory.mktemp("demo-node"))
 
 
 @pytest.fixture(scope="session")
 def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake with everything of the demo node, from its zero state on; only for reading."""
+    """A read-only lake of the whole demo node, zero state included."""
     lake_dir = tmp_path_factory.mktemp("demo-lake")
     with closing(open_node(demo_node, proofs=True)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
@@ -120,7 +120,7 @@ def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The reference data beside the checkout; tests that need it skip without it."""
+    """The reference data beside the checkout; tests that need it are skipped without it."""
     folder = ROOT.parent / "shared"
     if not (folder / "data" / "manifest.json").exists():
         pytest.skip("reference data (../shared/data) is not on this machine")
@@ -129,13 +129,13 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def tvm() -> None:
-    """Tests that run get-methods skip where the extra that brings the machine cannot be had."""
+    """Skip tests that run get-methods where the optional TVM package is not installed."""
     if find_spec("tonpy") is None:
         pytest.skip("no TVM is installed (extra [tvm])")
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What a node database holds, by its own lite server."""
+    """The contents of a node database, as reported by its own lite server."""
 
     blocks: list[dict[str, Any]]
     transactions: list[dict[str, Any]]
@@ -143,7 +143,7 @@ class Facts(msgspec.Struct, frozen=True):
     summary: dict[str, Any]
 
     def __repr__(self) -> str:
-        """Return a few words: Hypothesis writes out every argument of a test that fails."""
+        """Return a short text: Hypothesis prints every argument of a failing test."""
         return f"<{len(self.transactions)} transactions>"
 
     def history(self, workchain: int, account: str) -> list[dict[str, Any]]:
@@ -173,7 +173,7 @@ def facts(demo_facts: Path) -> Facts:
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
-    """A server of S3."""
+    """A local S3 server."""
     from tests.s3 import S3Server  # noqa: PLC0415 - takes a second
 
     with S3Server().running() as server:
@@ -182,7 +182,7 @@ def s3_server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
-    """That server, as the environment names it, with the bucket ``lakes``."""
+    """The environment variables that select the S3 server, which has a bucket ``lakes``."""
     from tests.s3 import CREDENTIALS  # noqa: PLC0415 - as above
 
     for name, value in (CREDENTIALS | {"AWS_ENDPOINT_URL": s3_server.endpoint}).items():
@@ -194,7 +194,7 @@ def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A session of Apache Spark on two cores; skips where Spark or Java is missing."""
+    """An Apache Spark session on two cores; skipped where Spark or Java is missing."""
     missing = [name for name in ("pyspark", "sqlglot") if find_spec(name) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (extra [spark])")

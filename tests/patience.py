@@ -1,6 +1,6 @@
-"""Settings of services under test, by section; no machine is too slow for ``patient`` ones.
+"""Settings of services under test, by section; ``patient`` ones suit a slow machine.
 
-Tests of limits set limits of their own.
+Tests of limits set their own limits.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ LIMITS: dict[str, dict[str, Any]] = {
 
 
 def compose(**sections: dict[str, Any]) -> Settings:
-    """Return settings with other values than the defaults: ``compose(http={"port": 1})``."""
+    """Return settings that override the defaults: ``compose(http={"port": 1})``."""
     return msgspec.convert(sections, Settings)
 
 
 def patient(**sections: dict[str, Any]) -> Settings:
-    """Return settings as ``compose`` does, with patient limits where no others are given."""
+    """Return settings as ``compose`` does, with generous limits unless overridden."""
     names = LIMITS.keys() | sections.keys()
     return compose(**{name: LIMITS.get(name, {}) | sections.get(name, {}) for name in names})
 

@@ -1,4 +1,4 @@
-"""A server of S3 on this machine, in this process, which notes requests and can be made to fail."""
+"""An in-process S3 server that records requests and can inject faults."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _REFUSAL = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></E
 
 
 class _Quiet(WSGIRequestHandler):
-    # A request takes a millisecond instead of forty: header and body are not held back.
+    # A request takes one millisecond instead of forty: header and body are sent without delay.
     disable_nagle_algorithm = True
     protocol_version = "HTTP/1.1"
 
     def log_request(self, *_: Any) -> None:
-        """Print nothing."""
+        """Suppress the request log."""
 
 
 class S3Server:
-    """Moto's server; ``fault`` gives what happens to a request: "refuse", "cut", "flip" or none."""
+    """Moto's server; ``fault`` decides how a request fails: "refuse", "cut", "flip" or not."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str]] = []

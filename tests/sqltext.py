@@ -119,7 +119,7 @@ class _Module:
         return module is not None and module._check_function(name)
 
     def _import(self, name: str) -> _Module | None:
-        """Return the module of ours that a name is imported from."""
+        """Return the project module that a name is imported from."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
                 path = self._root.joinpath(*(node.module or "").split("."))
@@ -130,7 +130,7 @@ class _Module:
 
 
 def _list_parts(node: ast.expr) -> list[ast.expr]:
-    """Return the expressions of which one is the value of an expression, or is in it."""
+    """Return the expressions that an expression may evaluate to or contain."""
     match node:
         case ast.IfExp():
             return [node.body, node.orelse]
@@ -151,7 +151,7 @@ def _list_texts(call: ast.Call) -> list[ast.expr]:
 def _walk(
     node: ast.AST, scopes: tuple[ast.AST, ...]
 ) -> Iterator[tuple[tuple[ast.AST, ...], ast.AST]]:
-    """Yield every node with the functions around it, the module first."""
+    """Yield every node with its enclosing functions, the module first."""
     for child in ast.iter_child_nodes(node):
         yield scopes, child
         inner = (*scopes, child) if isinstance(child, Function | ast.Lambda) else scopes
@@ -159,7 +159,7 @@ def _walk(
 
 
 def _list_own(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, without those of functions in it."""
+    """Yield the nodes of a scope, without those of nested functions."""
     for child in ast.iter_child_nodes(scope):
         yield child
         if not isinstance(child, Function | ast.Lambda):
@@ -173,7 +173,7 @@ def _list_parameters(scope: ast.AST) -> set[str]:
 
 
 def _list_values(scope: ast.AST, name: str) -> Iterator[ast.expr | None]:
-    """Yield what is bound to a name in a scope; None where text is appended to it."""
+    """Yield the values bound to a name in a scope; None where text is appended to it."""
     for node in _list_own(scope):
         match node:
             case ast.Assign():
@@ -191,7 +191,7 @@ def _list_values(scope: ast.AST, name: str) -> Iterator[ast.expr | None]:
 
 
 def _list_attribute(tree: ast.Module, name: str) -> Iterator[tuple[tuple[ast.AST, ...], ast.expr]]:
-    """Yield what is bound to an attribute of an object or class anywhere in a module."""
+    """Yield the values bound to an attribute of any object or class in a module."""
     for scopes, node in _walk(tree, (tree,)):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -1,4 +1,4 @@
-"""The documents: complete, up to date, and what they show is what happens."""
+"""The documentation is complete and up to date, and its examples do what they show."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_paths_of_the_service_are_served(page: Path) -> None:
 
 
 def test_the_comparison_has_the_figures_of_the_readme() -> None:
-    """Medians are copied from the table of the README, and the ratios follow from them."""
+    """Medians are copied from the README's table, and the ratios follow from them."""
     rows = re.findall(
         r"^\| (.+? \| [\d./ ]+ ms \| [\d./ ]+ ms) \| (.+?) \|$",
         read("why-tonlake.md"),
@@ -216,7 +216,7 @@ def test_the_way_from_dune_ends_at_what_is_there(demo_lake: Path) -> None:
 
 @pytest.mark.long
 def test_dbt_builds_the_example(demo_lake: Path, tmp_path: Path) -> None:
-    """In an environment of its own, out of the package index: dbt needs sixty packages."""
+    """Runs in a separate environment, installed from the package index: dbt has 60 packages."""
     lake, project = tmp_path / "lake", tmp_path / "project"
     lake.symlink_to(demo_lake, target_is_directory=True)
     write_views(lake)

@@ -1,4 +1,4 @@
-"""What carries the product elsewhere: Dockerfile, systemd unit, and the one-file binary."""
+"""The Dockerfile, the systemd unit and the one-file binary."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ INSTRUCTIONS = {
 
 
 def read_dockerfile() -> list[tuple[str, str]]:
-    """Return instructions with their arguments; lines that end with a backslash are joined."""
+    """Return instructions with their arguments; lines ending with a backslash are joined."""
     text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     lines = [line for line in re.sub(r"\\\n\s*", "", text).splitlines() if line.strip()]
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
 
 
 def _read_command(arguments: list[str]) -> None:
-    """Hold a command line against the command's own options; nothing is run."""
+    """Check a command line against the command's declared options, without running it."""
     command = list_commands()[arguments[0]]
     paths = {"--lake": "/tmp", "--node": "/tmp"}  # noqa: S108 - they must be there, and are
     given = [paths.get(before, word) for before, word in pairwise(arguments)]
@@ -99,7 +99,7 @@ def test_the_unit_is_well_formed(tmp_path: Path) -> None:
     _read_command(arguments)
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze on this machine; the rest was looked at")
-    # It looks for the program as well, which is not installed here.
+    # systemd-analyze also looks for the program, which is not installed here.
     copy = tmp_path / UNIT.name
     copy.write_text(UNIT.read_text(encoding="utf-8").replace(program, sys.executable))
     result = subprocess.run(
@@ -114,7 +114,7 @@ def test_the_unit_is_well_formed(tmp_path: Path) -> None:
 
 
 def test_the_lock_covers_every_environment() -> None:
-    """What any extra or group names is pinned there with hashes, and no index is named."""
+    """Everything an extra or group names is pinned with hashes, and no index is named."""
     lock = LOCK.read_text(encoding="utf-8")
     pinned = re.split(r"^(?=[a-z0-9])", lock, flags=re.MULTILINE)[1:]
     assert all(" --hash=sha256:" in one for one in pinned)
@@ -146,14 +146,14 @@ def test_the_binary_starts_its_processes_as_python_would() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built of a copy."""
+    """The wheel, built from a copy."""
     copy = tmp_path_factory.mktemp("source") / "tonlake"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_BUILT))
     return _build("wheel", copy, tmp_path_factory.mktemp("wheel"))
 
 
 def _build(kind: str, source: Path, target: Path) -> Path:
-    """Build a wheel or sdist; without a compiler, which what is in it does not depend on."""
+    """Build a wheel or sdist without a compiler, since its contents do not depend on one."""
     build = f"import sys; from setuptools import build_meta as b; b.build_{kind}(sys.argv[1])"
     subprocess.run(
         [sys.executable, "-c", build, target],
@@ -193,7 +193,7 @@ def test_the_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -
 
 
 def test_headers_are_found_from_where_they_are_included() -> None:
-    """No header is found by chance in a folder that the compiler searches."""
+    """No header is picked up by accident from a folder that the compiler searches."""
     for folder in FOREIGN:
         for path in (ROOT / folder).rglob("native/*.[ch]"):
             for name in re.findall(r'^#include "(.+)"', path.read_text(), re.MULTILINE):
@@ -229,7 +229,7 @@ def test_the_wheel_has_one_name(wheel: Path) -> None:
 
 
 def _install(wheel: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """Return an environment with the wheel and the dependencies, and an empty folder."""
+    """Return an environment with the wheel and its dependencies, and an empty folder."""
     environment, folder = tmp_path / "venv", tmp_path / "work"
     venv.create(environment, symlinks=True)
     python = str(environment / "bin" / "python")
@@ -244,7 +244,7 @@ def _install(wheel: Path, tmp_path: Path) -> tuple[Path, Path]:
 def test_the_wheel_works_beside_foreign_modules(
     wheel: Path, demo_node: Path, tmp_path: Path
 ) -> None:
-    """Nothing of ours is found by a name that others may have as well."""
+    """The package works beside modules of other distributions with the same names."""
     environment, folder = _install(wheel, tmp_path)
     site = next(environment.rglob("site-packages"))
     (site / "queries").mkdir(exist_ok=True)
@@ -265,7 +265,7 @@ def test_the_wheel_works_beside_foreign_modules(
 
 
 def test_the_demo_needs_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
-    """In an empty folder: the command, and the example of the README."""
+    """Runs the command and the README's example in an empty folder."""
     environment, folder = _install(wheel, tmp_path)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
@@ -300,7 +300,7 @@ def binary() -> Path:
 
 @pytest.fixture(scope="module")
 def demo(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The demo, run and served by the binary in an empty folder without Python on the PATH."""
+    """The binary runs and serves the demo in an empty folder without Python on the PATH."""
     folder = tmp_path_factory.mktemp("empty")
     environment = {"PATH": "/nonexistent", "HOME": str(folder), "TONLAKE_SQL_ENABLED": "1"}
     command = [str(binary), "demo", "--archive", str(ARCHIVE), "--port", "0"]

@@ -1,4 +1,4 @@
-"""The README: its statement, its requests and its commands do what it states."""
+"""The README's claims, requests and commands hold."""
 
 from __future__ import annotations
 

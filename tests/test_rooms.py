@@ -1,4 +1,4 @@
-"""The rooms: no two folders import each other, none is crowded, one top-level name."""
+"""Package layout: no import cycles between folders, no crowded folder, one top-level name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("
 
 
 def _name(path: Path) -> str:
-    """Return the dotted name under which a file is imported."""
+    """Return the dotted name of the module in a file."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(("tonlake", *(parts[:-1] if parts[-1] == "__init__" else parts)))
 
@@ -37,9 +37,9 @@ def _is_type_check(node: ast.AST) -> bool:
 
 
 def _imports(path: Path) -> set[str]:
-    """Return the modules of ours that a file imports, anywhere in it.
+    """Return the project modules that a file imports, anywhere in it.
 
-    Neighbours in one folder may name each other's types.
+    Modules in one folder may import each other's types for annotations.
     """
     tree = ast.parse(path.read_text())
     typed = {id(node) for block in filter(_is_type_check, tree.body) for node in ast.walk(block)}
@@ -61,9 +61,9 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _rooms() -> dict[str, dict[str, set[str]]]:
-    """Return, for each folder, which of its rooms import which others of them.
+    """Return, for each folder, the imports between its members.
 
-    A room is a module or a sub-folder with all below it.
+    A member is a module or a sub-folder with everything below it.
     """
     edges: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for name, path in MODULES.items():

@@ -1,4 +1,4 @@
-"""The command lines on README and docs: a reader who types them gets what they promise."""
+"""Every command line in the README and docs does what the text promises."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _RUN = ("sql", "status", "views", "schema", "config", "verify", "explain", "doct
 
 
 def _split(line: str) -> list[str]:
-    """Return the words of a ``tonlake`` command; [] of any other."""
-    # What a shell puts in is not options.
+    """Return the words of a ``tonlake`` command; [] for any other command."""
+    # Shell substitutions are not options.
     words = shlex.split(re.sub(r"\$\([^)]*\)", "x", line), comments=True)
     while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
         words = words[1:]
@@ -57,7 +57,7 @@ def test_there_are_many() -> None:
 
 
 def _without_folder(parameter: click.Parameter) -> click.Parameter:
-    """Return a parameter that takes any path: the folders of the page are not here."""
+    """Return a parameter that accepts any path: the documented folders do not exist here."""
     found = copy.copy(parameter)
     if isinstance(found.type, click.Path | FolderOrURL):
         found.type = click.STRING
@@ -88,7 +88,7 @@ ON_THE_DEMO = [line for _page, line in SHOWN if ".demo/lake" in line and _split(
 
 @pytest.fixture(scope="module")
 def folder(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout after ``make demo``, as far as commands on the demo lake need one."""
+    """A checkout after ``make demo``, complete enough for the commands on the demo lake."""
     found = tmp_path_factory.mktemp("checkout")
     shutil.copytree(demo_lake, found / ".demo" / "lake")
     return found
@@ -120,7 +120,7 @@ REQUESTS = sorted(
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[str]:
-    """The address of a service over the demo lake, with SQL."""
+    """The address of a service over the demo lake, with SQL enabled."""
     lake = folder / ".demo" / "lake"
     command = [str(BIN / "tonlake"), "serve", "--lake", str(lake), "--port", "0"]
     patience = {f"TONLAKE_HTTP_{name.upper()}": str(ms) for name, ms in LIMITS["http"].items()}
@@ -147,7 +147,7 @@ def test_requests_are_answered_as_they_are_typed(line: str, served: str, tmp_pat
         text=True,
         check=False,
     )
-    ended = {0, 28} if "--max-time" in line else {0}  # 28: a stream that was still open
+    ended = {0, 28} if "--max-time" in line else {0}  # 28: the stream was still open
     assert done.returncode in ended, done.stdout
     assert done.stdout or ("--output" in line and (tmp_path / "page.zst").stat().st_size)
 

@@ -1,4 +1,4 @@
-"""The search for composed SQL text finds it wherever it is held."""
+"""The search finds composed SQL text wherever it is stored."""
 
 from __future__ import annotations
 

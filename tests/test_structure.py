@@ -1,4 +1,4 @@
-"""The house: import directions, sizes of modules and functions, annotations, docstrings."""
+"""House rules: import directions, module and function sizes, annotations, docstrings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _name(path: Path) -> str:
 
 
 def _imported_packages(tree: ast.AST) -> set[str]:
-    """Return the names below ``tonlake`` that are imported."""
+    """Return the imported names below ``tonlake``."""
     names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -102,7 +102,7 @@ def test_the_masterchain_has_one_definition() -> None:
 
 
 def test_accounts_are_named_workchain_first() -> None:
-    """One ``AccountId`` in the lake; elsewhere the two may be apart, in the same order."""
+    """Only ``lake`` has ``AccountId``; elsewhere the two may be separate, in the same order."""
     for path in MODULES:
         in_lake = path.relative_to(ROOT).parts[0] == "lake"
         for node in _functions(_parse(path)):

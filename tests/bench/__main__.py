@@ -1,9 +1,9 @@
-"""``make bench``: every figure of the product's speed, measured now, on this machine.
+"""``make bench``: measures every performance figure of the product on this machine.
 
     python -m tests.bench [--quick] [--transactions N] [--only AREA ...] [--json FILE]
 
 Areas: decode, ingest, lookup, lists, http, growth, tvm, contracts, actions, files. Everything
-happens in a scratch folder that goes away with all processes that were started, however the run
+happens in a scratch folder, which is removed together with all started processes however the run
 ends.
 """
 
@@ -53,7 +53,7 @@ WIDTH = 170
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One run of the benchmark, as ``--json`` writes it."""
+    """One run of the benchmark, as written by ``--json``."""
 
     time: str
     machine: str
@@ -161,19 +161,19 @@ def main(
 
 
 def list_lakes(rows: int, *, grows: bool, large: bool) -> list[int]:
-    """Return of how many transactions there are lakes, the smallest first."""
+    """Return the transaction counts of the lakes, smallest first."""
     return sorted({rows // 5, rows, *([50_000_000] if large else [])}) if grows else [rows]
 
 
 def plan_chains(*, quick: bool, peer: bool) -> dict[str, Plan]:
-    """Return how each chain is measured with everything on; the quick form has one."""
+    """Return how each chain is measured with everything on; the quick form measures one chain."""
     if quick:
         return {list_chains()[0]: Plan(QUICK_CHAIN, counts=(1, 2), peer=peer)}
     return dict.fromkeys(list_chains(), Plan(peer=peer))
 
 
 def list_skipped(*, no_peer: bool) -> list[str]:
-    """Return what is not measured here, or measured otherwise, each with the reason."""
+    """Return what is skipped or measured differently, each with the reason."""
     skipped = []
     if not NETWORK_NODE.exists():
         skipped.append(f"a node of a genuine network, everything on: no file {NETWORK_NODE}")
@@ -190,7 +190,7 @@ def list_skipped(*, no_peer: bool) -> list[str]:
 
 
 def describe_machine() -> str:
-    """Return processor, cores, kernel and Python: what the figures hold for."""
+    """Return processor, cores, kernel and Python: the environment of the figures."""
     model = "unknown processor"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

@@ -1,4 +1,4 @@
-"""The fifteen questions, put to the lake through the functions that the API calls."""
+"""Answers the fifteen questions through the functions that the API calls."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _rows_of(records: Sequence[Any]) -> list[Row]:
 
 
 class Access:
-    """One lake, opened as the API opens it; every method answers one kind of question."""
+    """One lake, opened as the API opens it; each method answers one kind of question."""
 
     def __init__(self, lake_dir: Path, settings: Settings) -> None:
         """Open the newest snapshot."""
@@ -55,7 +55,7 @@ class Access:
         self._sql = connect(reader.snapshot, settings.lake)
 
     def _call(self) -> Call:
-        """Return what one request gets, made anew for each."""
+        """Return the fresh state of one request."""
         return Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
 
     def _transactions(self, query: TransactionsQuery) -> list[Row]:
@@ -129,7 +129,7 @@ class Access:
         return self._sql.execute(BY_HOUR).fetchall()
 
     def destinations(self, _argument: object) -> list[tuple[Any, ...]]:
-        """Return the accounts that got most."""
+        """Return the accounts that received most."""
         return self._sql.execute(DESTINATIONS).fetchall()
 
     def _rows(self, sql: str, span: tuple[int, int]) -> list[tuple[Any, ...]]:

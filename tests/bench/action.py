@@ -1,4 +1,4 @@
-"""The classifier: transactions a second, on one core, by the size of the trace."""
+"""Benchmarks the classifier: transactions a second on one core, by size of the trace."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def make_scene(transfers: int) -> Scene:
 
 
 def _measure(transfers: int, seconds: float) -> float:
-    """Return traces classified in a second of CPU, bodies read anew each time."""
+    """Return the traces classified per second of CPU, with bodies decoded each time."""
     scene = make_scene(transfers)
     interfaces = Interfaces(scene.facts)
     count, spent = 0, 0.0
@@ -81,7 +81,7 @@ def _measure(transfers: int, seconds: float) -> float:
 
 
 def _forget(trace: Trace) -> None:
-    """Drop the bodies that an earlier run has read."""
+    """Drop the bodies decoded by an earlier run."""
     for transaction in trace.transactions:
         if transaction.in_msg is not None:
             transaction.in_msg.__dict__.pop("content", None)

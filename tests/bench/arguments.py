@@ -1,6 +1,7 @@
-"""Arguments for the questions, drawn from a lake: the same lake gives the same ones.
+"""Draws arguments for the questions from a lake; the same lake gives the same arguments.
 
-Hashes are random, so the lowest hashes are a fair draw; hot and cold accounts are taken apart.
+Hashes are random, so the lowest hashes are a fair sample; hot and cold accounts are drawn
+separately.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ order by lt desc limit 1 offset $3
 
 
 class Draw(msgspec.Struct, frozen=True):
-    """Everything that is asked about; each list as long as the lake allows."""
+    """Arguments of every kind; each list is as long as the lake allows."""
 
     rows: dict[str, int]
     transactions: list[bytes]

@@ -1,4 +1,4 @@
-"""Blocks to decode: those of the reference data, or of the repository's own demo node."""
+"""Blocks to decode, from the reference data or the repository's demo node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LARGE_BLOCK_BYTES = 200_000
 
 
 def identify_block(data: bytes) -> RawBlock:
-    """Return a block with its id, which its bytes give."""
+    """Return a block with its id, which is computed from its bytes."""
     tree = parse_boc(data)
     header = read_header(tree)
     root_hash, file_hash = tree.hash(tree.roots[0]), sha256(data).digest()
@@ -31,7 +31,7 @@ def identify_block(data: bytes) -> RawBlock:
 
 
 def read_block_sets(scratch: Path) -> dict[str, list[RawBlock]]:
-    """Return blocks by the name of their set: a large one, single ones of all kinds, packages."""
+    """Return blocks by the name of their set: a large one, one of each kind, packages."""
     if not (DATA / "blocks").is_dir():
         return {"demo node": read_packs(unpack_demo(scratch))}
     paths = [*DATA.glob("blocks/*.boc"), *DATA.glob("bundles/*/mainnet_*.boc")]
@@ -44,7 +44,7 @@ def read_block_sets(scratch: Path) -> dict[str, list[RawBlock]]:
 
 
 def read_packs(folder: Path) -> list[RawBlock]:
-    """Return all blocks of the packages under a folder, each once."""
+    """Return all distinct blocks of the packages under a folder."""
     found = {
         block[:3]: block[3]
         for path in sorted(folder.rglob("*archive.*.pack"))
@@ -54,12 +54,12 @@ def read_packs(folder: Path) -> list[RawBlock]:
 
 
 def unpack_demo(scratch: Path) -> Path:
-    """Unpack the demo node, once, and return its database folder."""
+    """Unpack the demo node once and return its database folder."""
     return unpack_node(DEMO, scratch / "demo-node")
 
 
 def unpack_node(packed: Path, folder: Path) -> Path:
-    """Unpack a node, once, and return its database folder."""
+    """Unpack a node once and return its database folder."""
     if not folder.exists():
         with (
             pa.input_stream(str(packed), compression="zstd") as stream,

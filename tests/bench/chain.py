@@ -1,4 +1,4 @@
-"""A node's folder of any size: genuine blocks repeated, or made ones, linked to one chain."""
+"""Writes a node folder of any size: repeated genuine or synthetic blocks, linked to one chain."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ BLOCK_S = 5
 
 
 class Moulds:
-    """The genuine blocks that chains are made of."""
+    """The genuine blocks from which chains are built."""
 
     def __init__(self, scratch: Path) -> None:
-        """Remember where the demo node may be unpacked."""
+        """Remember where to unpack the demo node."""
         self._scratch = scratch
 
     @cached_property
@@ -45,7 +45,7 @@ class Moulds:
 
     @cached_property
     def master(self) -> bytes:
-        """A masterchain block over one shard, of the demo node, no key block."""
+        """A masterchain block over one shard, from the demo node; not a key block."""
         for raw in self._demo:
             if raw.id.workchain != -1:
                 continue
@@ -57,11 +57,11 @@ class Moulds:
 
     @cached_property
     def codes(self) -> Codes:
-        """Codes of the demo node's contracts."""
+        """Contract codes of the demo node."""
         return read_codes(self._scratch)
 
     def shard(self, name: str) -> bytes:
-        """Return a block of the reference data, or without it the demo node's largest."""
+        """Return a block of the reference data, or without that data the demo node's largest block."""
         if (DATA / name).exists():
             return (DATA / name).read_bytes()
         whole = [raw for raw in self._demo if raw.id.shard == WHOLE_SHARD and raw.id.workchain == 0]
@@ -70,7 +70,7 @@ class Moulds:
 
 
 class LinkedHeader(msgspec.Struct, frozen=True):
-    """What a node's own record of a block says."""
+    """The node's own record of a block."""
 
     previous: tuple[BlockId, ...]
     end_lt: int
@@ -78,21 +78,21 @@ class LinkedHeader(msgspec.Struct, frozen=True):
 
 
 class Mould(Protocol):
-    """What blocks of a chain are made of."""
+    """A source of the consecutive blocks of a chain."""
 
     @property
     def transactions(self) -> int:
         """Number of transactions in the newest block."""
 
     def copy(self, place: Place) -> tuple[RawBlock, Link]:
-        """Return the block that stands at a place, and how to refer to it."""
+        """Return the block at a place in the chain, and its reference."""
 
 
 class Chain:
-    """A chain that grows: each masterchain block commits so many copies of a shard block."""
+    """A growing chain: each masterchain block commits a fixed number of copies of a shard block."""
 
     def __init__(self, moulds: Moulds, name: str, shard_blocks: int = 1) -> None:
-        """Take the moulds and the name of the shard's: ``NETWORK`` for blocks of all sorts."""
+        """Take the templates and the shard block's name; ``NETWORK`` has blocks of all sorts."""
         self._shard, self._master = _make_moulds(moulds, name)
         self._shard_blocks = shard_blocks
         self._number = 0
@@ -105,11 +105,11 @@ class Chain:
 
     @property
     def transactions_per_mc_block(self) -> int:
-        """Transactions of a masterchain block and of what it commits."""
+        """Transactions of a masterchain block and of the shard blocks that it commits."""
         return self._master.transactions + self._shard.transactions * self._shard_blocks
 
     def grow(self) -> McBundle:
-        """Return the next masterchain block and what it commits."""
+        """Return the next masterchain block and the shard blocks that it commits."""
         self.mc_seqno += 1
         self.headers = {}
         utime = FIRST_UTIME + BLOCK_S * self.mc_seqno
@@ -132,7 +132,7 @@ class Chain:
 
 
 def _make_moulds(moulds: Moulds, name: str) -> tuple[Mould, Template]:
-    """Return the moulds of shard blocks and of masterchain blocks, whose times go together."""
+    """Return the templates of shard and masterchain blocks, with matching times."""
     if name == NETWORK:
         master = Template(moulds.master, GLOBAL_ID)
         return NetworkBlocks(Network(moulds.codes), GLOBAL_ID, master.lt_step), master
@@ -142,18 +142,18 @@ def _make_moulds(moulds: Moulds, name: str) -> tuple[Mould, Template]:
 
 
 class ChainWriter(NodeWriter):
-    """Writes a chain as a node does; its headers are known without reading the blocks again."""
+    """Writes a chain as a node does; headers are known without decoding the blocks again."""
 
     def __init__(self, db_dir: Path, chain: Chain) -> None:
-        """Begin an empty folder."""
+        """Start with an empty folder."""
         super().__init__(db_dir, buffer_bytes=64 << 20)
         self._chain = chain
 
     def read_header(self, block: RawBlock) -> LinkedHeader:
-        """Return what the chain knows."""
+        """Return the properties of the chain."""
         return self._chain.headers[block.id]
 
     def append(self) -> int:
-        """Write the next masterchain block and what it commits; return its transactions."""
+        """Write the next masterchain block and its shard blocks; return their transaction count."""
         self.write_bundle(self._chain.grow())
         return self._chain.transactions_per_mc_block

@@ -1,4 +1,4 @@
-"""CPU time of this process and of others, and samples of both CPU and wall time."""
+"""Measures CPU time of this and other processes, and samples CPU and wall time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PACE_STEPS = 1_000_000
 
 
 def cpu_clock_of(pid: int) -> int:
-    """Return the number of the clock of a process's CPU time, all its threads together.
+    """Return the clock id of a process's CPU time, all threads together.
 
     Source: clock_getcpuclockid(3); include/linux/posix-timers.h, MAKE_PROCESS_CPUCLOCK.
     """
@@ -29,10 +29,10 @@ def cpu_clock_of(pid: int) -> int:
 
 
 def measure_pace_ms() -> float:
-    """Return the CPU milliseconds of a loop that is always the same.
+    """Return the CPU milliseconds of a fixed loop.
 
-    The processors of a virtual machine may run at half their speed for minutes while the kernel
-    counts no time as stolen: then all figures double, and this tells it.
+    The processors of a virtual machine may run at half speed for minutes without any stolen time in
+    the kernel's counters: all figures double, and this loop shows it.
     """
     began_s = time.process_time()
     for _ in range(_PACE_STEPS):
@@ -41,13 +41,13 @@ def measure_pace_ms() -> float:
 
 
 class Machine:
-    """What the machine's processors did since this was made.
+    """How busy the machine's processors have been since creation.
 
-    On a virtual machine the host may run others meanwhile: wall times are no better than that.
+    On a virtual machine the host may run other guests meanwhile, which makes wall times unreliable.
     """
 
     def __init__(self) -> None:
-        """Begin now, and look every second until it is described."""
+        """Start sampling, once a second, until the description is taken."""
         self._before = self._read()
         self._worst = 0.0
         self._is_over = threading.Event()
@@ -55,9 +55,9 @@ class Machine:
         self._watcher.start()
 
     def describe(self) -> dict[str, float]:
-        """Return the percentages of time that went to programs, and that the host gave away.
+        """Return the percentages of time used by programs and stolen by the host.
 
-        The host's also in the worst of all seconds: on the average a stop of seconds is nothing.
+        The stolen share is also given for the worst second: an average hides a pause of seconds.
         """
         self._is_over.set()
         self._watcher.join()
@@ -84,13 +84,13 @@ class Machine:
         return round(100 * busy / whole, 1), round(100 * stolen / whole, 1)
 
     def _read(self) -> list[int]:
-        """Return ticks by what they went to; source: proc_stat(5), the first eight of ``cpu``."""
+        """Return ticks by category; source: proc_stat(5), the first eight fields of ``cpu``."""
         line = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
         return [int(ticks) for ticks in line.split()[1:9]]
 
 
 class Samples(msgspec.Struct, frozen=True):
-    """Times of the same question, asked again and again with other arguments."""
+    """Times of one question, asked repeatedly with different arguments."""
 
     cpu_ms: list[float]
     wall_ms: list[float]
@@ -119,10 +119,10 @@ def sample(
     warm_up: int = 3,
     budget_s: float = 60.0,
 ) -> Samples:
-    """Ask once per argument and take the CPU time of this process and of ``pids`` together.
+    """Ask once per argument and measure the CPU time of this process and of ``pids`` together.
 
-    The first questions are asked before as a warm-up. No more are asked once ``budget_s`` of
-    wall time are gone: slow questions get fewer samples, never fewer than three.
+    The first questions are also asked as a warm-up. Asking stops once ``budget_s`` of wall time has
+    passed: slow questions get fewer samples, never fewer than three.
     """
     clocks = [time.CLOCK_PROCESS_CPUTIME_ID, *map(cpu_clock_of, pids)]
     for argument in arguments[:warm_up]:

@@ -1,6 +1,6 @@
 """``python -m tests.bench.coding``: bytes and CPU of responses, plain, gzip and zstd.
 
-The pages are those of the demo lake. The CPU of a coding is what compressing the body costs once,
+The pages are those of the demo lake. The CPU of a coding is the cost of compressing the body once,
 as for a computed response; a cached response is compressed the first time only.
 """
 
@@ -42,7 +42,7 @@ def _time_ms(coding: str, body: bytes) -> float:
 
 
 def measure_codings(lake_dir: Path) -> dict[str, dict[str, float]]:
-    """Return bytes of each page as it is and in each coding, and CPU ms of compressing it."""
+    """Return the size of each page, plain and in each coding, and the CPU ms to compress it."""
     found: dict[str, dict[str, float]] = {}
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         for name, path in PAGES.items():

@@ -1,7 +1,6 @@
-"""Detection of contracts: states a second by data cell and by the machine, and what ingest pays.
+"""Benchmarks contract detection: states a second from data cells and by TVM, and cost at ingest.
 
-Everything is of the demo node's database. CPU of the processes that run get-methods is counted
-with that of the one which asks them.
+All states are from the demo node's database. CPU of the processes that run get-methods is included.
 """
 
 from __future__ import annotations
@@ -50,15 +49,15 @@ _DETECTING = compose(ingest={"classify_actions": False}, lake={"build_index": Fa
 
 
 class ByMachine(GetMethodSession):
-    """Leaves data cells alone: every answer is that of a get-method which was run."""
+    """Ignores data cells: every answer comes from a get-method."""
 
     def answer(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
-        """Run the get-method, also where its answer could be read."""
+        """Run the get-method even where the data cell has the answer."""
         return self.run_tvm(question, state, mc_seqno)
 
 
 def measure_contracts(scratch: Path, *, quick: bool) -> list[Figure]:
-    """Return how many states are detected in a second in both ways, and the price at ingest."""
+    """Return the states detected per second in both ways, and the cost at ingest."""
     rounds = _QUICK_ROUNDS if quick else _ROUNDS
     node = unpack(DEMO / "demo-node.tar.zst", scratch / "contract.node")
     costs_s = {
@@ -81,7 +80,7 @@ def measure_contracts(scratch: Path, *, quick: bool) -> list[Figure]:
 
 
 def _measure_cpu_s() -> float:
-    """Return the seconds of CPU so far, those of children that ended included."""
+    """Return the CPU seconds used so far, ended children included."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in used)
 
@@ -121,7 +120,7 @@ def _measure_detection(lake_dir: Path, rounds: int) -> list[Figure]:
 def _detect(
     lake_dir: Path, rows: dict[str, pa.Table], way: type[GetMethodSession], tvm: TvmPool | None
 ) -> int:
-    """Detect what every state is; return the number of those whose codes can be read."""
+    """Detect the type of every state; return the number of states with readable codes."""
     settings = Settings()
     with (
         closing(KnownLake(lake_dir, settings)) as lake,

@@ -1,7 +1,7 @@
-"""Block bytes to rows: how many transactions a core decodes in a second, by which decoder.
+"""Benchmarks decoding of block bytes to rows: transactions a second on a core, by decoder.
 
-``python -m tests.bench.decode DECODER FOLDER`` prints the figures of one decoder as JSON: each
-runs in a process of its own, because which one is used is settled when the code is imported.
+``python -m tests.bench.decode DECODER FOLDER`` prints the figures of one decoder as JSON. Each
+decoder runs in its own process, because the choice is made at import.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Speeds = dict[str, dict[str, float]]
 
 
 def measure_decoders(scratch: Path, *, quick: bool) -> list[Figure]:
-    """Return a figure for each decoder and set of blocks; one that is absent is left out."""
+    """Return a figure for each decoder and set of blocks; absent decoders are left out."""
     decoders = ("native", "python", "pytoniq-core")
     speeds = {name: _measure_apart(name, scratch, quick=quick) for name in decoders}
     figures = []
@@ -84,7 +84,7 @@ def _measure_apart(decoder: str, scratch: Path, *, quick: bool) -> Speeds:
 
 
 def has_native() -> bool:
-    """Tell whether the native decoder is there, as the product itself says."""
+    """Return whether the product finds its native decoder."""
     try:
         from tonlake.ingest.decode.native import is_used  # noqa: PLC0415
     except ImportError:
@@ -101,7 +101,7 @@ def measure_decoder(decoder: str, scratch: Path, *, quick: bool) -> Speeds:
         raise ValueError("the Python decoder is asked for with TONLAKE_NATIVE=0")
     sets = read_block_sets(scratch)
     if decoder == "pytoniq-core":
-        # It takes a minute for the packages, and as long as all else for the large block.
+        # The packages take a minute, and the large block as long as everything else.
         wanted = ("block of each kind",) if quick else ("block of each kind", "large block")
         sets = {name: blocks for name, blocks in sets.items() if name in (*wanted, "demo node")}
     else:
@@ -137,7 +137,7 @@ def _measure_set(
 
 
 def _decode(blocks: list[RawBlock]) -> int:
-    """Decode to all base tables, as ingest does: file and root hash checked, rows in Arrow."""
+    """Decode to all base tables, as ingest does: file and root hash verified, rows in Arrow."""
     from tonlake.ingest.blocks import McBundle  # noqa: PLC0415
     from tonlake.ingest.decode.block.block import decode_bundles  # noqa: PLC0415
 
@@ -146,7 +146,7 @@ def _decode(blocks: list[RawBlock]) -> int:
 
 
 def _accept(blocks: list[RawBlock]) -> list[RawBlock]:
-    """Return the blocks that the other library decodes: it refuses some forms of masterchain's."""
+    """Return the blocks that the other library can decode: it rejects some masterchain blocks."""
     taken = []
     for raw in blocks:
         try:

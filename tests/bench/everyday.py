@@ -1,11 +1,11 @@
-"""The ten everyday questions by ``lake.query()``: on a recorded network, and on a made one.
+"""Times the ten everyday questions by ``lake.query()``, on a recorded and a synthetic network.
 
     python -m tests.bench.everyday [--transactions N] [--rounds N] [--scratch FOLDER]
     python -m tests.bench.everyday --lake LAKE ... [--limit-ms MS]
 
-Nodes are written, ingested by ``tonlake ingest`` with everything on, and asked in this process. The
-limits hold for the median by the clock, which is worth something on a machine that does nothing
-else; CPU is that of all threads. A first round that opens files is not counted.
+Nodes are written, ingested by ``tonlake ingest`` with everything on, and queried in this process.
+The limits apply to the median wall time, which is meaningful only on an otherwise idle machine; CPU
+is that of all threads. A first round, which opens files, is not counted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 def list_questions(lake: tonlake.Lake) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return by title which named query answers it, and its parameters."""
+    """Return, by title, the named query that answers it and its parameters."""
     half_way = lake.sql(HALF_WAY).fetchall()[0][0]
     return {
         "active wallets": ("active_wallets", {}),
@@ -56,7 +56,7 @@ def list_questions(lake: tonlake.Lake) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def ask_questions(lake_dir: Path, name: str, *, rounds: int, limit_ms: float) -> list[Figure]:
-    """Ask a lake every question; return the times beside the limit."""
+    """Ask a lake every question; return the times with the limit."""
     lake = tonlake.open(lake_dir)
     transactions = lake.sql("select count(*) from transactions").fetchall()[0][0]
     figures = []
@@ -83,7 +83,7 @@ def _ask(lake: tonlake.Lake, query: str, parameters: dict[str, Any]) -> int:
 
 
 def measure_recorded(scratch: Path, rounds: int) -> list[Figure]:
-    """Ingest the recorded network and ask; return nothing where it is not on this machine."""
+    """Ingest the recorded network and query it; return nothing where it is not available."""
     if not NETWORK_NODE.exists():
         return []
     node, lake_dir = unpack_node(NETWORK_NODE, scratch / "recorded"), scratch / "lake-recorded"
@@ -92,7 +92,7 @@ def measure_recorded(scratch: Path, rounds: int) -> list[Figure]:
 
 
 def measure_made(scratch: Path, transactions: int, workers: int, rounds: int) -> list[Figure]:
-    """Write a network of at least that size, ingest it and ask."""
+    """Write a network of at least that size, ingest it and query it."""
     node, lake_dir, done = scratch / "node", scratch / "lake", 0
     with closing(ChainWriter(node, Chain(Moulds(scratch), NETWORK))) as writer:
         while done < transactions:

@@ -1,13 +1,13 @@
-"""``tonlake ingest`` with everything on: the cost of a transaction, alone and by several workers.
+"""Benchmarks ``tonlake ingest`` with everything on: cost per transaction, by number of workers.
 
     python -m tests.bench.everything [--node FOLDER ...] [--chain NAME ...] [--transactions N ...]
 
-Chains are ``network``: wallets, jettons and an exchange whose accounts come back; ``large``: a
-large block again and again; ``genuine``: the blocks of a recorded network, as many as there are.
+Chains are ``network``: wallets, jettons and an exchange with recurring accounts; ``large``: a
+repeated large block; ``genuine``: the blocks of a recorded network.
 
 The unit is the CPU that PostgreSQL takes to copy and index the same rows with the service's
-indexes, in the same round. Costs are marginal: the same command for the newest block alone, which
-is mostly imports, is taken off. With several rounds every figure is a median.
+indexes, in the same round. Costs are marginal: the cost of the same command for the newest block
+alone, which is mostly imports, is subtracted. With several rounds every figure is a median.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 class Cost(NamedTuple):
-    """One ingest, less its start: microseconds a transaction, seconds, and peaks of memory."""
+    """One ingest without its start-up: microseconds a transaction, seconds, and peaks of memory."""
 
     cpu_us: float
     main_us: float
@@ -63,7 +63,7 @@ class Cost(NamedTuple):
 
 
 class Round(NamedTuple):
-    """All costs of one chain, taken one after the other; ``peer_us`` is the unit."""
+    """All costs of one chain, measured one after the other; ``peer_us`` is the unit."""
 
     everything: dict[int, Cost]
     rows: Cost
@@ -71,7 +71,7 @@ class Round(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is measured: transactions of a chain, numbers of workers, rounds, PostgreSQL beside."""
+    """Parameters of a measurement: transactions of a chain, worker counts, rounds, PostgreSQL."""
 
     size: int = 100_000
     counts: tuple[int, ...] = (1, 2, 4)
@@ -80,12 +80,12 @@ class Plan(NamedTuple):
 
 
 def list_chains() -> list[str]:
-    """Return the names of the chains that there are here."""
+    """Return the names of the available chains."""
     return [*CHAINS, *([GENUINE] if NETWORK_NODE.exists() else [])]
 
 
 def measure_chain(scratch: Path, name: str, plan: Plan) -> list[Figure]:
-    """Write a chain of at least so many transactions, and return what ``measure_node`` does."""
+    """Write a chain of at least ``transactions`` and return the result of ``measure_node``."""
     if name == GENUINE:
         return measure_node(scratch, name, unpack_node(NETWORK_NODE, scratch / name), plan)
     node, done = scratch / "node-everything", 0
@@ -98,7 +98,7 @@ def measure_chain(scratch: Path, name: str, plan: Plan) -> list[Figure]:
 
 
 def measure_node(scratch: Path, name: str, node: Path, plan: Plan) -> list[Figure]:
-    """Ingest a node's folder by each number of workers; return costs, units, shares, memory."""
+    """Ingest a node's folder with each number of workers; return costs, units, shares, memory."""
     done = [_go_round(scratch, node, plan) for _ in range(plan.rounds)]
     transactions = done[0].rows.used.transactions
     area = f"{AREA}: {name}, {transactions:,} transactions"
@@ -130,7 +130,7 @@ def _go_round(scratch: Path, node: Path, plan: Plan) -> Round:
 def _measure(
     scratch: Path, node: Path, lake: Path, workers: int, settings: Mapping[str, str] | None = None
 ) -> Cost:
-    """Ingest all blocks, and the newest alone; leave the lake of all."""
+    """Ingest all blocks, and the newest alone; keep the lake of all blocks."""
     alone = scratch / "lake-of-one"
     used = run_ingest(node, lake, workers=workers, settings=settings)
     one = run_ingest(node, alone, workers=workers, span="-1:", settings=settings)
@@ -146,7 +146,7 @@ def _measure(
 
 
 def _describe_costs(area: str, rounds: Sequence[Round]) -> list[Figure]:
-    """Return what one worker takes for a transaction, with everything and for rows alone."""
+    """Return the cost per transaction of one worker, with everything and for rows alone."""
     units = [one.peer_us for one in rounds if one.peer_us is not None]
     first = next(iter(rounds[0].everything))
     figures = []
@@ -183,7 +183,7 @@ def _describe_costs(area: str, rounds: Sequence[Round]) -> list[Figure]:
 
 
 def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]) -> list[Figure]:
-    """Return what several workers take, to one, and the memory of each process."""
+    """Return the costs of several workers relative to one, and the memory of each process."""
     costs = [one.everything[count] for one in rounds]
     faster = [one.everything[first].wall_us / one.everything[count].wall_us for one in rounds]
     main_mib = max(cost.used.main_mib for cost in costs)
@@ -231,12 +231,12 @@ def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]
 
 
 def _worker_mib(cost: Cost) -> float:
-    """Return the peak memory of the largest process beside the one that commits."""
+    """Return the peak memory of the largest process other than the coordinator."""
     return max(cost.used.others_mib, default=0.0)
 
 
 def _describe_bound(area: str, costs: Sequence[Cost]) -> list[Figure]:
-    """Return the share of the process that commits, and the throughput that it allows."""
+    """Return the coordinator's share of CPU, and the throughput that it allows."""
     serial_us = median(cost.main_us for cost in costs)
     spread_us = median(cost.cpu_us for cost in costs) - serial_us
     figures = [
@@ -280,7 +280,7 @@ def main(
     no_peer: bool,
     scratch: Path | None,
 ) -> None:
-    """Ingest nodes, or chains made here, with everything on; print what it costs."""
+    """Ingest nodes, or synthetic chains, with everything on; print the costs."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(width=170)
     plan = Plan(sizes[0], counts, rounds, peer=not no_peer)

@@ -1,4 +1,4 @@
-"""Figures: what was measured, in which unit, beside what it is held to; and their one table."""
+"""Measured figures with units and targets, and the table that shows them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Bound = Literal["at most", "at least"]
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a value is held to."""
+    """A bound on a value."""
 
     bound: Bound
     value: float
 
     def holds(self, value: float) -> bool:
-        """Tell whether a value keeps the bound."""
+        """Return whether ``value`` is within the bound."""
         return value <= self.value if self.bound == "at most" else value >= self.value
 
     def __str__(self) -> str:
@@ -32,20 +32,20 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def at_most(value: float) -> Target:
-    """Return a target that a cost is held to."""
+    """Return an upper bound for a cost."""
     return Target("at most", value)
 
 
 def at_least(value: float) -> Target:
-    """Return a target that a speed is held to."""
+    """Return a lower bound for a speed."""
     return Target("at least", value)
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the table; a time is CPU unless it is called wall.
+    """One line of the table; times are CPU time unless called wall.
 
-    ``value`` and ``peer`` are medians where there are samples, with their 99th percentiles and
-    the medians of wall time beside them. ``ratio`` says how many times better than the peer.
+    ``value`` and ``peer`` are medians where there are samples, along with 99th percentiles and
+    median wall times. ``ratio`` is how many times better than the peer.
     """
 
     area: str
@@ -64,7 +64,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool | None:
-        """Whether every target holds; None without any."""
+        """Whether every target is met; None without targets."""
         if not self.targets:
             return None
         values = {name: getattr(self, name) for name in self.targets}
@@ -81,7 +81,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def render(value: float | None) -> str:
-    """Return a number in three significant digits, large ones whole."""
+    """Return a number with three significant digits, large ones as integers."""
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
