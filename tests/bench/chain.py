@@ -61,7 +61,7 @@ class Moulds:
         return read_codes(self._scratch)
 
     def shard(self, name: str) -> bytes:
-        """Return a block of the reference data, or without that data the demo node's largest block."""
+        """Return a block of the reference data, or else the demo node's largest block."""
         if (DATA / name).exists():
             return (DATA / name).read_bytes()
         whole = [raw for raw in self._demo if raw.id.shard == WHOLE_SHARD and raw.id.workchain == 0]
