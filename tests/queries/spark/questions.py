@@ -88,6 +88,8 @@ class Questions:
             "low": b"\x80" + bytes(31),
             "high": b"\x8f" + b"\xff" * 31,
             "suffix": "",
+            "bounceable": True,
+            "test_only": False,
         }
         self._values["seqno"] = self._values["block_seqno"]
         self._values["utime"] = self._values["since"] = self._values["start_utime"]

@@ -63,7 +63,7 @@ static bool enter(Composer *composer)
         return false;
     }
     if (composer->busy || composer->ended) {
-        PyErr_SetString(PyExc_RuntimeError, "the segment is finished or in use");
+        PyErr_SetString(PyExc_RuntimeError, "the segment takes no more rows");
         return false;
     }
     composer->busy = true;
