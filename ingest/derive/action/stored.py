@@ -100,7 +100,8 @@ class Rows(NamedTuple):
         }
         accounts = transactions["account"].unique()
         starts, seqnos = traces["mc_seqno_start"], transactions["mc_seqno"]
-        blocks = pa.chunked_array([*starts.chunks, *seqnos.chunks], seqnos.type).unique()
+        seqnos = seqnos.cast(starts.type)  # untyped if the range has no transactions
+        blocks = pa.chunked_array([*starts.chunks, *seqnos.chunks], starts.type).unique()
         for name, rows in self.tables.items():
             if name in (STATE_CELLS.name, INIT_STATES):
                 tables[name] = rows
