@@ -74,11 +74,13 @@ class Run(msgspec.Struct, frozen=True):
 @click.option(
     "--large", is_flag=True, help="Also ingest 5 million transactions; grow to 50 million rows."
 )
-@click.option("--samples", type=click.IntRange(min=3), help="Questions of each kind.")
-@click.option("--only", type=click.Choice(AREAS), multiple=True, help="Leave the others out.")
-@click.option("--no-peer", is_flag=True, help="Leave PostgreSQL out.")
-@click.option("--seed", default=1, show_default=True, help="Seed of the lake and of the draw.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write figures here.")
+@click.option("--samples", type=click.IntRange(min=3), help="Samples of each kind of question.")
+@click.option("--only", type=click.Choice(AREAS), multiple=True, help="Measure only these areas.")
+@click.option("--no-peer", is_flag=True, help="Skip PostgreSQL.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the lake and of the samples.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to this file."
+)
 @click.option("--scratch", type=click.Path(path_type=Path), help="Folder for temporary files.")
 def main(
     *,

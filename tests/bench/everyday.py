@@ -103,10 +103,17 @@ def measure_made(scratch: Path, transactions: int, workers: int, rounds: int) ->
 
 
 @click.command()
-@click.option("--lake", "lakes", multiple=True, type=Folder, help="Ask this lake alone; read only.")
+@click.option(
+    "--lake", "lakes", multiple=True, type=Folder, help="Query only this lake; read-only."
+)
 @click.option("--limit-ms", default=LIMIT_MS, show_default=True, help="Limit for such a lake.")
-@click.option("--transactions", default=200_000, show_default=True, help="Of the made network.")
-@click.option("--workers", default=2, show_default=True, help="Of its ingest.")
+@click.option(
+    "--transactions",
+    default=200_000,
+    show_default=True,
+    help="Transactions of the synthetic network.",
+)
+@click.option("--workers", default=2, show_default=True, help="Workers of its ingest.")
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--scratch", type=Folder, help="Folder for temporary files.")
 def main(

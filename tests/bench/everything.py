@@ -268,7 +268,7 @@ def _describe_bound(area: str, costs: Sequence[Cost]) -> list[Figure]:
 @click.option("--transactions", "sizes", multiple=True, type=int, default=(100_000,))
 @click.option("--workers", "counts", multiple=True, type=int, default=(1, 2, 4), show_default=True)
 @click.option("--rounds", default=1, show_default=True)
-@click.option("--no-peer", is_flag=True, help="Leave PostgreSQL out.")
+@click.option("--no-peer", is_flag=True, help="Skip PostgreSQL.")
 @click.option("--scratch", type=Folder, help="Folder for temporary files.")
 def main(
     *,

@@ -1,9 +1,9 @@
-"""Makes a lake of many small files: what a follower leaves behind in months of merged commits.
+"""Generates a lake of many small files, like one that followed a node for months.
 
-A *place* is one range of masterchain blocks with a file in each of ``TABLES_MADE``. Its blocks came
-one commit each, which a merge replaced, as compaction does; the files before the merge have been
-swept, so only the log names them. Entries are appended by the product's own writer, files have
-genuine rows under their own digests. The same arguments make the same bytes.
+A *place* is a range of masterchain blocks with one file in each of ``TABLES_MADE``. Its blocks were
+committed one by one and then merged by compaction; the files before the merge have been swept, so
+only the log names them. The product's own writer appends the entries, and files hold genuine rows
+under their own digests. The same arguments give the same bytes.
 """
 
 from __future__ import annotations
@@ -77,19 +77,19 @@ _HASHED = {
 
 
 class ManyFiles:
-    """A lake of so many files and commits: where its places lie."""
+    """The layout of a lake with a given number of files and commits."""
 
     def __init__(self, files: int, commits: int) -> None:
-        """Take how many live files and log entries there are to be, of each at least one place."""
+        """Take the number of live files and of log entries, at least one of both per place."""
         self.places = max(1, files // len(TABLES_MADE))
         self.commits = max(self.places, commits)
 
     def count_commits(self, place: int) -> int:
-        """Return the commits of a place: its blocks', and a merge where there are several."""
+        """Return the commits of a place: one per block, and a merge where there are several."""
         return self.commits * (place + 1) // self.places - self.commits * place // self.places
 
     def make(self, lake_dir: Path) -> LogState:
-        """Write the lake and its index, which is one commit more; return its state."""
+        """Write the lake and its index, which is one more commit; return its state."""
         make_folder(lake_dir / LOG_FOLDER)
         log = LogReader(lake_dir)
         before = ZERO
@@ -160,7 +160,7 @@ def _append(
 
 
 def _describe_swept(file: DataFile, at: Place) -> DataFile:
-    """Return a file of one block, which the merge into ``file`` replaced."""
+    """Return a file of one block that the merge into ``file`` replaced."""
     digest = hashlib.sha256(f"{file.table} {at.first}".encode()).hexdigest()
     path = path_at(file.table, at, digest)
     return DataFile(path, file.table, 1, file.bytes, digest, SCHEMA_VERSION)
@@ -180,7 +180,7 @@ def make_rows(
 ) -> pa.Table:
     """Return one row of a table for each masterchain block of a place.
 
-    The lake's last block has a root hash of zeros, so that any chain may go on from it.
+    The lake's last block has a root hash of zeros, so that any chain can follow it.
     """
     seqnos = range(at.first, at.last + 1)
     utimes = [_start_of(place) + number for number in range(len(seqnos))]

@@ -1,8 +1,8 @@
-"""A node's folder to a committed lake, and following one that grows: CPU, memory, bytes.
+"""Benchmarks ingest of a node folder and following a growing node: CPU, memory, bytes.
 
-``python -m tests.bench.ingest NODE LAKE`` ingests rows and traces in a process of its own, whose
-CPU and peak memory are the kernel's word, and prints them as JSON. Module ``everything`` measures
-the command itself with contracts, actions and index.
+``python -m tests.bench.ingest NODE LAKE`` ingests rows and traces in its own process, whose CPU and
+peak memory are measured by the kernel, and prints them as JSON. Module ``everything`` measures the
+full command with contracts, actions and index.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NATIVE_SPEED, MEMORY_MIB, GROWTH, FOLLOW_MS = 100_000, 2048, 1.25, 50
 
 
 def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
-    """Ingest chains of each size in each way; return speed, memory, bytes, and how costs grow."""
+    """Ingest chains of each size in each way; return speed, memory, bytes, and growth of costs."""
     moulds = Moulds(scratch)
     ways = [way for way in WAYS if way.decoder == "python" or has_native()]
     costs: dict[Way, list[float]] = {way: [] for way in ways}
@@ -73,7 +73,7 @@ def measure_ingest(scratch: Path, sizes: Sequence[int]) -> list[Figure]:
 
 
 class Way(NamedTuple):
-    """A way of ingest: by which decoder, and the longest chain for it."""
+    """A way of ingest: its decoder, and the longest chain for it."""
 
     name: str
     decoder: str
@@ -118,7 +118,7 @@ def _describe(way: Way, transactions: int, done: dict[str, float]) -> list[Figur
 
 
 def ingest_apart(way: Way, node: Path, lake_dir: Path) -> dict[str, float]:
-    """Ingest in a process of its own; return what ``ingest_node`` does, and remove the lake."""
+    """Ingest in a separate process; return the result of ``ingest_node`` and remove the lake."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.bench.ingest", str(node), str(lake_dir)],
         cwd=ROOT,
@@ -164,7 +164,7 @@ def lake_bytes(lake_dir: Path) -> int:
 
 
 def measure_follow(scratch: Path) -> list[Figure]:
-    """Write masterchain blocks to a node one by one and bring each into the lake."""
+    """Write masterchain blocks to a node one by one and ingest each."""
     from tonlake.ingest.run.follow import Follower  # noqa: PLC0415
     from tonlake.ingest.source.node.source import open_node  # noqa: PLC0415
 

@@ -1,9 +1,9 @@
-"""Makes a lake of any size with the shape of the real one: few accounts do most of the work.
+"""Generates a lake of any size with realistic skew: few accounts do most of the work.
 
-Accounts are drawn so that the k-th is used in proportion to 1/k, messages have two ends in two
-transactions, hashes are random (so they do not compress), every row continues the account's last
-one, and amounts, gas and lifetimes repeat as they do in a chain. Columns are made whole, a chunk
-of transactions at a time. The same seed makes the same rows.
+The k-th account is used in proportion to 1/k, messages connect two transactions, hashes are random
+(so they do not compress), every row continues the account's last one, and amounts, gas and
+lifetimes repeat as they do in a chain. Whole columns are generated, a chunk of transactions at a
+time. The same seed gives the same rows.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class _Source:
         return [int(most ** draw()) - 1 for _ in range(self.rows)]
 
     def choose(self, values: list[Any], weights: list[float]) -> list[Any]:
-        """Return values by weight."""
+        """Return weighted random values."""
         return self.rng.choices(values, weights, k=self.rows)
 
 
 class LakeMaker:
-    """Makes chunk after chunk of one lake."""
+    """Generates the chunks of one lake."""
 
     def __init__(self, transactions: int, seed: int) -> None:
-        """Make the accounts, codes and opcodes that the whole lake uses."""
+        """Create the accounts, codes and opcodes that the whole lake uses."""
         self._seed = seed
         rng = _Source(f"{seed} fixed", max(1000, transactions // TX_PER_ACCOUNT))
         self._accounts = rng.hashes()
@@ -161,7 +161,7 @@ class LakeMaker:
         return _write_messages(rng, columns, ends, made)
 
     def _draw_body(self, rng: random.Random) -> tuple[int | None, bytes, bytes | None]:
-        """Return opcode, hash and bag of cells: a third come again, most of those empty."""
+        """Return opcode, hash and bag of cells: a third repeat, most of those empty."""
         if rng.random() < 0.3:
             _, body_hash, body = self._bodies[int(2000 ** rng.random()) - 1]
             return None, body_hash, body
@@ -178,7 +178,7 @@ class LakeMaker:
         return opcode, rng.randbytes(32), body
 
     def _states(self, source: _Source, who: list[int], columns: Columns) -> pa.Table:
-        """Return the states after blocks: of each account, after its last transaction there."""
+        """Return the states of accounts after blocks, one per account and block."""
         last = {(at, seqno): row for row, (at, seqno) in enumerate(zip(who, columns["mc_seqno"]))}  # noqa: B905
         rows = list(last.values())
         data = source.hashes(len(rows))
@@ -347,7 +347,7 @@ _EMPTY: dict[str, Any] = {"bool": False, "hash": ZERO, "bytes": b"", "text": "",
 
 
 def fit(name: str, columns: Columns, count: int) -> pa.Table:
-    """Return a table of the schema; columns that are not given are NULL, or empty."""
+    """Return a table of the schema; missing columns are NULL or empty."""
     arrays = []
     for column in TABLES[name].columns:
         values = columns.get(column.name)
@@ -367,7 +367,7 @@ def make_lake(
     lookups: bool = True,
     on_chunk: Callable[[int], None] = lambda _done: None,
 ) -> None:
-    """Make a lake of ``transactions`` rows, and its look-ups."""
+    """Create a lake of ``transactions`` rows, and its look-ups."""
     maker = LakeMaker(transactions, seed)
     settings = Settings()
     done = 0

@@ -1,4 +1,4 @@
-"""The lists that are asked for, and parameters for them drawn from a lake."""
+"""The benchmarked lists, and parameters for them drawn from a lake."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class ListQuestion(msgspec.Struct, frozen=True, kw_only=True):
 def draw_lists(
     rows: duckdb.DuckDBPyConnection, lists: Mapping[str, tuple[str, str]], count: int
 ) -> list[ListQuestion]:
-    """Return the lists with at most ``count`` parameters each, a fair draw: hashes are random."""
+    """Return the lists with at most ``count`` parameters each, a fair sample: hashes are random."""
     drawn = []
     for name, (path, sql) in lists.items():
         found = rows.execute(sql, [count])

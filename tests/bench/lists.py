@@ -1,8 +1,8 @@
-"""Lists of version 3: the server's CPU for a page over HTTP beside PostgreSQL's for its statement.
+"""Benchmarks version 3 lists: the server's CPU for a page beside PostgreSQL's for its query.
 
-The peer's share is what its database takes for the rows of the page: the service's own main
-statement, and the one that fetches the messages of these rows. What the service itself takes to
-write them as JSON is left out.
+The peer's share is its database time for the rows of the page: the service's main statement, and
+the one that fetches the messages of these rows. The time that service needs to write them as JSON
+is left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def measure_network_lists(scratch: Path, *, samples: int, peer: bool) -> list[Figure]:
-    """Ask all lists of a genuine network, actions and contracts among them, or of the demo node."""
+    """Request all lists of a recorded network with contracts and actions, or of the demo node."""
     node = unpack_node(NETWORK_NODE if NETWORK_NODE.exists() else DEMO, scratch / "network")
     lake_dir = scratch / "lake-network"
     run_ingest(node, lake_dir)
@@ -61,7 +61,7 @@ def measure_network_lists(scratch: Path, *, samples: int, peer: bool) -> list[Fi
 def measure_lists(
     lake_dir: Path, questions: Sequence[ListQuestion], peer: Peer | None, *, area: str
 ) -> list[Figure]:
-    """Ask every question over HTTP without a cache, and its statement of the peer."""
+    """Send every question over HTTP without a cache, and its statement to the peer."""
     figures: list[Figure] = []
     with serving(lake_dir, cache_mib=0) as (address, pid):
         unit_ms = 0.0
@@ -85,7 +85,7 @@ def _ask_server(address: str, pid: int, question: ListQuestion) -> Cost:
     """
     clock, cost = cpu_clock_of(pid), Cost([], [])
     with closing(HTTPConnection(urlsplit(address).netloc, timeout=60)) as connection:
-        # All are asked twice: the files and row groups that they need are read the first time.
+        # Everything is requested twice: the first time reads the files and row groups.
         count = len(question.parameters)
         for number, parameters in enumerate([*question.parameters] * 2, start=-count):
             url = question.url(parameters)

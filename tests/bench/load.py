@@ -1,9 +1,9 @@
-"""A service under load beside a follower: ``python -m tests.bench.load NODE FOLDER``.
+"""Loads a service that follows a node: ``python -m tests.bench.load NODE FOLDER``.
 
-The blocks of NODE, a folder or a packed one, are written to a node that a service follows, part of
-them before and the others while it is asked: at the rate that it has to bear, then at many times
-that, then as before. Figures are printed as JSON; the exit code is 1 where one of them is beyond
-its bound. Everything stays on this machine.
+The blocks of NODE, a folder or an archive, are written to a node that a service follows, part of
+them in advance and the others during the requests: at the required rate, then at many times that
+rate, then at the required rate again. Figures are printed as JSON; the exit code is 1 if one of
+them is out of bounds. Everything stays on this machine.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Memory:
-    """Samples of the memory that a process holds."""
+    """Samples of a process's memory."""
 
     def __init__(self, pid: int) -> None:
-        """Take its number."""
+        """Take the process id."""
         self._path = Path(f"/proc/{pid}/statm")
         self.samples: list[tuple[float, float]] = []
 
@@ -109,7 +109,7 @@ def wait_for(lake: Path, seqno: int) -> None:
 async def drive(
     port: int, mixture: Mixture, options: argparse.Namespace, memory: Memory
 ) -> dict[str, list[Outcome]]:
-    """Ask at the steady rate, then at many times that, then as before."""
+    """Send requests at the steady rate, then at many times that, then at the steady rate again."""
     traffic = Traffic(port, mixture.paths())
 
     async def watch() -> None:
@@ -128,7 +128,7 @@ async def drive(
 
 
 def read_node(db_dir: Path, lake: Path, part: float) -> tuple[list[McBundle], int]:
-    """Ingest a part of a node, its zero state included; return all its blocks, and how many."""
+    """Ingest part of a node with its zero state; return all its blocks and the number ingested."""
     with closing(open_node(db_dir)) as source:
         bundles = [source.read_bundle(at) for at in range(1, source.last_mc_seqno() + 1)]
         first = int(len(bundles) * part)
@@ -137,7 +137,7 @@ def read_node(db_dir: Path, lake: Path, part: float) -> tuple[list[McBundle], in
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Run it all, and return the figures."""
+    """Run all phases and return the figures."""
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir(parents=True)
     packed = not options.node.is_dir()
@@ -162,7 +162,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 @contextmanager
 def growing(node: SimulatedNode, bundles: list[McBundle], pace_s: float) -> Iterator[None]:
-    """Let a node write a masterchain block every so many seconds while the block runs."""
+    """Let a node write a masterchain block at intervals while the block runs."""
     is_over = threading.Event()
 
     def write() -> None:
@@ -181,7 +181,7 @@ def growing(node: SimulatedNode, bundles: list[McBundle], pace_s: float) -> Iter
 
 
 def judge(phases: dict[str, list[Outcome]], memory: Memory) -> dict[str, Any]:
-    """Return the figures of all phases, and which of them are beyond their bounds."""
+    """Return the figures of all phases, and those out of bounds."""
     found: dict[str, Any] = {name: describe(outcomes) for name, outcomes in phases.items()}
     everything = (one for outcomes in phases.values() for one in outcomes)
     found["failed"] = sorted({one.path for one in everything if one.status not in (200, 503)})[:9]
@@ -202,16 +202,20 @@ def judge(phases: dict[str, list[Outcome]], memory: Memory) -> dict[str, Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the options, run, print the figures; 1 if one is beyond its bound."""
+    """Read the options, run, print the figures; return 1 if one is out of bounds."""
     parser = argparse.ArgumentParser(description="Ask a service that follows a node.")
     parser.add_argument("node", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rate", type=float, default=200, help="requests a second")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--warm-up", type=float, default=10)
-    parser.add_argument("--overload", type=float, default=5, help="so many times the rate")
+    parser.add_argument(
+        "--overload", type=float, default=5, help="multiple of the rate during overload"
+    )
     parser.add_argument("--overload-seconds", type=float, default=10)
-    parser.add_argument("--before", type=float, default=0.5, help="part of the blocks there before")
+    parser.add_argument(
+        "--before", type=float, default=0.5, help="fraction of the blocks written in advance"
+    )
     parser.add_argument("--seed", type=int, default=1)
     found = run(parser.parse_args(arguments))
     sys.stdout.write(json.dumps(found, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""A lake of a given size, and beside it PostgreSQL with the same rows: answers, size, HTTP."""
+"""Benchmarks a lake of a given size beside PostgreSQL with the same rows: answers, size, HTTP."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def measure_lake(
     seconds: int,
     budget_s: float,
 ) -> list[Figure]:
-    """Make a lake, ask the questions of it and of the peer, load its server; then remove it."""
+    """Create a lake, query it and the peer, load its server; then remove it."""
     size = f"{transactions:,} transactions"
     lake_dir = scratch / "lake"
     built = build_lake(lake_dir, transactions, seed)
@@ -82,7 +82,7 @@ def measure_lake(
 
 
 def build_lake(lake_dir: Path, transactions: int, seed: int) -> dict[str, float]:
-    """Make a lake, its traces and its look-ups; return the CPU seconds that each took."""
+    """Create a lake, its traces and its look-ups; return the CPU seconds of each."""
     settings = Settings()
     steps: dict[str, Callable[[], object]] = {
         "rows, their generator included": lambda: make_lake(
@@ -106,7 +106,7 @@ def describe_sizes(
     built: dict[str, float],
     rows: dict[str, int],
 ) -> list[Figure]:
-    """Return what the rows take on disk, on both sides, and what bringing them there took."""
+    """Return the disk space of the rows on both sides, and the cost of loading them."""
     area = f"size and load, {transactions:,} transactions"
     snapshot = open_snapshot(lake_dir, check_digests=False)
     tables = {name: sum(file.bytes for file in files) for name, files in snapshot.files.items()}
@@ -161,7 +161,7 @@ def describe_sizes(
 
 
 def derive_figures(answers: list[Figure], transactions: int) -> list[Figure]:
-    """Return what follows from several answers: deep pages to first ones, rows per second."""
+    """Return figures that combine several answers: deep pages to first ones, rows per second."""
     by_name = {figure.name: figure for figure in answers}
     first = by_name["account, last 100, hot"]
     derived = [

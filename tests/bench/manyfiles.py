@@ -1,9 +1,9 @@
-"""A lake of many files and commits: opening it, a query of one day, a commit, its status.
+"""Benchmarks a lake of many files and commits: open, query of one day, commit, status.
 
     python -m tests.bench.manyfiles [--files N] [--commits N] [--lake FOLDER]
 
-prints the figures as JSON. With ``--lake`` the lake is made there, and found there the next time: a
-copy of links is what changes. What a new process pays is measured in one: ``--open LAKE``.
+prints the figures as JSON. With ``--lake`` the lake is created there and reused the next time: only
+a copy of hard links is changed. The cost in a new process is measured in one: ``--open LAKE``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _OF_DAY = "select count(*), sum(total_fees) from transactions where day = $day"
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """What a process took after its imports, CPU and wall, and how many files it read."""
+    """CPU and wall time of a process after its imports, and the number of files it read."""
 
     open_ms: float
     open_wall_ms: float
@@ -66,7 +66,7 @@ class Opened(msgspec.Struct, frozen=True):
 def measure_many_files(
     scratch: Path, files: int, commits: int, lake_dir: Path | None = None
 ) -> list[Figure]:
-    """Make a lake of ``files`` and ``commits`` beside an almost empty one; return their costs."""
+    """Create a lake of ``files`` and ``commits`` beside an almost empty one; return their costs."""
     many, few = scratch / "many.lake", scratch / "few.lake"
     source = lake_dir or scratch / "source.lake"
     if not source.exists():
@@ -88,14 +88,14 @@ def measure_many_files(
 
 
 class Costs(NamedTuple):
-    """Milliseconds of commits, each by CPU and by the clock."""
+    """Milliseconds of commits, in CPU and wall time."""
 
     cpu_ms: list[float]
     wall_ms: list[float]
 
 
 def _follow(scratch: Path, lake_dir: Path) -> Costs:
-    """Follow a node whose chain goes on where the generated lake ends, with all stages."""
+    """Follow a node whose chain continues the generated lake, with all stages."""
     chain = Chain(Moulds(scratch), MIDDLING, FOLLOWED_SHARD_BLOCKS)
     chain.mc_seqno = LogReader(lake_dir).read().ranges[-1][1]
     node = scratch / "node-many"
@@ -174,7 +174,7 @@ def _open(lake_dir: Path) -> Opened:
 
 
 def open_here(lake_dir: Path) -> Opened:
-    """Open a lake and ask for one of its days; what is imported is imported before."""
+    """Open a lake and query one of its days, with imports already done."""
     began = time.process_time(), time.perf_counter()
     snapshot = Snapshot(lake_dir, LogReader(lake_dir).read())
     connection = connect(snapshot)
@@ -198,7 +198,7 @@ def open_here(lake_dir: Path) -> Opened:
 
 
 def _compare(name: str, opened: list[list[Opened]], field: str, most_ms: float | None) -> Figure:
-    """Return the median of a time beside that of the almost empty lake."""
+    """Return a median time beside that of the almost empty lake."""
     many, few = ([getattr(one, f"{field}_ms") for one in group] for group in opened)
     walls, peer = ([getattr(one, f"{field}_wall_ms") for one in group] for group in opened)
     return Figure(
@@ -227,7 +227,7 @@ def _describe_query(size: str, opened: Opened) -> Figure:
 
 
 def _measure_status(size: str, many: Path, few: Path) -> Figure:
-    """Measure ``tonlake status`` from its start to its end."""
+    """Measure a whole ``tonlake status`` process."""
 
     def show(lake_dir: Path) -> tuple[float, float]:
         began_s, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -262,8 +262,15 @@ def _write_json(write: Callable[[bytes], object], body: object) -> None:
 @click.command()
 @click.option("--files", default=50_000, show_default=True, help="Live files.")
 @click.option("--commits", default=20_000, show_default=True, help="Commits.")
-@click.option("--lake", type=click.Path(path_type=Path), help="Where the lake is, or is made.")
-@click.option("--open", "opened", type=click.Path(path_type=Path), help="Only open this lake.")
+@click.option(
+    "--lake", type=click.Path(path_type=Path), help="Folder of the lake; created if missing."
+)
+@click.option(
+    "--open",
+    "opened",
+    type=click.Path(path_type=Path),
+    help="Only open this lake, and print the cost.",
+)
 def main(*, files: int, commits: int, lake: Path | None, opened: Path | None) -> None:
     """Measure a lake of many files, and print the figures as JSON."""
     write = sys.stdout.buffer.write

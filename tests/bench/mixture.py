@@ -1,4 +1,4 @@
-"""What people ask a service for: paths of both versions, drawn from what a lake holds."""
+"""Typical requests to a service: paths of both API versions, with values from a lake."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ SHARES: dict[str, int] = {
 
 
 class Mixture:
-    """Paths without end, the same for the same lake and seed."""
+    """An endless stream of paths, the same for the same lake and seed."""
 
     def __init__(self, lake_dir: Path, seed: int) -> None:
-        """Read what may be asked for from the newest snapshot."""
+        """Read the values for requests from the newest snapshot."""
         with connect(open_snapshot(lake_dir)) as rows:
             self._transactions = rows.sql(
                 "select workchain, account, lt, hash from transactions order by all"
@@ -65,7 +65,7 @@ class Mixture:
         self._dice = random.Random(seed)  # noqa: S311 - a repeatable choice
 
     def paths(self) -> Iterator[str]:
-        """Yield one path after the other; busy accounts come more often, as in life."""
+        """Yield paths; busy accounts occur more often, as in reality."""
         patterns, shares = list(SHARES), list(SHARES.values())
         while True:
             for pattern in self._dice.choices(patterns, shares, k=100):

@@ -1,4 +1,4 @@
-"""Pages over HTTP: the server's CPU for a request, under the load of wrk on loopback."""
+"""Benchmarks pages over HTTP: the server's CPU per request, under the load of wrk on loopback."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def serving(lake_dir: Path, cache_mib: int) -> Iterator[tuple[str, int]]:
 
 
 def list_pages(draw: Draw) -> list[Page]:
-    """Return name, path and targets of the pages that are asked for."""
+    """Return name, path and targets of the measured pages."""
     tx_hash = b64encode(draw.transactions[0], b"-_").decode()
     account = str(draw.hot[0])
     page = {"value": at_most(PAGE_MS)}
-    # A core does so many requests a second as a second has CPU times of one.
+    # Requests per second on one core are the inverse of the CPU time of one.
     small = {"value": at_most(1000 / SMALL_PER_S)}
     return [
         ("masterchainInfo", "/api/v3/masterchainInfo", small),
@@ -91,10 +91,10 @@ def list_pages(draw: Draw) -> list[Page]:
 
 
 def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
-    """Load every page in turn, with cached answers and with each of them computed.
+    """Load every page in turn, with cached responses and with computed ones.
 
-    Version 2 makes cells from rows, and those of a generated lake are no transaction's: its page
-    is one of the demo node. Returns CPU in the server per request, and requests per second.
+    Version 2 builds cells from rows, and a generated lake's rows form no valid cells: its page is
+    one of the demo node. Returns CPU in the server per request, and requests per second.
     """
     demo = _ingest_demo(lake_dir.parent)
     again = Settings().http.cache_mib
@@ -108,7 +108,7 @@ def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
 
 
 def _ingest_demo(scratch: Path) -> Path:
-    """Make a lake of the demo node, once, and return its folder."""
+    """Create a lake of the demo node once and return its folder."""
     lake = scratch / "lake-demo"
     if not lake.exists():
         with closing(open_node(unpack_demo(scratch))) as source:
@@ -117,7 +117,7 @@ def _ingest_demo(scratch: Path) -> Path:
 
 
 def _name_history(lake: Path) -> Page:
-    """Return the page of the account of the workchain that has most transactions."""
+    """Return the page of the basechain account with the most transactions."""
     with connect(open_snapshot(lake), LakeSettings()) as connection:
         found = connection.execute(
             "select lower(hex(account)) from transactions where workchain = 0 "
@@ -161,9 +161,9 @@ def _measure_pages(
 
 
 def load(url: str, seconds: int, coding: str = IDENTITY) -> tuple[int, float]:
-    """Send requests as fast as they are answered; return how many, and how many per second.
+    """Send requests as fast as they are answered; return their number, and the rate per second.
 
-    By wrk where it is installed; by threads of this process otherwise, which load less.
+    Uses wrk where it is installed; otherwise threads of this process, which load less.
 
     Raises:
         ValueError: a request was refused.

@@ -1,6 +1,6 @@
-"""A PostgreSQL server of the benchmark's own: on a unix socket, in a scratch folder, not as root.
+"""Runs a private PostgreSQL server on a unix socket in a scratch folder, not as root.
 
-The kernel stops the server when the benchmark dies, however that comes about.
+The kernel stops the server when the benchmark dies, for whatever reason.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ CONFIG = {
     "maintenance_work_mem": "512MB",
     "max_wal_size": "8GB",
     "jit": "off",
-    # Loading is not measured; what is, only reads.
+    # Only reads are measured, not loading.
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
     "autovacuum": "off",
-    # Then a session's own process does all its work, and its CPU time is all there is.
+    # Without parallel workers the session's process does all work, so its CPU time is complete.
     "max_parallel_workers_per_gather": "0",
     "max_parallel_maintenance_workers": "0",
 }
 
 
 def find_server() -> Path | None:
-    """Return the folder of the newest server's programs, or None where none is installed."""
+    """Return the folder of the newest installed server's programs, or None."""
     folders = [path for path in BIN_DIRS.glob("*/bin") if (path / "initdb").exists()]
     return max(folders, key=lambda path: float(path.parent.name), default=None)
 
 
 @contextmanager
 def running_server(scratch: Path) -> Iterator[str]:
-    """Start a server with an empty database below ``scratch``; yield how to connect to it.
+    """Start a server with an empty database below ``scratch``; yield its connection string.
 
     Raises:
         FileNotFoundError: PostgreSQL or setpriv is not installed.
@@ -91,12 +91,12 @@ def running_server(scratch: Path) -> Iterator[str]:
 
 
 def _leave_root(folder: Path) -> list[str | Path]:
-    """Return the words before a command that must not run as root, and give it the folder."""
+    """Return the command prefix that drops root, and hand the folder over to that user."""
     if os.geteuid() != 0:
         return ["setpriv"]
     user = pwd.getpwnam(USER)
     os.chown(folder, user.pw_uid, user.pw_gid)
-    # It has to reach its folder, and nothing else below the scratch folder.
+    # The user must reach its own folder, and nothing else below the scratch folder.
     folder.parent.chmod(0o711)
     return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
 

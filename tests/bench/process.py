@@ -1,9 +1,9 @@
-"""``tonlake ingest`` as a process, and what it and the processes that it starts used.
+"""Runs ``tonlake ingest`` and measures the resources of its whole process tree.
 
-Processor time is the kernel's word at the end: of the process, and of all that it waited for. Peak
-memory is read from each process while it lives, ``VmHWM`` of proc(5), which never falls. That
-counts pages of libraries and files in every process that has them mapped; what all processes hold
-together is the sum of ``Pss`` of proc(5), which divides a page among those that have it.
+Processor time is the kernel's count at the end, for the process and all children it waited for.
+Peak memory is read from each running process: ``VmHWM`` of proc(5), which never falls. That counts
+pages of libraries and files in every process that maps them; the memory of all processes together
+is the sum of ``Pss`` of proc(5), which divides a page among its users.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CHILDREN_TICKS = slice(13, 15)
 
 
 class Used(msgspec.Struct, frozen=True):
-    """What one ingest took: seconds of its processes, the peak memory of each."""
+    """Cost of one ingest: seconds of its processes, and the peak memory of each."""
 
     transactions: int
     wall_s: float
@@ -52,9 +52,9 @@ class Used(msgspec.Struct, frozen=True):
     """Of the process that commits."""
     main_mib: float
     others_mib: tuple[float, ...]
-    """Of workers, of what builds segments or runs get-methods; largest first."""
+    """Of workers and of processes that build segments or run get-methods; largest first."""
     together_mib: float
-    """The most that all processes held at one time; a page that several have counts once."""
+    """Peak memory of all processes together; a shared page counts once."""
 
 
 def run_ingest(
@@ -65,7 +65,7 @@ def run_ingest(
     span: str = ":",
     settings: Mapping[str, str] | None = None,
 ) -> Used:
-    """Ingest a node's folder by the command; settings are variables of its environment.
+    """Ingest a node's folder with the command; settings are environment variables.
 
     Raises:
         RuntimeError: the command failed, or left something out.
@@ -103,7 +103,7 @@ def run_ingest(
 def _watch(pid: int) -> tuple[dict[int, float], float]:
     """Return the peak MiB of a process and of its descendants, once it has ended unreaped.
 
-    With them the most MiB that all held at one time.
+    The peak of all processes together is included.
     """
     peaks: dict[int, float] = {}
     together_mib, looks = 0.0, 0
@@ -130,7 +130,7 @@ def _list_family(pid: int) -> Iterator[int]:
 
 
 def read_others_s() -> float:
-    """Return the processor seconds of all processes that this one started, ended or not."""
+    """Return the processor seconds of all processes that this one started, running or ended."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     _me, *others = _list_family(os.getpid())
     ticks = sum(
@@ -140,7 +140,7 @@ def read_others_s() -> float:
 
 
 def _read(pid: int, name: str) -> str:
-    """Return a file of a process; empty where the process has ended."""
+    """Return the text of a process's file in /proc; empty if the process has ended."""
     try:
         return (PROC / str(pid) / name).read_text(encoding="ascii", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,10 +1,10 @@
-"""Copies of a lake over HTTP: how late a follower is, and many clients of one static server.
+"""Benchmarks lake copies over HTTP: a follower's delay, and many clients of one static server.
 
     python -m tests.bench.pulls [--commits N] [--clients N] [--server python|nginx|tonlake]
 
-Followers ask Python's own server, a process of its own. Clients ask that, nginx (Debian package
-nginx-light; ``--nginx`` names the program), or tonlake serve with ``[access] publish``. Times are
-wall seconds, and CPU is user and system time of all clients, or of the server.
+Followers pull from Python's own server in a separate process. Clients pull from that, nginx (Debian
+package nginx-light; ``--nginx`` names the program), or tonlake serve with ``[access] publish``.
+Times are wall seconds, and CPU is user and system time of all clients, or of the server.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COMMITS_OF_COPIES = 3
 
 
 def measure_lag(folder: Path, commits: int) -> list[float]:
-    """Return for each commit how many seconds after it the copy had it."""
+    """Return, for each commit, how many seconds later the copy had it."""
     source, copy = folder / "source", folder / "copy"
     commit_rows(source, 1, 2)
     seen: dict[int, float] = {}
@@ -65,7 +65,7 @@ def measure_lag(folder: Path, commits: int) -> list[float]:
             time.sleep(0.05)
         over.set()
         thread.join()
-    # A copy that takes two commits at once has the earlier one then.
+    # A copy that pulls two commits at once gets the earlier one at that time.
     return [
         min(at_s for number, at_s in seen.items() if number >= commit) - made_s
         for commit, made_s in made.items()
@@ -73,7 +73,7 @@ def measure_lag(folder: Path, commits: int) -> list[float]:
 
 
 def _pull_many(url: str, folder: Path, count: int) -> None:
-    """Pull ``count`` copies at the same time, each by a thread."""
+    """Pull ``count`` copies at the same time, one per thread."""
     failed: list[BaseException] = []
 
     def pull(at: int) -> None:
@@ -105,7 +105,7 @@ http {{
 
 @contextmanager
 def serving(server: str, source: Path, folder: Path, nginx: str) -> Iterator[tuple[str, int]]:
-    """Serve a lake by a process; yields the URL and the process id."""
+    """Serve a lake from a separate process; yields the URL and the process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -168,7 +168,9 @@ def measure_clients(folder: Path, clients: int, server: str, nginx: str) -> str:
             worker.start()
         for worker in workers:
             worker.join()
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)  # not the server's: it runs
+        used = resource.getrusage(
+            resource.RUSAGE_CHILDREN
+        )  # excludes the server, which is still running
         took_s, server_s = time.monotonic() - began_s, read_cpu_s(pid) - server_s
     if any(worker.exitcode for worker in workers):
         raise SystemExit("a copy failed")

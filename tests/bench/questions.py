@@ -1,4 +1,4 @@
-"""The fifteen questions: who asks what, how often, and what the answers are held to."""
+"""The fifteen questions: the methods that answer them, their arguments and their targets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KeysOf = Callable[[Any], Keys]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of question: name of the method that answers it, on both sides, and arguments."""
+    """One kind of question: the method that answers it on both sides, and its arguments."""
 
     name: str
     method: str
@@ -66,14 +66,14 @@ def _totals(rows: Sequence[tuple[Any, ...]]) -> Keys:
 
 
 def list_questions(draw: Draw, count: int) -> list[Question]:
-    """Return all questions with ``count`` arguments each, or as many as there are."""
+    """Return all questions with ``count`` arguments each, or as many as exist."""
     hot, cold = _repeat(draw.hot, count), draw.cold
     hash_of, peer_hash = _names("hash"), _column(1)
     transactions = {"lake_keys": hash_of, "peer_keys": peer_hash}
     sets = {"lake_keys": _set(hash_of), "peer_keys": _set(peer_hash)}
     messages = {"lake_keys": _set(_names("msg_hash")), "peer_keys": _set(_column(3))}
     newest = {"lake_keys": _count, "peer_keys": _count}
-    # The peer has two rows for a message, and ends of one logical time in another order.
+    # The peer has two rows per message, and orders messages of one logical time differently.
     newest_message = {
         "lake_keys": lambda rows: [row["created_lt"] for row in rows[:1]],
         "peer_keys": lambda rows: [row[_CREATED_LT] for row in rows[:1]],
@@ -235,7 +235,7 @@ def ask_questions(
 def check_answers(
     question: Question, ask_lake: Callable[[Any], Any], ask_peer: Callable[[Any], Any]
 ) -> None:
-    """Compare some answers.
+    """Compare a sample of answers.
 
     Raises:
         AssertionError: the two sides do not answer the same.

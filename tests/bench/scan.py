@@ -1,10 +1,10 @@
-"""Scans beside PostgreSQL's binary COPY of the same rows, with the service's indexes.
+"""Benchmarks scans beside PostgreSQL's binary COPY of the same rows, with the service's indexes.
 
     python -m tests.bench.scan [--lake LAKE | --transactions N] [--rounds N] [--scratch FOLDER]
 
-Times are CPU: of the server's process and the client's on the one side, of the scan and the Arrow
-stream it writes on the other. Memory is the peak of a process that scans a tenth of the blocks, or
-three tenths, or all of them. A lake with traces can be given; it is only read.
+Times are CPU: on one side of the server's process and the client's, on the other of the scan and
+the Arrow stream that it writes. Memory is the peak of a process that scans a tenth, three tenths,
+or all of the blocks. A lake with traces may be given; it is only read.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Took(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """Rows of a scan, and memory of its process in KiB: before, and at most."""
+    """Rows of a scan, and memory of its process in KiB: before it, and at the peak."""
 
     rows: int
     before_kib: int
@@ -68,7 +68,7 @@ class Peak(NamedTuple):
 
 
 def scan(lake: Any, where: dict[str, Any], stop: int | None = None) -> Took:
-    """Scan messages as the service does, and drop what it would send."""
+    """Scan messages as the service does, and discard the output."""
     began_s, rows, size = time.process_time(), 0, 0
     frames = None
     for batch in lake.scan("messages", where, columns=list(COLUMNS), stop=stop):
@@ -80,7 +80,7 @@ def scan(lake: Any, where: dict[str, Any], stop: int | None = None) -> Took:
 
 
 def copy(peer: psycopg.Connection, where: str) -> Took:
-    """Copy the same rows out of PostgreSQL, and drop them."""
+    """Copy the same rows out of PostgreSQL, and discard them."""
     clock = cpu_clock_of(peer.info.backend_pid)
     began_s, own_s = time.clock_gettime(clock), time.process_time()
     size = 0
@@ -95,7 +95,7 @@ def copy(peer: psycopg.Connection, where: str) -> Took:
 
 
 def find_rare(lake: Any, fewest: int) -> int | None:
-    """Return the opcode that the fewest messages have, of those that ``fewest`` have."""
+    """Return the opcode with the fewest messages, of those with at least ``fewest``."""
     found = lake.sql(
         "select opcode from messages where opcode is not null group by all"
         " having count(*) >= $fewest order by count(*), opcode limit 1",
@@ -152,7 +152,7 @@ def measure(lake_dir: Path, scratch: Path, rounds: int) -> list[Figure]:
 
 
 def measure_peak(lake_dir: Path, share: float) -> Peak:
-    """Scan the first blocks of a lake in a process of its own."""
+    """Scan the first blocks of a lake in a separate process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_scan_share, lake_dir, share).result()
 
@@ -166,7 +166,7 @@ def _scan_share(lake_dir: Path, share: float) -> Peak:
 
 
 def describe_memory(area: str, peaks: Sequence[Peak]) -> Figure:
-    """Return how the peak grows with the rows, and what each scan adds to an open lake."""
+    """Return how the peak grows with the rows, and the memory a scan adds to an open lake."""
     each = (
         f"{peak.rows:,} rows {peak.most_kib / KIB_PER_MIB:,.0f} MiB"
         f" (+{(peak.most_kib - peak.before_kib) / KIB_PER_MIB:,.0f})"
@@ -183,7 +183,7 @@ def describe_memory(area: str, peaks: Sequence[Peak]) -> Figure:
 
 
 def _reset_peak() -> int:
-    """Forget the peak of this process's memory, and return what it has, in KiB."""
+    """Reset the peak memory of this process, and return its current memory in KiB."""
     Path("/proc/self/clear_refs").write_text("5")
     return _read_kib("VmRSS")
 

@@ -1,4 +1,4 @@
-"""Where the bits of a block are that a copy overwrites (module ``template``)."""
+"""Finds the bits of a block that a copy overwrites (module ``template``)."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Transaction(msgspec.Struct, frozen=True):
 class AccountSpot(msgspec.Struct, frozen=True):
     """An account of a block: its transactions by logical time, and its cell after them.
 
-    ``label`` is cell and bit of the label at the root of the transactions' dictionary.
-    ``state`` is None where the account does not exist afterwards; ``marks`` are cell and bit of
-    32 bits in the state that may have any value: part of last_paid, and of the data.
+    ``label`` is cell and bit of the label at the root of the transactions' dictionary. ``state`` is
+    None where the account does not exist afterwards; ``marks`` are cell and bit of 32 bits in the
+    state that may have any value: part of last_paid, and of the data.
     """
 
     transactions: list[Transaction]
@@ -57,7 +57,7 @@ class AccountSpot(msgspec.Struct, frozen=True):
 
 
 def set_bits(data: bytearray, at: int, count: int, value: int) -> None:
-    """Overwrite ``count`` bits from bit ``at`` on."""
+    """Overwrite ``count`` bits, starting at bit ``at``."""
     first, last = at >> 3, at + count + 7 >> 3
     shift = (last << 3) - at - count
     mask = (1 << count) - 1 << shift
@@ -66,7 +66,7 @@ def set_bits(data: bytearray, at: int, count: int, value: int) -> None:
 
 
 def list_starts(tree: CellTree) -> list[int]:
-    """Return where each cell's d1 is; the cells stand one after the other at the end."""
+    """Return the offset of each cell's d1; the cells are stored consecutively at the end."""
     ref_bytes = tree.data[4] & 7
     sizes = [
         len(cell) + len(kids) * ref_bytes for cell, kids in zip(tree.cells, tree.links, strict=True)
@@ -80,7 +80,7 @@ def list_starts(tree: CellTree) -> list[int]:
 
 
 def add_index(bag: bytes) -> bytes:
-    """Return a bag of one root with the index that the blocks of a node have: where cells end.
+    """Return a bag of one root with an index of cell ends, as in the blocks of a node.
 
     TL-B: serialized_boc, has_idx.
     """
@@ -108,9 +108,9 @@ def find_tops(tree: CellTree) -> list[tuple[int, int]]:
 
 
 def part_top(tree: CellTree) -> int:
-    """Return a root whose one ShardDescr differs from the one in the state update.
+    """Return a root whose one ShardDescr is a separate cell from that of the state update.
 
-    They are one cell, and only the first may be overwritten.
+    Otherwise both are one cell, and only the first may be overwritten.
     """
     custom = read_extra(tree, read_parts(tree)).custom
     hashes = read_mc_extra(tree).shard_hashes

@@ -1,10 +1,10 @@
-"""What a network in object storage takes: time, space, requests and money, from figures measured.
+"""Estimates time, space, requests and money for a network in object storage.
 
     python -m tests.bench.storage [--transactions BILLIONS] [--cores N] [prices]
 
-Measured here and now: CPU time of a transaction's ingest, bytes of one in the demo lake, requests
-of a gigabyte written and read. The rest is a product of these and of the options. Prices are those
-that Amazon lists for us-east-1, to be replaced by those that one pays.
+Measured on this machine: CPU time of a transaction's ingest, bytes of one in the demo lake,
+requests per gigabyte written and read. The rest is computed from these and the options. Default
+prices are Amazon's list prices for us-east-1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HOUR_S, DAY_S, GB = 3600, 86400, 10**9
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """Figures of this machine; requests are those of a gigabyte in large files."""
+    """Figures measured on this machine; requests are those of a gigabyte in large files."""
 
     rows_cpu_s: float
     """CPU time of a transaction: rows and traces."""
@@ -58,7 +58,7 @@ class Prices(msgspec.Struct, frozen=True):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """What a network takes; times are of perfect parallel work."""
+    """Requirements of a network; times assume perfectly parallel work."""
 
     terabytes: float
     rows_days: float
@@ -74,7 +74,7 @@ class Estimate(msgspec.Struct, frozen=True):
 def estimate(
     measured: Measured, prices: Prices, transactions: float, cores: int, gbit_s: float
 ) -> Estimate:
-    """Return what so many transactions take on so many cores, over a network of that speed."""
+    """Return the estimate for a number of transactions, cores, and a network speed."""
     size_gb = transactions * measured.bytes / GB
     rows_s = transactions * measured.rows_cpu_s
     everything_s = transactions * measured.everything_cpu_s
@@ -111,7 +111,7 @@ def measure(scratch: Path) -> Measured:
 
 
 def measure_size(scratch: Path) -> float:
-    """Return the bytes of a transaction in the lake of the demo node, index included."""
+    """Return the bytes per transaction in the lake of the demo node, index included."""
     node = unpack(ROOT / "tests/data/node-demo/demo-node.tar.zst", scratch / "demo")
     lake = scratch / "demo-lake"
     run_ingest(node, lake)
@@ -122,7 +122,7 @@ def measure_size(scratch: Path) -> float:
 
 
 def measure_requests() -> tuple[float, float]:
-    """Return the requests of a gigabyte written, and of one read."""
+    """Return the requests per gigabyte written, and per gigabyte read."""
     with S3Server().running() as server:
         os.environ.update(CREDENTIALS | {"AWS_ENDPOINT_URL": server.endpoint})
         httpx.put(f"{server.endpoint}/cost").raise_for_status()
@@ -140,10 +140,12 @@ def measure_requests() -> tuple[float, float]:
 
 
 @click.command()
-@click.option("--transactions", default=5.0, show_default=True, help="Billions of them.")
+@click.option("--transactions", default=5.0, show_default=True, help="Billions of transactions.")
 @click.option("--cores", default=64, show_default=True)
 @click.option("--gbit", default=1.0, show_default=True, help="Gigabits a second.")
-@click.option("--gb-month", default=0.023, show_default=True, help="Dollars, as all below.")
+@click.option(
+    "--gb-month", default=0.023, show_default=True, help="Price in dollars, as all below."
+)
 @click.option("--thousand-writes", default=0.005, show_default=True)
 @click.option("--thousand-reads", default=0.0004, show_default=True)
 @click.option("--core-hour", default=0.05, show_default=True)

@@ -1,9 +1,9 @@
-"""Clients of streams while commits come: how late events are, and what the server pays for them.
+"""Benchmarks clients of event streams during commits: event delay, and CPU of the server.
 
-``python -m tests.bench.stream NODE_ARCHIVE --clients 500 --rate 10`` makes a lake with a commit for
-each masterchain block of a node, shows it to a server commit by commit, and lets clients with
-different subscriptions listen. Halfway the server is killed and started again; clients come back
-with the id of the last event they got. Every client must get every event of its subscription
+``python -m tests.bench.stream NODE_ARCHIVE --clients 500 --rate 10`` creates a lake with a commit
+for each masterchain block of a node, reveals it to a server commit by commit, and lets clients with
+different subscriptions listen. Halfway through the server is killed and restarted; clients
+reconnect with the id of their last event. Every client must receive every event of its subscription
 once and in order, or the run fails.
 """
 
@@ -59,10 +59,10 @@ def make_lake(node: Path, lake_dir: Path, last_block: int) -> Path:
 
 
 class Listener:
-    """One client: it reads until it has all that it waits for, and comes back when cut off."""
+    """One client: it reads until all expected events have come, and reconnects when cut off."""
 
     def __init__(self, asked: dict[str, Any], wanted: list[str]) -> None:
-        """Take a subscription, and the ids that must come."""
+        """Take a subscription, and the expected event ids."""
         self.asked = asked
         self.wanted = wanted
         self.got: list[str] = []
@@ -107,10 +107,10 @@ class Listener:
 
 
 def make_listeners(events: list[Event], count: int) -> list[Listener]:
-    """Return clients that ask for different things, and what each must be told.
+    """Return clients with different subscriptions, and the events that each must receive.
 
-    Of a hundred, four want everything of a kind, forty all about five accounts, and the others
-    the actions of twenty accounts.
+    Of a hundred, four subscribe to everything of a kind, forty to everything about five accounts,
+    and the others to the actions of twenty accounts.
     """
     rng = random.Random(7)  # noqa: S311 - no secret, but a seed
     accounts = sorted({account for event in events for account in event.accounts})
@@ -148,9 +148,9 @@ def read_cpu_s(process: asyncio.subprocess.Process) -> float:
 async def show_all(
     growth: Growth, port: int, listeners: list[Listener], *, rate: float, kill: bool
 ) -> tuple[dict[int, float], float]:
-    """Show commits at their pace to all listeners.
+    """Reveal commits at their rate to all listeners.
 
-    Return when each was shown, and the CPU time of the last server since its clients were there.
+    Return the time of each, and the CPU time of the last server since its clients connected.
     """
     shown_s: dict[int, float] = {}
     server = await start_server(growth.lake_dir, port)
@@ -177,7 +177,7 @@ async def show_all(
 def measure(
     blocks: Path, lake_dir: Path, count: int, *, rate: float = 10, kill: bool = True
 ) -> dict[str, Any]:
-    """Let clients listen while commits are shown; return figures, ``wrong`` among them."""
+    """Run clients while commits are revealed; return figures, ``wrong`` among them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
     growth = Growth(blocks, lake_dir)
@@ -215,7 +215,7 @@ def measure(
 def _list_delays(
     listeners: list[Listener], shown_s: dict[int, float], killed_at: int | None
 ) -> Iterator[float]:
-    """Yield how late the last event of each commit came to each client, in milliseconds."""
+    """Yield the delay of each commit's last event at each client, in milliseconds."""
     for one in listeners:
         for commit, seen_s in one.seen_s.items():
             is_near = killed_at is not None and -3 <= commit - killed_at <= AFTER_RESTART

@@ -1,13 +1,13 @@
-"""A genuine block as the mould of further ones: other place, other times, hashes that fit.
+"""Copies a genuine block to other places and times, with matching hashes.
 
-What changes keeps its size, so a copy is the same bag of cells with bits overwritten in place, and
-only the hashes on the way from there to the root are computed anew. Logical times get other high
-bits, which all logical times of a block have in common, such that copies begin where blocks do:
-at multiples of a million, by which messages of the validators are told from others.
+Changed fields keep their size, so a copy is the same bag of cells with bits overwritten in place,
+and only the hashes on the way from there to the root are recomputed. Logical times get other high
+bits, common to all logical times of a block, such that copies begin where blocks do: at multiples
+of a million, which distinguish messages of the validators from others.
 
-Every account that a transaction touches gets a new state and new data. Not changed are the keys
-of the message dictionaries, which no reader of rows looks at, and bodies: equal bodies, and equal
-messages from outside, come again in every copy.
+Every account that a transaction touches gets a new state and new data. Not changed are the keys of
+the message dictionaries, which no reader of rows looks at, and bodies: equal bodies, and equal
+external messages, recur in every copy.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _Plan = tuple[int, int, tuple[int, ...], bytes, bytes | None]
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A block as others refer to it. TL-B: ext_blk_ref; ``start_lt`` is for shard_descr."""
+    """A reference to a block. TL-B: ext_blk_ref; ``start_lt`` is for shard_descr."""
 
     id: BlockId
     start_lt: int
@@ -64,10 +64,10 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a copy stands: ``number``, from 1, gives the high bits of its logical times.
+    """The place of a copy: ``number``, from 1, determines the high bits of its logical times.
 
-    ``prev`` None is a zero state. ``master`` is what a shard block refers to, ``top`` the shard
-    block that a masterchain block commits.
+    ``prev`` None is a zero state. ``master`` is the block that a shard block refers to, ``top`` the
+    shard block that a masterchain block commits.
     """
 
     number: int
@@ -79,12 +79,13 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Template:
-    """A block that copies are made of; they differ in all transaction and block hashes."""
+    """A block to be copied; copies differ in all transaction and block hashes."""
 
     def __init__(self, data: bytes, global_id: int, low_bits: int = 0) -> None:
-        """Find all that has to change in a copy.
+        """Find all bits that change in a copy.
 
-        ``low_bits`` is how many bits of a logical time stay; by default as many as differ.
+        ``low_bits`` is the number of unchanged bits of a logical time; by default as many as
+        differ.
         """
         tree = parse_boc(data)
         roots = [part_top(tree)] if read_header(tree).workchain == -1 else tree.roots
@@ -116,11 +117,11 @@ class Template:
 
     @property
     def lt_step(self) -> int:
-        """By how much the logical times of two consecutive copies differ, in whole millions."""
+        """Difference of logical times between two consecutive copies, in whole millions."""
         return self._stride << self.low_bits
 
     def copy(self, place: Place) -> tuple[RawBlock, Link]:
-        """Return the block as it stands at ``place``, and how to refer to it."""
+        """Return the copy of the block at ``place``, and its reference."""
         data = bytearray(self._data)
         header, info = self.header, self._parts.info
         start_lt, end_lt = (
@@ -142,7 +143,7 @@ class Template:
         return RawBlock(own, bytes(data)), Link(own, start_lt, end_lt)
 
     def _shift(self, lt: int, number: int) -> int:
-        """Return a logical time of the template as it is in a copy."""
+        """Return a logical time of the template as in a copy."""
         behind = lt >> self.low_bits != self.header.start_lt >> self.low_bits
         return self._high(number - behind) << self.low_bits | lt & (1 << self.low_bits) - 1
 
@@ -207,7 +208,7 @@ class Template:
         return hashes[0][tree.roots[0]]
 
     def _hash_cells(self, data: bytearray, cells: Iterable[int], hashes: Hashes) -> None:
-        """Hash cells anew whose children are hashed: at their own level, and at level 0."""
+        """Rehash cells whose children are hashed: at their own level, and at level 0."""
         tops, bottoms = hashes
         plans = self._plans
         parts: tuple[bytes | bytearray, ...]
@@ -229,7 +230,7 @@ class Template:
             tops[cell] = sha256(b"".join(parts)).digest()
 
     def _plan_cell(self, cell: int) -> _Plan:
-        """Return what hashing a cell needs; the depths at level 0 only where levels matter."""
+        """Return the data needed to hash a cell; the depths at level 0 only where levels matter."""
         tree, start = self._tree, self._starts[cell]
         kids = tree.links[cell]
         depths, low = (
@@ -255,7 +256,7 @@ class Template:
                         yield cell, at, node.load_uint(LT_BITS)
 
     def _plan_hashes(self) -> None:
-        """List the cells to hash anew, children first: states, what is below transactions, rest."""
+        """List the cells to rehash, children first: states, cells below transactions, rest."""
         tree = self._tree
         refs = tree.refs(self._parts.info)
         transactions = {one.cell for account in self._accounts for one in account.transactions}

@@ -1,4 +1,4 @@
-"""Chains of repeated blocks hold together, so that what is measured on them is real work."""
+"""Chains of repeated blocks are consistent, so that benchmarks on them do real work."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_blocks_begin_where_blocks_do_and_nothing_waits_for_ever(chain_lake: Pat
     assert len(blocks) == 3 * MC_BLOCKS
     odd = blocks.filter("start_lt % 1_000_000 <> 0")
     assert not len(odd)
-    # What the validators send has no sender: where it looked as others', each would be waited for.
+    # Validators' messages have no sender: mistaken for others, each would be waited for.
     assert not list(chain_lake.glob("open_edges/*/*"))
 
 

@@ -1,4 +1,4 @@
-"""What compressed responses save on the demo lake."""
+"""Savings of compressed responses on the demo lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chain measured with everything on: by one process and by two, and what it says of them."""
+"""A chain is measured with everything on, by one process and by two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures say what holds and what does not."""
+"""Figures report which targets are met and which are not."""
 
 from __future__ import annotations
 

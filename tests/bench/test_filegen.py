@@ -1,4 +1,4 @@
-"""The generated lake of many files is a lake: everything that is checked of a genuine one holds."""
+"""The generated lake of many files passes every check of a genuine one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short load: every answer comes, and what is too much is refused in the documented way."""
+"""A short load: every request is answered, and overload is refused as documented."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """Memory that was sampled once a second."""
+    """Memory sampled once a second."""
 
     def __init__(self, mib_a_second: float) -> None:
         self.samples = [(float(at), at * mib_a_second) for at in range(10)]
@@ -67,11 +67,11 @@ def test_times_are_of_answers_with_rows() -> None:
 
 def test_a_kept_connection_that_was_closed_is_made_anew() -> None:
     async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request as if the connection were kept, and close it."""
+        """Answer one request as if the connection were kept alive, and close it."""
         head = await reader.readuntil(b"\r\n\r\n")
         if b"/never" not in head:
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-            await reader.read(1)  # the next request has come
+            await reader.read(1)  # the next request has arrived
         writer.close()
 
     async def ask() -> list[tuple[int, str]]:

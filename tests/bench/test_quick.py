@@ -1,4 +1,4 @@
-"""The whole benchmark in its quick form: every area is measured, and nothing is left behind."""
+"""The whole benchmark in its quick form: every area is measured and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ START = b"from tonlake.api.command.start import start; start()"
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """A folder that the user of the PostgreSQL server reaches: those of pytest are closed."""
+    """A folder that PostgreSQL's user can reach: pytest's own folders are closed to it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         path.chmod(0o711)

@@ -1,4 +1,4 @@
-"""The estimate is the product of what was measured and of prices."""
+"""The estimate is the product of measurements and prices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Requests that come when they come, whether or not the ones before were answered.
+"""Sends requests on schedule, whether or not the previous ones were answered.
 
-An open loop: the moment of each request is fixed beforehand, and its time counts from there. A
-server that falls behind is seen as slow, not spared.
+An open loop: the time of each request is fixed beforehand, and its latency counts from there. A
+server that falls behind is seen as slow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAILED = 0
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """One request: when it was due, seconds until its answer was whole, and its status."""
+    """One request: its scheduled time, seconds until its complete response, and its status."""
 
     due_s: float
     took_s: float
@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Connection(asyncio.Protocol):
-    """One connection that is kept, with one request at a time."""
+    """One kept connection, with one request at a time."""
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[int] | None = None
@@ -66,36 +66,36 @@ class Connection(asyncio.Protocol):
         self._parser.feed_data(data)
 
     def on_message_complete(self) -> None:
-        """Take note that the answer is whole: called by the parser."""
+        """Note that the response is complete; called by the parser."""
         if self.answer is not None and not self.answer.done():
             self.is_used = True
             self.answer.set_result(self._parser.get_status_code())
 
     async def ask(self, path: str) -> int:
-        """Send one request and return the status of its answer."""
+        """Send one request and return the status of its response."""
         assert self._transport is not None
         self.answer = asyncio.get_running_loop().create_future()
         self._transport.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         return await asyncio.wait_for(self.answer, GIVE_UP_S)
 
     def close(self) -> None:
-        """Let go."""
+        """Close the connection."""
         if self._transport is not None:
             self._transport.close()
 
 
 class Traffic:
-    """Requests to one port at a rate, over as many connections as it takes."""
+    """Requests to one port at a rate, over as many connections as needed."""
 
     def __init__(self, port: int, paths: Iterator[str]) -> None:
-        """Take the port, and the paths one after the other."""
+        """Take the port, and the paths in order."""
         self._port, self._paths = port, paths
         self._idle: list[Connection] = []
         self._waiting = 0
         self.outcomes: list[Outcome] = []
 
     async def run(self, rate: float, seconds: float) -> list[Outcome]:
-        """Send requests, wait for their answers, and return what became of them."""
+        """Send requests, wait for the responses, and return the outcomes."""
         began_s, before = time.monotonic(), len(self.outcomes)
         tasks: set[asyncio.Task[None]] = set()
         for number in range(int(rate * seconds)):
@@ -121,9 +121,9 @@ class Traffic:
         self.outcomes.append(Outcome(due_s, time.monotonic() - due_s, status, path, why, late_s))
 
     async def _send(self, path: str) -> int:
-        """Send a request; again if its connection had been kept, and was closed meanwhile.
+        """Send a request; retry if its kept connection was closed meanwhile.
 
-        Either side may close a kept connection at any time, so clients ask again (RFC 9110, 9.2.2).
+        Either side may close a kept connection at any time, so clients retry (RFC 9110, 9.2.2).
         """
         while True:
             connection = await self._connect()
@@ -156,7 +156,7 @@ class Traffic:
 
 
 def describe(outcomes: list[Outcome]) -> dict[str, object]:
-    """Return counts by status and the times of the answers with status 200, in ms."""
+    """Return counts by status and the times of the responses with status 200, in ms."""
     statuses: dict[str, int] = {}
     for one in outcomes:
         name = "no answer" if one.status == FAILED else str(one.status)
@@ -181,7 +181,7 @@ def describe(outcomes: list[Outcome]) -> dict[str, object]:
 
 
 def slowest(outcomes: list[Outcome], count: int = 5) -> dict[str, float]:
-    """Return the operations whose answers took longest, and the 99th percentile of each in ms."""
+    """Return the slowest operations, and the 99th percentile of each in ms."""
     taken: dict[str, list[float]] = {}
     for one in outcomes:
         taken.setdefault(one.path.partition("?")[0], []).append(one.took_s * 1000)

@@ -1,4 +1,4 @@
-"""The machine: get-methods and emulated transactions a second, on one core, in its own process."""
+"""Benchmarks the TVM: get-methods and emulated transactions a second, on one core."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CALLS = 200
 
 
 def measure_tvm(scratch: Path, *, quick: bool) -> list[Figure]:
-    """Return get-methods and transactions a second; nothing where no machine is installed."""
+    """Return get-methods and transactions a second; nothing if no TVM is installed."""
     try:
         answer = load_engine(LIMITS)
     except (ImportError, OSError):
@@ -53,7 +53,7 @@ def _make_lake(scratch: Path) -> Path:
 
 
 def list_calls(replay: Replay) -> list[GetMethodCall]:
-    """Return the get-method ``seqno`` of states of wallets."""
+    """Return the get-method ``seqno`` on states of wallets."""
     asked = replay.describe(replay.transactions("workchain = 0")[0])
     if asked is None:
         raise LookupError("the lake does not begin at its zero state")
@@ -85,7 +85,7 @@ def _list_emulations(replay: Replay) -> list[list[object]]:
 def _measure(
     answer: Callable[[object], list[object]], messages: Sequence[object], seconds: float
 ) -> float:
-    """Return answers a second of CPU; calls that are refused would flatter, so none may be."""
+    """Return answers a second of CPU; no call may be refused, as that would flatter the figure."""
     for message in messages:
         if answer(message)[0] not in ("ended", "made"):
             raise RuntimeError("a call that is measured was refused")

@@ -1,12 +1,12 @@
-"""A whole shard state of any size, and what it takes to bring it into a lake.
+"""Generates a whole shard state of any size and benchmarks its ingest.
 
     python -m tests.bench.wholestate --folder DIR [--accounts N] [--celldb] [--workers N]
                                      [--no-contracts]
 
 Half of the accounts are wallets, 45 % jetton wallets, the others have no code; code, jetton master
 and the other accounts of the first blocks are those of the demo node. The state is written to a
-file as a node writes it, ``--celldb`` makes a celldb of that. No block names its hash, so it is
-taken as given here; everything else is what ``tonlake ingest-state`` does.
+file as a node writes it; ``--celldb`` builds a celldb from it. No block names its hash, so the hash
+is trusted here; everything else is the same as in ``tonlake ingest-state``.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ INIT_BODY = bytes((2, 1, 0b00110_100))
 
 
 class Bits:
-    """The bits of a cell to be."""
+    """The bits of a cell under construction."""
 
     def __init__(self) -> None:
         self.value = self.size = 0
@@ -119,7 +119,7 @@ def hash_cell(body: bytes, below: Sequence[tuple[bytes, int]] = ()) -> tuple[byt
 
 
 class Account(NamedTuple):
-    """An account: its id, what it is, its balance, its data, and cells that it shares."""
+    """An account: its id, kind, balance, data, and the cells that it shares."""
 
     key: int
     kind: int
@@ -166,7 +166,7 @@ class Shared:
 
 
 def draw_accounts(count: int, shared: Shared, seed: int = 1) -> list[Account]:
-    """Return accounts by id: genuine ones, and drawn ones up to a number."""
+    """Return accounts by id: genuine ones, and random ones up to a number."""
     luck = random.Random(seed)  # noqa: S311 - the same accounts for the same seed
     found = {each.key: each for each in shared.accounts}
     jetton_code = shared.digest(CODES[_JETTON_WALLET])
@@ -203,7 +203,7 @@ def pack_account(account: Account) -> bytes:
 
 
 class StateWriter:
-    """Writes a state as one bag; nothing but the accounts is in memory."""
+    """Writes a state as one bag; only the accounts are kept in memory."""
 
     def __init__(self, stream: BinaryIO, accounts: Sequence[Account], shared: Shared) -> None:
         self._stream = stream
@@ -234,7 +234,7 @@ class StateWriter:
         return self._first_shared + self._shared.tree.count - 1 - shared
 
     def _size(self, low: int, high: int) -> int:
-        """Return the cells of a node over some accounts, without those that are shared."""
+        """Return the cells of a node over some accounts, without shared ones."""
         return 2 * (high - low) - 1 + self._cells[high] - self._cells[low]
 
     def _write_cell(self, body: bytes, *refs: int) -> None:
@@ -288,7 +288,7 @@ class StateWriter:
 
 
 def write_celldb(bag: StateBag, folder: Path) -> None:
-    """Write all cells of a state as celldb has them."""
+    """Write all cells of a state in celldb's format."""
     celldb = Rdict(str(folder), Options(raw_mode=True))
     batch = WriteBatch(raw_mode=True)
     for cell in range(bag.cells.count):
@@ -306,7 +306,7 @@ def write_celldb(bag: StateBag, folder: Path) -> None:
 
 
 class Given:
-    """The masterchain's state of the demo node, and another in place of that of workchain 0."""
+    """The demo node's masterchain state, with another state in place of workchain 0's."""
 
     def __init__(self, genuine: StateStore, made: StateStore) -> None:
         self._genuine, self._made = genuine, made
@@ -322,7 +322,7 @@ class Given:
 
 
 def make_state(folder: Path, accounts: int, node: Path, *, celldb: bool) -> NamedStates:
-    """Write the state, unless it is there, and return what a block would name."""
+    """Write the state, unless it exists, and return the reference that a block would have."""
     shared = Shared(node)
     states = folder / "state" / "archive" / "states"
     path = states / f"state_{FIRST - 1}_0_8000000000000000_{accounts:064X}"
@@ -345,7 +345,7 @@ def make_state(folder: Path, accounts: int, node: Path, *, celldb: bool) -> Name
 def measure(
     folder: Path, named: NamedStates, node: Path, workers: int, *, celldb: bool, contracts: bool
 ) -> None:
-    """Bring the state into a lake, and print figures."""
+    """Ingest the state, and print figures."""
     lake = folder / f"lake-{time.time_ns()}"
     settings = Settings()
     with closing(open_node(node)) as source:
@@ -362,7 +362,7 @@ def measure(
     accounts = sum(file.rows for file in files if file.table == "account_states")
     size = sum(file.bytes for file in files)
     show("state", accounts, began_s, began_cpu_s, most)
-    click.echo(f"  {size / accounts:.1f} bytes an account in the lake, {len(files)} files")
+    click.echo(f"  {size / accounts:.1f} bytes per account in the lake, {len(files)} files")
     if contracts:
         began_s, began_cpu_s = time.monotonic(), cpu_s()
         within = [Span(FIRST - 1, FIRST - 1)]
@@ -383,7 +383,7 @@ def bring(lake: Path, store: Given, named: NamedStates, node: Path, workers: int
 
 
 def cpu_s() -> float:
-    """Return the CPU time of this process and of those that have ended."""
+    """Return the CPU time of this process and of its ended children."""
     found = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in found)
 
@@ -399,7 +399,7 @@ def show(what: str, accounts: int, began_s: float, began_cpu_s: float, most: lis
 
 @contextmanager
 def watch_memory() -> Iterator[list[int]]:
-    """Look at the memory of this process and its children, in KiB, until the block ends."""
+    """Sample the memory of this process and its children, in KiB, until the block ends."""
     most, is_done = [0], threading.Event()
 
     def look() -> None:
@@ -422,11 +422,11 @@ def watch_memory() -> Iterator[list[int]]:
 @click.command()
 @click.option("--folder", type=click.Path(path_type=Path), required=True, help="Scratch folder.")
 @click.option("--accounts", default=100_000, show_default=True)
-@click.option("--celldb", is_flag=True, help="Read celldb in place of the file.")
+@click.option("--celldb", is_flag=True, help="Read celldb instead of the file.")
 @click.option("--workers", default=1, show_default=True)
 @click.option("--contracts/--no-contracts", default=True, show_default=True)
 def main(*, folder: Path, accounts: int, celldb: bool, workers: int, contracts: bool) -> None:
-    """Bring a made state into a lake."""
+    """Ingest a generated state."""
     folder = folder / str(accounts)
     folder.mkdir(parents=True, exist_ok=True)
     node = unpack_demo(folder)

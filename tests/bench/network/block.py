@@ -1,9 +1,9 @@
-"""Blocks of a made network, written cell by cell as a node has them.
+"""Builds the blocks of a synthetic network cell by cell, in a node's format.
 
 TL-B: block#11ef55aa, block_info#9bc7a987, block_extra#4a33f6fd, acc_trans#5, HashmapAug,
-shard_state#9023afe2, account_descr$_, !merkle_update#04. The update shows the accounts of the
-block, with code pruned that the state had already; the state before is pruned altogether, and the
-descriptions of messages are empty: no reader of rows looks at them.
+shard_state#9023afe2, account_descr$_, !merkle_update#04. The update contains the accounts of the
+block, with code pruned that the state already had; the previous state is fully pruned, and the
+message descriptions are empty: no reader of rows looks at them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LABEL_SHORT = 3
 
 
 class Leaf(NamedTuple):
-    """An entry of HashmapAug: its key, what it adds to the sums above, and what stores it."""
+    """An entry of HashmapAug: its key, its amount in the sums above, and its store function."""
 
     key: int
     amount: int
@@ -41,10 +41,10 @@ class Leaf(NamedTuple):
 
 
 class NetworkBlocks:
-    """Shard blocks of a network, one after the other: a mould like ``Template``."""
+    """Consecutive shard blocks of a network; a source of blocks like ``Template``."""
 
     def __init__(self, network: Network, global_id: int, lt_step: int) -> None:
-        """Take the network, and by how much logical times of consecutive blocks differ."""
+        """Take the network, and the logical time difference of consecutive blocks."""
         self._network, self._global_id, self._lt_step = network, global_id, lt_step
         self._known: set[bytes] = set()
         self._state = bytes(32), 0
@@ -52,7 +52,7 @@ class NetworkBlocks:
         """Number of transactions in the newest block."""
 
     def copy(self, place: Place) -> tuple[RawBlock, Link]:
-        """Return the next block, and how to refer to it."""
+        """Return the next block, and its reference."""
         sheet, start_lt = Sheet(self._known), place.number * self._lt_step
         ledger = Ledger(sheet, start_lt, place.utime, self._network.dice)
         if place.number == 1:
@@ -125,7 +125,7 @@ def _write_state(ledger: Ledger, place: Place, end_lt: int, global_id: int) -> i
 
 
 def _store_all(sheet: Sheet, cell: int) -> Callable[[CellBuilder], object]:
-    """Return what stores the bits and references of a cell."""
+    """Return a function that stores the bits and references of a cell."""
     return lambda builder: builder.store_slice(sheet.tree.slice(cell))
 
 
@@ -156,7 +156,7 @@ def _write_extra(ledger: Ledger) -> int:
 def _store_account(
     sheet: Sheet, address: int, entries: list[Entry]
 ) -> Callable[[CellBuilder], object]:
-    """Return what stores an AccountBlock."""
+    """Return a function that stores an AccountBlock."""
 
     def store(builder: CellBuilder) -> None:
         builder.store_uint(5, 4).store_uint(address, 256)

@@ -1,4 +1,4 @@
-"""Genuine contract code, from the demo node: what the accounts of a made network run."""
+"""Genuine contract code, from the demo node, for the accounts of a synthetic network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEEDED = frozenset({WALLET_V3, WALLET_V4, WALLET_V5, JETTON_MASTER, JETTON_WALLE
 
 
 class Part(NamedTuple):
-    """A cell with all below it that many states have: code, or the content of a jetton."""
+    """A tree of cells that many states share: code, or the content of a jetton."""
 
     tree: CellTree
     root: int
@@ -72,7 +72,7 @@ def read_codes(scratch: Path) -> Codes:
 
 
 def _iter_states(scratch: Path) -> Iterator[tuple[CellTree, int, int]]:
-    """Yield code and data of each state whose code a block brought."""
+    """Yield code and data of each state whose code is in a block."""
     for raw in read_packs(unpack_demo(scratch)):
         tree = parse_boc(raw.data)
         state = tree.refs(read_parts(tree).state_update)[1]

@@ -1,7 +1,7 @@
-"""Accounts of a made network: their code, data and address, and the state that a block shows.
+"""Accounts of a synthetic network: code, data, address, and their state in a block.
 
-TL-B: account$1, storage_info$_, account_storage$_, account_active$1, StateInit, MsgAddressInt.
-Data layouts are those of the genuine codes: wallets v3r2, v4r2, v5r1, TEP-74 masters and wallets.
+TL-B: account$1, storage_info$_, account_storage$_, account_active$1, StateInit, MsgAddressInt. The
+data layouts are those of the genuine codes: wallets v3r2, v4r2, v5r1, TEP-74 masters and wallets.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ USED_CELLS, USED_BITS = 20, 6_000
 
 
 class Sheet:
-    """The tree of one block, with the parts that it shares."""
+    """The tree of one block, with its shared parts."""
 
     def __init__(self, known: set[bytes] | None) -> None:
-        """Begin a tree; ``known`` are the parts that the state has, all where it is None."""
+        """Begin a tree; ``known`` are the parts that the state already has, None for all."""
         self.tree = CellTree()
         self._known = known
         self._full: dict[bytes, int] = {}
@@ -44,13 +44,13 @@ class Sheet:
         return CellBuilder(self.tree)
 
     def copy(self, part: Part) -> int:
-        """Return the cell of a part, with all below it."""
+        """Return the root cell of a part, with everything below it."""
         if part.hash not in self._full:
             self._full[part.hash] = graft_cell(self.tree, part.tree, part.root)
         return self._full[part.hash]
 
     def show(self, part: Part) -> int:
-        """Return a part as the state's update has it: pruned, unless it is new."""
+        """Return a part as in the state's update: pruned, unless it is new."""
         if self._known is not None and part.hash not in self._known:
             self.new.add(part.hash)
             return self.copy(part)
@@ -65,7 +65,7 @@ def store_address(builder: CellBuilder, address: int) -> CellBuilder:
 
 
 class Contract:
-    """One account: its code, what it is made of, and its newest state.
+    """One account: its code, data and newest state.
 
     One number in its data changes: a wallet's seqno, an amount of jettons, a count of calls.
     """
@@ -80,22 +80,22 @@ class Contract:
     state_hash = NONEXIST_HASH
 
     def store_data(self, sheet: Sheet, count: int, *, shown: bool) -> int:
-        """Return the cell of its data with a number; parts as the state shows them, or in full."""
+        """Return the data cell with a number; parts as in the state update, or in full."""
         raise NotImplementedError
 
     def find_address(self) -> int:
-        """Return the address that its first state gives."""
+        """Return the address derived from its first state."""
         sheet = Sheet(None)
         return int.from_bytes(sheet.tree.hash(self.store_init(sheet, shown=True), 0), "big")
 
     def store_init(self, sheet: Sheet, *, shown: bool = False) -> int:
-        """Return the cell of its StateInit: in full, as a message has it, or ``shown``."""
+        """Return the cell of its StateInit: in full, or ``shown`` as in the update."""
         code = sheet.show(self.code) if shown else sheet.copy(self.code)
         builder = sheet.cell().store_uint(0b00110, 5).store_ref(code)
         return builder.store_ref(self.store_data(sheet, 0, shown=shown)).end()
 
     def store_state(self, sheet: Sheet, address: int, now: int) -> int:
-        """Return the cell of its Account as the state's update has it."""
+        """Return the cell of its Account, as in the state's update."""
         builder = store_address(sheet.cell().store_bit(1), address)
         builder.store_var_uint(USED_CELLS, 3).store_var_uint(USED_BITS, 3)
         builder.store_uint(0, 3).store_uint(now, 32).store_bit(0)
@@ -110,7 +110,7 @@ class Wallet(Contract):
     """A wallet of one of three versions, with a key of its own."""
 
     def __init__(self, code: Part, version: int, key: bytes) -> None:
-        """Take the code, its place among ``WALLET_CODES``, and the public key."""
+        """Take the code, its index in ``WALLET_CODES``, and the public key."""
         self.code, self.version, self.key = code, version, key
         self.address = self.find_address()
 
@@ -126,22 +126,22 @@ class Wallet(Contract):
 
 
 class JettonMaster(Contract):
-    """A jetton: what it supplies, its administrator, content and code of wallets."""
+    """A jetton: its supply, administrator, content and wallet code."""
 
     def __init__(self, code: Part, admin: int, content: Part, wallet_code: Part) -> None:
-        """Take what its data hold; the number is what is supplied."""
+        """Take the contents of its data; the number is the supply."""
         self.code, self.admin, self.content, self.wallet_code = code, admin, content, wallet_code
         self.address = self.find_address()
 
     def store_data(self, sheet: Sheet, count: int, *, shown: bool) -> int:
-        """Return the cell of supply, administrator, content and code of wallets."""
+        """Return the cell of supply, administrator, content and wallet code."""
         show = sheet.show if shown else sheet.copy
         builder = store_address(sheet.cell().store_coins(count), self.admin)
         return builder.store_ref(show(self.content)).store_ref(show(self.wallet_code)).end()
 
 
 class JettonWallet(Contract):
-    """What an owner has of a jetton."""
+    """A jetton wallet."""
 
     def __init__(self, master: JettonMaster, owner: int) -> None:
         """Take its jetton and owner; the number is the balance."""
@@ -156,10 +156,10 @@ class JettonWallet(Contract):
 
 
 class Plain(Contract):
-    """A contract of no standard that counts its calls: router or pool of an exchange."""
+    """A non-standard contract that counts its calls: router or pool of an exchange."""
 
     def __init__(self, code: Part, name: str) -> None:
-        """Take the code and what its address is made of."""
+        """Take the code and the name that its address depends on."""
         self.code, self.name = code, sha256(name.encode()).digest()
         self.address = self.find_address()
 

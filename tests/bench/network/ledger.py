@@ -1,4 +1,4 @@
-"""The transactions of one block: each takes a message, changes an account and sends messages.
+"""Transactions of one block: each receives a message, changes an account and sends messages.
 
 TL-B: transaction$0111, trans_ord$0000, tr_phase_storage$_, tr_phase_credit$_,
 tr_phase_compute_vm$1, tr_phase_action$_, update_hashes#72, message$_, int_msg_info$0,
@@ -27,7 +27,7 @@ FIRST_BALANCE = 10**12
 
 
 class Out(NamedTuple):
-    """A message that is to be sent: where to, how much, and the cell of its body."""
+    """A message to be sent: destination, amount, and the cell of its body."""
 
     to: Contract
     value: int
@@ -38,7 +38,7 @@ class Out(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A message on its way."""
+    """A message in transit."""
 
     cell: int
     value: int | None
@@ -46,7 +46,7 @@ class Sent(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A transaction of an account, and the state that it left."""
+    """A transaction of an account, and the resulting state."""
 
     lt: int
     cell: int
@@ -67,14 +67,14 @@ class Ledger:
         self.accounts: dict[int, Contract] = {}
 
     def call_outside(self, to: Contract, body: int) -> Sent:
-        """Return a message from outside, with the first state where the account is none yet."""
+        """Return an external message, with the initial state if the account does not exist yet."""
         builder = self.sheet.cell().store_uint(0b10_00, 4)
         store_address(builder, to.address).store_coins(0)
         init = None if to.status == ACTIVE else to.store_init(self.sheet)
         return Sent(self._end_message(builder, init, body), None)
 
     def write_message(self, source: int | None, out: Out, lt: int = 0) -> int:
-        """Return the cell of a message; without a source as a wallet is asked to send it."""
+        """Return the cell of a message; without a source, in the form a wallet expects."""
         builder = self.sheet.cell().store_uint(0b01, 2).store_bit(out.bounce).store_bit(0)
         builder = builder.store_uint(0, 2) if source is None else store_address(builder, source)
         store_address(builder, out.to.address).store_coins(out.value).store_bit(0)
@@ -100,9 +100,9 @@ class Ledger:
         *,
         deploys: bool = False,
     ) -> list[Sent]:
-        """Let an account take a message, and send others; return them.
+        """Let an account receive a message and send others; return them.
 
-        The account's number is that after it. With ``deploys`` the message made it active.
+        The account's number is that after the transaction. ``deploys``: the message activated it.
         """
         self.lt += LT_STEP
         self.count += 1

@@ -1,4 +1,4 @@
-"""A made network is one to the product: its contracts, traces and actions are found."""
+"""A synthetic network reads like a real one: contracts, traces and actions are found."""
 
 from __future__ import annotations
 

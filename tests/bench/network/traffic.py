@@ -1,8 +1,8 @@
-"""What accounts of a made network do: transfers of coins and jettons, swaps, all in one block.
+"""Activity of a synthetic network: transfers of coins and jettons, swaps, each within a block.
 
-Message by message as on the main network, with the bodies of wallets v3r2, v4r2 and v5r1, TEP-74
-and STON.fi v2. Accounts are drawn so that the k-th is used in proportion to 1/k: most of them come
-back, and new ones join all the time.
+The messages are those of the main network, with the bodies of wallets v3r2, v4r2 and v5r1, TEP-74
+and STON.fi v2. The k-th account is used in proportion to 1/k: most accounts recur, and new ones
+join all the time.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ Payload = int | bytes | None
 
 
 class Network:
-    """All accounts, and what they do block by block; the same seed gives the same."""
+    """All accounts and their activity block by block, determined by the seed."""
 
     def __init__(self, codes: Codes, seed: int = 1) -> None:
-        """Make the first wallets, jettons, and the router of an exchange with its pools."""
+        """Create the first wallets, jettons, and the router of an exchange with its pools."""
         self._codes = codes
         self._dice = random.Random(seed)  # noqa: S311 - a repeatable draw
         self.wallets = [self._make_wallet() for _ in range(FIRST_WALLETS)]
@@ -77,7 +77,7 @@ class Network:
 
     @property
     def dice(self) -> random.Random:
-        """The draw, which ledgers share."""
+        """The random generator, which ledgers share."""
         return self._dice
 
     def begin(self, ledger: Ledger) -> None:
@@ -96,7 +96,7 @@ class Network:
                 raise ValueError("a jetton was not deployed")
 
     def act(self, ledger: Ledger) -> None:
-        """Do what a block holds: the mixture, in any order."""
+        """Perform the activity of a block: the mixture, in random order."""
         kinds = [self._swap] * SWAPS + [self._transfer_jettons] * JETTON_TRANSFERS
         kinds += [self._transfer] * TRANSFERS
         self._dice.shuffle(kinds)
@@ -118,7 +118,7 @@ class Network:
         return self._draw(self.wallets)
 
     def _hold(self, number: int, owner: Wallet) -> None:
-        """Let an owner be drawn among those who have a jetton."""
+        """Draw an owner among those who have a jetton."""
         if (number, owner.address) not in self._known_holders:
             self._known_holders.add((number, owner.address))
             self._holders[number].append(owner)
@@ -130,7 +130,7 @@ class Network:
         return self._jettons[key]
 
     def _ask(self, ledger: Ledger, wallet: Wallet, outs: list[Out]) -> list[Sent]:
-        """Let the owner of a wallet send messages by it."""
+        """Let a wallet's owner send messages through it."""
         body = self._write_order(ledger, wallet, outs)
         came = ledger.call_outside(wallet, body)
         wallet.count += 1
@@ -172,7 +172,7 @@ class Network:
         return bytes(4) + f"order {self._dice.randrange(10**6)}".encode()
 
     def _write_payload(self, ledger: Ledger) -> Payload:
-        """Return what a transfer of jettons carries: a comment or nothing."""
+        """Return the forward payload of a jetton transfer: a comment or nothing."""
         if self._dice.random() >= JETTONS_COMMENTED:
             return None
         comment = self._write_comment()
@@ -181,7 +181,7 @@ class Network:
         return ledger.sheet.cell().store_bytes(comment).end()
 
     def _mint(self, ledger: Ledger, number: int, admin: Wallet, owner: Contract) -> None:
-        """Let the administrator mint; the first time the jetton is deployed with it."""
+        """Let the administrator mint; the first mint also deploys the jetton."""
         master, cell = self._masters[number], ledger.sheet.cell
         taken = cell().store_uint(INTERNAL, 32).store_uint(0, 64).store_coins(FIRST_JETTONS)
         taken.store_uint(0, 4).store_coins(0).store_bit(0)
@@ -199,7 +199,7 @@ class Network:
         ledger.run(wallet, sent, deploys=True)
 
     def _transfer_jettons(self, ledger: Ledger) -> None:
-        """Send jettons: five messages, of which the last gives the rest of the coins back."""
+        """Send jettons: five messages, of which the last returns the excess coins."""
         number = int(JETTONS ** self._dice.random()) - 1
         sender, receiver = self._draw(self._holders[number]), self._draw_receiver()
         amount, payload = self._dice.randrange(1, 10**4), self._write_payload(ledger)
@@ -218,7 +218,7 @@ class Network:
         amount: int,
         payload: Payload,
     ) -> Out:
-        """Return the message that asks a wallet of jettons to send some."""
+        """Return the message that asks a jetton wallet to transfer."""
         body = self._begin(ledger, TRANSFER).store_coins(amount)
         store_address(store_address(body, receiver.address), sender.address)
         body.store_bit(0).store_coins(1)
@@ -245,9 +245,9 @@ class Network:
         rest_to: Contract,
         payload: Payload = None,
     ) -> Sent:
-        """Let jettons go from wallet to wallet, with a notice to the receiver; return the notice.
+        """Move jettons between wallets and notify the receiver; return the notification.
 
-        Where the receiver is a wallet it takes the notice, which otherwise is still on its way.
+        A wallet receives the notification here; for other receivers it is still in transit.
         """
         number, sender, receiver, amount = what
         paying, taking = self._wallet_of(number, sender), self._wallet_of(number, receiver)

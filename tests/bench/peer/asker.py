@@ -1,4 +1,4 @@
-"""The same questions put to PostgreSQL, in the peer's statements."""
+"""Answers the same questions from PostgreSQL, with the peer's statements."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class Peer:
-    """One session; every method answers one kind of question, as ``Access`` does."""
+    """One session; each method answers one kind of question, as in ``Access``."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         """Take a connection in autocommit mode."""
@@ -47,13 +47,13 @@ class Peer:
         return self._connection.execute(sql.encode(), arguments or None, prepare=True).fetchall()
 
     def _with_messages(self, page: Rows) -> Rows:
-        """Ask for the messages of a page of transactions, whose second column is the hash."""
+        """Query the messages of a page of transactions, whose second column is the hash."""
         if page:
             self._ask(_MESSAGES, [row[1] for row in page])
         return page
 
     def ask_list(self, statement: Statement, parameters: Mapping[str, Any]) -> Rows:
-        """Return a page of a list, and fetch what the peer fetches after it."""
+        """Return a page of a list, and run the peer's follow-up query."""
         values = {
             name: encode_hash(value)
             if isinstance(value, bytes)
@@ -152,7 +152,7 @@ class Peer:
         )
 
     def destinations(self, _argument: object) -> Rows:
-        """Return the accounts that got most."""
+        """Return the accounts that received most."""
         return self._ask(
             "select destination, sum(value) from messages where direction = 'in' "
             "and value is not null group by destination order by 2 desc limit 100"
@@ -160,5 +160,5 @@ class Peer:
 
 
 def encode_hash(value: bytes) -> str:
-    """Return a hash as the peer keeps it."""
+    """Return a hash in the peer's format."""
     return b64encode(value).decode()

@@ -1,4 +1,4 @@
-"""The peer's statements for lists, by name; their parameters are called as in the HTTP API."""
+"""The peer's statements for lists, by name; parameters are named as in the HTTP API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMIT = 10
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """The statement of one list, and the rows that the peer fetches after it."""
+    """The statement of one list, and the peer's follow-up query."""
 
     sql: str
     then: Literal["", "messages", "traces"] = ""

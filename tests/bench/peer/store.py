@@ -1,4 +1,4 @@
-"""The rows of a lake in PostgreSQL, as the peer keeps them: tables, keys and indexes."""
+"""Loads the rows of a lake into PostgreSQL with the peer's tables, keys and indexes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_sql(name: str) -> str:
 def load_peer(
     address: str, lake_dir: Path, scratch: Path, tables: Sequence[str] = TABLES
 ) -> dict[str, float]:
-    """Copy every row of the newest snapshot over; return CPU seconds by step and size in bytes."""
+    """Copy every row of the newest snapshot; return CPU seconds by step and size in bytes."""
     with open_rows(lake_dir, scratch) as rows, psycopg.connect(address, autocommit=True) as peer:
         clock = cpu_clock_of(peer.info.backend_pid)
         began_s = time.clock_gettime(clock)
@@ -63,7 +63,7 @@ def load_peer(
         for name in tables:
             _copy(rows, peer, name)
         copied_s = time.clock_gettime(clock)
-        # Statement by statement: VACUUM runs in no block.
+        # Statement by statement: VACUUM cannot run in a transaction block.
         for statement in read_sql("indexes").split(";"):
             if statement.strip():
                 peer.execute(statement.encode())
@@ -81,7 +81,7 @@ def load_peer(
 
 
 def open_rows(lake_dir: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
-    """Return a database of the benchmark's own over the lake's files, which may use the disk."""
+    """Return a separate DuckDB database over the lake's files, which may spill to disk."""
     snapshot = open_snapshot(lake_dir, check_digests=False)
     rows = duckdb.connect(
         config={"memory_limit": _MEMORY, "threads": 2, "temp_directory": str(scratch / "spill")}
