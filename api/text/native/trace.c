@@ -5,6 +5,7 @@
 #include "writer.h"
 
 enum { HASH_BYTES = 32, NONE = -1 };
+enum { USUAL_BYTES = 4096 }; /* of a transaction: room that is seldom extended, and then copied */
 
 /* A transaction in the tree: its hash, the hash of its incoming message if any, whether it sent
  * messages, and its relatives by index. */
@@ -159,7 +160,7 @@ static int add_transactions(Writer *writer, Tree *tree, Layout *layout, RecordPa
                             PyObject *records)
 {
     Buffer *out = &writer->out;
-    if (add_literal(out, "{") < 0)
+    if (!buffer_room(out, (size_t)PyList_Size(records) * USUAL_BYTES) || add_literal(out, "{") < 0)
         return -1;
     for (Py_ssize_t at = 0; at < PyList_Size(records); at++) {
         PyObject *sources[RECORD_SOURCES];

@@ -85,7 +85,7 @@ static PyObject *show_message(Source *source, const Context *context, const Choi
 {
     Py_ssize_t count = PyTuple_Size(choice->shown);
     PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(source->types, KINDS + 1);
-    Row *row = new_row(type, count + 5, (PyObject *)source);
+    Row *row = new_row(type, count + 5, 0, (PyObject *)source);
     for (Py_ssize_t at = 0; row && at < count; at++) {
         Py_ssize_t column = PyLong_AsSsize_t(PyTuple_GetItem(choice->shown, at));
         if (column < 0 || column >= shape->count) {

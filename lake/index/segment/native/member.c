@@ -77,7 +77,7 @@ static PyObject *make_member(Source *source, const Place *place, PyObject *trace
 {
     int64_t parent;
     PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(source->types, KINDS + 2);
-    Row *row = new_row(type, COLUMNS, (PyObject *)source);
+    Row *row = new_row(type, COLUMNS, 0, (PyObject *)source);
     if (!row)
         return NULL;
     row->values[TX_LT] = number_value(place->lt);

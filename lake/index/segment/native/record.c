@@ -71,7 +71,7 @@ PyObject *read_record(Source *source, Context *context, int64_t number)
     if (!find_record(source, context, number, &cursor))
         return NULL;
     PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(source->types, KINDS);
-    Row *record = new_row(type, RECORD_PARTS, NULL);
+    Row *record = new_row(type, RECORD_PARTS, 0, NULL);
     bool is_read = record && read_parts(source, &cursor, context, record, &same);
     if (is_read && same)
         is_read = find_record(source, context, number - 1, &cursor) &&

@@ -112,14 +112,14 @@ PyObject *make_row_type(PyObject *self, PyObject *args)
     return type;
 }
 
-Row *new_row(PyTypeObject *type, Py_ssize_t count, PyObject *owner)
+Row *new_row(PyTypeObject *type, Py_ssize_t count, Py_ssize_t filled, PyObject *owner)
 {
     Row *row = PyObject_New(Row, type);
     if (row) {
         row->count = count;
         row->owner = Py_XNewRef(owner);
         row->owns = false;
-        memset(row->values, 0, (size_t)count * sizeof(Value));
+        memset(row->values + filled, 0, (size_t)(count - filled) * sizeof(Value));
     }
     return row;
 }

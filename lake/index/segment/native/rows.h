@@ -24,8 +24,9 @@ typedef struct {
 /* Return a new row type, given its name and a tuple of column names. */
 PyObject *make_row_type(PyObject *self, PyObject *args);
 
-/* Return a row of count columns, all None. `owner` is kept as long as the row. */
-Row *new_row(PyTypeObject *type, Py_ssize_t count, PyObject *owner);
+/* Return a row of count columns, all None but the first ones, which the caller must fill. The row keeps
+   its owner. */
+Row *new_row(PyTypeObject *type, Py_ssize_t count, Py_ssize_t filled, PyObject *owner);
 
 /* Set a column to an object; the row takes over the reference. */
 void give_object(Row *row, Py_ssize_t at, PyObject *object);

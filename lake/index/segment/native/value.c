@@ -257,7 +257,7 @@ bool find_values(Source *source, Cursor *cursor, Context *context, const Shape *
 Row *read_row(Source *source, Cursor *cursor, Context *context, const Shape *shape)
 {
     PyTypeObject *type = (PyTypeObject *)PyTuple_GetItem(source->types, shape->kind);
-    Row *row = new_row(type, source->widths[shape->kind], (PyObject *)source);
+    Row *row = new_row(type, source->widths[shape->kind], shape->count, (PyObject *)source);
     if (row && !find_values(source, cursor, context, shape, row->values))
         Py_CLEAR(row);
     return row;
