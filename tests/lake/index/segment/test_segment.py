@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import random
 import struct
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from tests.fuzz.rows import compose, damage, make_traces, read_all
 from tests.lake.chain import Chain, commit_chain
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.index.builder.compose import Composer
 from tonlake.lake.index.builder.gather import Source
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.page.filters import fits
@@ -22,13 +25,11 @@ from tonlake.lake.index.segment.record import MESSAGE_COLUMNS, TRANSACTION_COLUM
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
-from tonlake.lake.schema import MESSAGES
+from tonlake.lake.schema import MESSAGES, TABLES, TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-
-    import pyarrow as pa
 
     from tonlake.lake.index.segment.segment import Filter
 
@@ -215,3 +216,37 @@ def test_columns_are_those_of_rows(chained: Path, demo_lake: Path) -> None:
         assert segment.read_columns([], ["opcode"]).num_rows == 0
     with pytest.raises(ValueError, match="lacks a message"):
         segment.read_columns([(0, 99)], ["opcode"])
+
+
+def test_transactions_of_a_trace_are_listed_in_order() -> None:
+    """By logical time, then workchain and account; those outside of the bounds are left out."""
+    rows = Chain(8).make(1, 12)
+    hashes = rows["transactions"]["hash"].to_pylist()
+    names = ("workchain", "account", "lt", "hash", "mc_seqno")
+    traces = [
+        row | {"trace_id": hashes[at % 2], "parent_hash": hashes[at // 2] if at else None}
+        for at, row in enumerate(rows["transactions"].select(names).to_pylist())
+    ]
+    rows["transaction_traces"] = pa.Table.from_pylist(
+        traces, schema=TABLES["transaction_traces"].arrow
+    )
+    stream = io.BytesIO()
+    composer = Composer(stream)
+    composer.add_part(rows)
+    composer.finish((1, 12), TRACES.empty)
+    segment = Segment(SegmentFile(stream.getvalue(), "whole"))
+    for trace_id in hashes[:2]:
+        places = sorted(
+            (row["lt"], row["workchain"], row["account"], row["hash"], row["parent_hash"])
+            for row in traces
+            if row["trace_id"] == trace_id
+        )
+        found = segment.list_trace(trace_id, places[0][0], places[-1][0])
+        shown = [(member.lt, member.hash, member.parent_hash) for member in found]
+        assert shown == [(lt, tx_hash, parent) for lt, _, _, tx_hash, parent in places]
+        assert [segment.hash_of(member.row) for member in found] == [each[3] for each in places]
+        assert all(member.segment is segment and member.trace_id == trace_id for member in found)
+        assert segment.list_trace(trace_id, places[-1][0] + 1, 1 << 62) == []
+    with pytest.raises(ValueError, match="trace id"):
+        segment.list_trace(b"short", 0, 1)
+    assert len({row["lt"] for row in traces}) < len(traces)
