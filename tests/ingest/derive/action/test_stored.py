@@ -91,6 +91,14 @@ def test_only_states_in_the_blocks_of_traces_are_kept() -> None:
     assert kept["code_hash"].to_pylist() == [b"\3", b"\5"]
 
 
+def test_a_slice_without_transactions_has_no_traces() -> None:
+    """Their blocks may have gone, or are imported later; missing tables have untyped columns."""
+    states = rows_of(ACCOUNT_STATES.name, state(OTHER, mc_seqno=3))
+    traces = pa.table({"trace_id": [TX], "mc_seqno_start": [3]})
+    for tables in ({}, {ACCOUNT_STATES.name: states}):
+        assert list(read_stored(traces, Rows(tables))) == []
+
+
 def test_nothing_to_look_into() -> None:
     assert list_data_hashes(Rows({}), TX_HASHES).to_pylist() == []
 
