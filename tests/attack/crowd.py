@@ -1,4 +1,4 @@
-"""Clients that mean no good: sockets that stay silent, do not read, or only stay open."""
+"""Hostile clients: sockets that stay silent, do not read, or only stay open."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ UPGRADE = (
 
 
 class Crowd:
-    """Open sockets, from some addresses in turn."""
+    """Open sockets, from several addresses in turn."""
 
     def __init__(self, port: int, sources: Sequence[str]) -> None:
-        """Take the port of the service, and the addresses to come from."""
+        """Take the port of the service, and the source addresses."""
         self._port, self._sources = port, sources
         self.sockets: list[socket.socket] = []
 
@@ -87,7 +87,7 @@ def _upgrade(_number: int) -> bytes:
 
 
 def _is_open(client: socket.socket) -> bool:
-    """Return whether the other end has not closed; what it sent is read away."""
+    """Return whether the other end is still open; received data is discarded."""
     client.setblocking(False)  # noqa: FBT003 - as the module has it
     try:
         while client.recv(1 << 20):
@@ -100,7 +100,7 @@ def _is_open(client: socket.socket) -> bool:
 
 
 def ask(port: int, path: str, source: str = "127.0.0.1") -> tuple[int, float]:
-    """Return the status of an answer over a new connection, and seconds; 0 where none came."""
+    """Return the status and seconds of a request over a new connection; 0 without a response."""
     began_s = time.perf_counter()
     request = f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
     status = 0

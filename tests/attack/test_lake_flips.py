@@ -1,4 +1,4 @@
-"""Bits that are flipped in the files of a lake under a running service: no answer is wrong."""
+"""Bits flipped in a lake's files under a running service: no answer is wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNAVAILABLE = 503
 
 
 def test_a_running_service_gives_no_wrong_answer(demo_lake: Path, tmp_path: Path) -> None:
-    """Flip a bit of a file of each kind in turn; answers are as before, or 503."""
+    """Flip a bit of a file of each kind in turn; answers are unchanged, or 503."""
     lake = copy_indexed(demo_lake, tmp_path / "lake")
     snapshot = open_snapshot(lake)
     kinds = [*filter(None, snapshot.files.values()), snapshot.segments]

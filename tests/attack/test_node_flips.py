@@ -1,8 +1,8 @@
-"""Flipped bits in a node's packages: the same rows, or an ingest that says what is missing.
+"""Bits flipped in a node's packages: the same rows, or an ingest that reports what is missing.
 
 Bits are flipped in block data, in proofs, and in the heads and names of entries, of archive
-packages; and in temporary packages of a node whose archive ends halfway. The lake that an ingest
-writes is the same to the byte, or the ingest reports a hole, a stop or an error.
+packages and of the temporary packages of a node whose archive ends halfway. The ingest writes the
+same lake to the byte, or reports a hole, a stop or an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Files = frozenset[tuple[str, int, str]]
 
 
 class Entry(NamedTuple):
-    """Where an entry of a package stands: head, data and end, as bytes of the file."""
+    """The place of an entry in a package: head, data and end, as bytes of the file."""
 
     head: int
     data: int
@@ -82,7 +82,7 @@ def bring(source: BlockSource, lake: Path, span: str) -> bool:
 
 
 def choose_bits(data: bytes, kinds: tuple[bytes, ...], rng: random.Random) -> Iterator[int]:
-    """Yield bits: in turns of any data, of a proof, and of the head or name of an entry."""
+    """Yield bits, alternating between any data, a proof, and the head or name of an entry."""
     entries = [entry for entry in list_entries(data) if entry.kind in kinds]
     proofs = [entry for entry in entries if entry.kind.startswith(b"proof")]
     while True:

@@ -1,4 +1,4 @@
-"""Thousands of sockets that mean no good, against a service that answers others: `make attack`."""
+"""Thousands of hostile sockets against a service that answers others: `make attack`."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ PATHS = ("/api/v3/masterchainInfo", "/api/v3/blocks?limit=5", "/api/v2/getMaster
 
 
 class Server:
-    """A service in a process of its own."""
+    """A service in a separate process."""
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
-        """Take a process that listens on a port."""
+        """Take the process and its port."""
         self.pid, self.port = process.pid, port
         self.peak_mib = 0.0
 
     def measure_mib(self) -> float:
-        """Return the memory that the process holds now, and note the most."""
+        """Return the current memory of the process, and note the peak."""
         text = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
         held_mib = int(text.partition("VmRSS:")[2].split()[0]) / 1024
         self.peak_mib = max(self.peak_mib, held_mib)
@@ -47,7 +47,7 @@ class Server:
 
 @pytest.fixture
 def server(demo_lake: Path) -> Iterator[Server]:
-    """Serve the demo lake with the settings that a service has by default."""
+    """Serve the demo lake with the default settings."""
     raise_file_limit()
     with serve(demo_lake) as found:
         yield found
@@ -74,7 +74,7 @@ def serve(lake: Path) -> Iterator[Server]:
 
 @contextmanager
 def attacked(server: Server, sources: Sequence[str], **counts: int) -> Iterator[Crowd]:
-    """Let a crowd come, from its own thread, while the block runs."""
+    """Run a crowd in its own thread while the block runs."""
     crowd = Crowd(server.port, sources)
     stopped = threading.Event()
 
@@ -94,7 +94,7 @@ def attacked(server: Server, sources: Sequence[str], **counts: int) -> Iterator[
 
 
 def probe(server: Server, source: str, lasts_s: float) -> tuple[list[int], float]:
-    """Ask again and again; return the statuses, and the 99th percentile of the seconds."""
+    """Send requests repeatedly; return the statuses, and the 99th percentile of the seconds."""
     ends_s = time.monotonic() + lasts_s
     statuses: list[int] = []
     times_s: list[float] = []
@@ -124,7 +124,7 @@ def test_others_are_answered_during_an_attack(
     assert p99_s < P99_S
     assert server.peak_mib < MOST_MIB
     assert opened == sum(ATTACK.values())
-    assert left < opened / 2  # WebSockets within the bounds stay
+    assert left < opened / 2  # WebSockets within the limits stay
 
 
 @pytest.mark.parametrize("kind", ["bodies", "heads"])
@@ -147,4 +147,4 @@ def test_answers_that_are_not_read_take_bounded_memory(server: Server) -> None:
     crowd.close()
     print(f"{Counter(statuses)}, {server.peak_mib:.0f} MiB")  # noqa: T201 - as above
     assert server.peak_mib < MOST_MIB
-    assert statuses.count(200) > 50  # those that do not read give way to others
+    assert statuses.count(200) > 50  # clients that do not read give way to others

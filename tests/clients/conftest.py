@@ -1,4 +1,4 @@
-"""A real server on loopback over the demo lake, and the programs that ask it."""
+"""A real server on loopback over the demo lake, and client programs for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def server(demo_lake: Path) -> Iterator[str]:
-    """Serve the demo lake on a free port; yield the address to put paths behind."""
+    """Serve the demo lake on a free port; yield the base URL."""
     with serve(demo_lake) as served:
         yield served.url
 
@@ -27,7 +27,7 @@ def server(demo_lake: Path) -> Iterator[str]:
 def run_node(server: str) -> Callable[[str, dict[str, Any]], Any]:
     """Run a script of ``node/`` with a plan and return the JSON it prints.
 
-    The packages it needs are installed once; without node, npm or its index the tests skip.
+    The required packages are installed once; tests are skipped without node, npm or its index.
     """
     node = provide_packages()
 

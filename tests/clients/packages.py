@@ -1,4 +1,4 @@
-"""The npm packages of the tests, pinned by a lock: installed once, or the tests skip."""
+"""Installs the tests' npm packages, pinned by a lock, or skips the tests."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _INSTALLED = NODE / "node_modules" / ".package-lock.json"
 
 
 def provide_packages() -> str:
-    """Install what the lock names, unless it is there; return the program ``node``.
+    """Install the locked packages, unless installed; return the program ``node``.
 
-    Without node, npm or its index the test skips.
+    The test is skipped without node, npm or its index.
     """
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         pytest.skip("node and npm are not on this machine")
     lock_file = NODE / "package-lock.json"
     with (NODE / "package.json").open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of several workers one installs
+        fcntl.flock(lock, fcntl.LOCK_EX)  # only one of several workers installs
         if not _INSTALLED.exists() or _INSTALLED.stat().st_mtime < lock_file.stat().st_mtime:
             _install(npm)
     return node
 
 
 def _install(npm: str) -> None:
-    """Install the pinned packages; skip where they cannot be had, fail where the lock is wrong."""
+    """Install the pinned packages; skip if they are unavailable, fail if the lock is wrong."""
     command = [npm, "ci", "--ignore-scripts", "--legacy-peer-deps", "--omit=optional"]
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""toncenter asks version 3 about the demo node's tokens, names and wallets."""
+"""The client toncenter reads the demo node's tokens, names and wallets from version 3."""
 
 from __future__ import annotations
 

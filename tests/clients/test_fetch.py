@@ -1,4 +1,4 @@
-"""Compressed answers and tags, read by ``fetch`` of node and by httpx."""
+"""Compressed responses and ETags, read by node's ``fetch`` and by httpx."""
 
 from __future__ import annotations
 

@@ -58,13 +58,13 @@ def _methods(facts: Facts) -> list[tuple[dict[str, Any], list[str]]]:
             method["index"] = contract["index"]
         values = read_recorded(answer)
         if "dnsresolve" in what or any(value is None for value in values):
-            continue  # asked with a slice of no whole address; null is told apart by no client
+            continue  # called with a slice that is no complete address; clients do not tell null apart
         found.append((method, [v[1] if isinstance(v, tuple) else str(v) for v in values]))
     return found
 
 
 def _messages(facts: Facts) -> list[dict[str, str]]:
-    """Messages of which the facts name both ends, from the traces of what was sent."""
+    """Messages with both ends in the facts, from the traces of sent messages."""
     found = []
     for activity in facts.summary["activities"]:
         trace = activity.get("trace") or []
@@ -84,14 +84,14 @@ def _messages(facts: Facts) -> list[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def ton(run_node: Run, facts: Facts) -> dict[str, Any]:
-    """What @ton/ton says."""
+    """Results of @ton/ton."""
     found: dict[str, Any] = run_node("tonclient.mjs", _plan(facts))
     return found
 
 
 @pytest.fixture(scope="module")
 def tonweb(run_node: Run, facts: Facts) -> dict[str, Any]:
-    """What tonweb says."""
+    """Results of tonweb."""
     found: dict[str, Any] = run_node("tonweb.mjs", _plan(facts))
     return found
 

@@ -80,7 +80,7 @@ def test_package(server: str, demo_lake: Path, tmp_path: Path) -> None:
 
 
 def test_versions_of_the_package() -> None:
-    """The suite compiles and runs it with the tools that the package names."""
+    """The suite compiles and runs it with the package's own tools."""
     own, checked = (
         json.loads((folder / "package.json").read_bytes()) for folder in (PACKAGE, NODE)
     )

@@ -1,4 +1,4 @@
-"""Actions of two classifiers, compared by type.
+"""Compares the actions of two classifiers by type.
 
 ``python -m tests.compare.action MINE THEIRS`` takes two files of classified traces; ``MINE`` may
 also be recorded traces, which tonlake then classifies. A file of classified traces is what
@@ -36,7 +36,7 @@ OUTCOMES = ("equal", "different", "only mine", "only theirs")
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One action that is not the same: the columns that differ, none if one side lacks it."""
+    """One action that differs: the differing columns, or none if one side does not have it."""
 
     trace_key: str
     type: str
@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def share(self) -> float:
-        """Share of their actions that are equal to ours."""
+        """Share of their actions that equal ours."""
         theirs = self.total("equal") + self.total("different") + self.total("only theirs")
         return self.total("equal") / theirs if theirs else 1.0
 
@@ -110,7 +110,7 @@ def _line(name: str, counts: Iterable[int]) -> str:
 
 
 def compare(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Comparison:
-    """Compare classified traces, by ``trace_key``; a trace that one side lacks has no actions."""
+    """Compare classified traces, by ``trace_key``; a trace missing on one side has no actions."""
     found = Comparison()
     for key in theirs.keys() | mine.keys():
         found.add(key, mine.get(key, {}), theirs.get(key, {}))
@@ -153,7 +153,7 @@ def read_classified(path: Path) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Print the comparison of two files; 1 if an action is not the same."""
+    """Print the comparison of two files; return 1 if an action differs."""
     parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("mine", type=Path)
     parser.add_argument("theirs", type=Path)

@@ -1,4 +1,4 @@
-"""Requests, and what a service answers to them."""
+"""Requests, and the responses of a service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ HEADERS = frozenset(
 """What is compared of the head; how long an answer took, and who made it, is not."""
 
 RULES = (
-    # Moments: when a request was answered, and how far the newest block is behind the clock.
+    # Volatile fields: when a request was answered, and how far the newest block is behind the
+    # clock.
     (re.compile(rb'("@extra":")\d+:[^"]*:[\d.]+'), rb"\1moment"),
     (re.compile(rb'("@type":"ext.blocks.consensusBlock".*"timestamp":)\d+'), rb"\1 0"),
     (re.compile(rb'("lag":)(\{[^}]*\}|[^,}]*)'), rb"\1 0"),
@@ -48,7 +49,7 @@ MEASURED = frozenset({"/metrics"})
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One request; ``route`` is what differences are counted by."""
+    """One request; differences are counted by ``route``."""
 
     route: str
     method: str
@@ -64,7 +65,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came back, without what differs between two runs."""
+    """A response, without what differs between two runs."""
 
     status: int
     headers: dict[str, str]
@@ -79,7 +80,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 async def ask_all(url: str, requests: Sequence[Request]) -> list[Exchange]:
-    """Ask a service; SQL one by one, and those that hand something on after all others."""
+    """Send requests to a service; SQL one by one, and stateful ones after all others."""
     found: dict[int, Exchange] = {}
     queues: dict[str, list[int]] = {"usual": [], "sql": [], "sending": []}
     for number, request in enumerate(requests):
@@ -88,7 +89,7 @@ async def ask_all(url: str, requests: Sequence[Request]) -> list[Exchange]:
     async with httpx.AsyncClient(
         base_url=url,
         timeout=120,
-        # Sooner than the service closes an idle connection, which may cross a request.
+        # Shorter than the service's idle timeout, which may cross a request.
         limits=httpx.Limits(max_connections=AT_ONCE + 1, keepalive_expiry=KEPT_S),
         trust_env=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
@@ -108,12 +109,12 @@ async def ask_all(url: str, requests: Sequence[Request]) -> list[Exchange]:
 
 
 def is_sending(request: Request) -> bool:
-    """Return whether a request may change what later ones are answered."""
+    """Return whether a request may change the answers to later ones."""
     return "/send" in request.route or request.route.endswith("/api/v3/message")
 
 
 async def ask(client: httpx.AsyncClient, request: Request) -> Exchange:
-    """Ask one request, and for the pages behind it."""
+    """Send one request, and follow its pages."""
     answers: list[Answer] = []
     target: str | None = request.target
     while target is not None and len(answers) <= PAGES:
@@ -145,12 +146,12 @@ async def _ask_once(client: httpx.AsyncClient, request: Request, target: str) ->
 
 
 def write_recording(path: Path, exchanges: Sequence[Exchange]) -> None:
-    """Keep exchanges in a compressed file."""
+    """Save exchanges to a compressed file."""
     with pa.output_stream(str(path), compression="zstd") as stream:
         stream.write(msgspec.msgpack.encode(exchanges))
 
 
 def read_recording(path: Path) -> list[Exchange]:
-    """Return what was kept."""
+    """Return the saved exchanges."""
     with pa.input_stream(str(path), compression="zstd") as stream:
         return msgspec.msgpack.decode(stream.read(), type=list[Exchange])

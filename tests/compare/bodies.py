@@ -1,7 +1,7 @@
-"""``python -m tests.compare.bodies``: the answers of two versions of the service, compared.
+"""``python -m tests.compare.bodies``: compares the responses of two versions of the service.
 
 Each side is a checkout, which then serves the lake, the address of a running service, or a file
-that an earlier run recorded. Only HTTP is spoken, so that any two versions can be compared.
+recorded by an earlier run. Only HTTP is used, so that any two versions can be compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def derive_requests(lake_dir: Path, url: str, seed: int, draws: int) -> list[Req
 
 
 class Side:
-    """One of the two that are compared."""
+    """One side of the comparison."""
 
     def __init__(self, name: str, lake_dir: Path, environment: dict[str, str]) -> None:
         """Take a checkout, an address, or a file with a recording."""
@@ -46,12 +46,12 @@ class Side:
 
     @property
     def checkout(self) -> Path | None:
-        """The folder whose code is to be run, if it is one."""
+        """The checkout whose code is run, if the side is one."""
         folder = Path(self._name)
         return folder if folder.is_dir() else None
 
     def ask(self, requests: Sequence[Request] | None, seed: int, draws: int) -> list[Exchange]:
-        """Return what this side answers, to requests of its own if there are none yet."""
+        """Return this side's exchanges, deriving the requests if there are none yet."""
         if Path(self._name).is_file():
             return read_recording(Path(self._name))
         with ExitStack() as stack:
@@ -86,7 +86,7 @@ def main(
     seed: int,
     draws: int,
 ) -> None:
-    """Compare what two versions answer over LAKE, which is made of ARCHIVE if it is not there."""
+    """Compare two versions over LAKE, which is ingested from ARCHIVE if it does not exist."""
     sides = [Side(name, lake_dir, {}) for name in (before, after) if name is not None]
     if not lake_dir.exists():
         makers = [side.checkout for side in sides if side.checkout is not None]

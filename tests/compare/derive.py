@@ -1,4 +1,4 @@
-"""Requests over all routes of a service, out of its own description and a lake's own rows."""
+"""Derives requests over all routes of a service from its OpenAPI document and a lake's rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Derived:
         self.requests: list[Request] = []
 
     def derive(self) -> list[Request]:
-        """Return the requests; some of them twice, so that kept answers are compared, too."""
+        """Return the requests; some of them twice, so that cached responses are compared, too."""
         for path, operations in sorted(self._description["paths"].items()):
             if path.startswith("/api/streaming/"):  # has no end
                 continue
@@ -70,7 +70,7 @@ class Derived:
         return found
 
     def _parameters_of(self, operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return the schemas of what stands in the query."""
+        """Return the schemas of the query parameters."""
         found = [self._resolve(one) for one in operation.get("parameters", [])]
         return {
             one["name"]: one["schema"] | {"required": one.get("required", False)}
@@ -117,7 +117,7 @@ class Derived:
     def _value(
         self, path: str, name: str, schema: dict[str, Any], scene: Scene | None = None
     ) -> list[str]:
-        """Return the values of one parameter; several ones if it may be repeated."""
+        """Return the values of one parameter; several if it may be repeated."""
         several = schema.get("type") == "array" and self._random.random() < 0.4
         count = self._random.randint(2, 4) if several else 1
         places = PLACES_AT.get((path, name)) or PLACES.get(name, ())
@@ -192,7 +192,7 @@ class Derived:
         return value
 
     def _add_post(self, path: str, body: dict[str, Any]) -> None:
-        """Ask by the route's own path, and now and then by jsonRPC."""
+        """Request the route's own path, and sometimes jsonRPC."""
         self._add(path, json.dumps(body))
         if path.startswith(V2) and self._random.random() < 0.6:
             name = path.removeprefix(V2)

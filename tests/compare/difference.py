@@ -1,4 +1,4 @@
-"""Two recordings beside each other: which answers are equal, by route, and what differs first."""
+"""Compares two recordings: equal responses by route, and the first differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REORDERED = "the same values: "
 
 
 class Route(msgspec.Struct):
-    """What became of the requests to one route."""
+    """Results of the requests to one route."""
 
     equal: int = 0
     statuses: dict[int, int] = {}
@@ -35,7 +35,7 @@ class Route(msgspec.Struct):
 
 
 def compare(before: Sequence[Exchange], after: Sequence[Exchange]) -> dict[str, Route]:
-    """Return what became of every route; the requests of both sides are the same."""
+    """Return the results by route; both sides have the same requests."""
     routes: dict[str, Route] = defaultdict(Route)
     for one, other in zip(before, after, strict=True):
         if one.request != other.request:
@@ -53,7 +53,7 @@ def compare(before: Sequence[Exchange], after: Sequence[Exchange]) -> dict[str, 
 
 
 def find_differences(before: Sequence[Answer], after: Sequence[Answer]) -> Iterator[str]:
-    """Yield in words what two answers, with the pages behind them, differ in."""
+    """Yield descriptions of the differences of two responses and of their following pages."""
     for number, (one, other) in enumerate(zip_longest(before, after)):
         page = f"page {number + 1}: " if number else ""
         if one is None or other is None:

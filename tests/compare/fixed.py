@@ -1,4 +1,4 @@
-"""Requests to what the description does not list: pages, files, SQL, errors, other methods."""
+"""Requests missing from the OpenAPI document: pages, files, SQL, errors, other methods."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CALLS: tuple[dict[str, Any], ...] = (
 
 
 def list_fixed(scene: Callable[[], Scene], draws: int) -> list[Request]:
-    """Return the requests; as many of each page as ``draws`` says."""
+    """Return the requests, ``draws`` of each page."""
     return [
         *(Request(path.partition("?")[0], "GET", path) for path in SERVICE),
         *_list_pages(scene, draws),

@@ -1,4 +1,4 @@
-"""Where in a lake's tables the values of a parameter are found, by its name and by its route."""
+"""Maps parameters, by name and route, to the columns of a lake that have their values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Values out of a lake's own rows, in the forms in which a client may write them.
+"""Draws values from a lake's rows, in the forms in which a client may write them.
 
-The Parquet files are read as they lie there, so that this needs nothing of the code under test.
+The Parquet files are read directly, so that this uses none of the code under test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNSIGNED = 1 << 64
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """Some rows of each table, and how many snapshots the lake has."""
+    """Some rows of each table, and the number of snapshots of the lake."""
 
     tables: dict[str, list[dict[str, Any]]]
     snapshots: int
@@ -51,7 +51,7 @@ def read_sample(lake_dir: Path, seed: int) -> Sample:
 
 
 class Scene:
-    """One row of each table, drawn at random: values of one request come out of the same rows."""
+    """One random row of each table: the values of one request come from the same rows."""
 
     def __init__(self, sample: Sample, random: Random) -> None:
         """Draw the rows."""

@@ -1,4 +1,4 @@
-"""Services of checkouts, and the lakes that they serve."""
+"""Runs the services of checkouts and ingests their lakes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def serve(checkout: Path, lake_dir: Path, environment: dict[str, str]) -> Iterat
 
 
 def _program(checkout: Path) -> Path:
-    """Return the command of a checkout's own environment; ours is the one that runs this."""
+    """Return the command of a checkout's own environment; ours is the running one."""
     if checkout.resolve() == ROOT:
         return Path(sys.executable).with_name("tonlake")
     return checkout.resolve() / ".venv" / "bin" / "tonlake"

@@ -1,4 +1,4 @@
-"""Answers with and without the C extensions, compared; and the comparison itself."""
+"""Responses with and without the C extensions are compared; and the comparison itself."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _derive(lake_dir: Path, draws: int) -> list[Request]:
 
 
 def test_answers_are_the_same_without_the_extensions(demo_lake: Path) -> None:
-    # Tables hold whole transactions as JSON text, whose names stand in another order there.
+    # Tables contain whole transactions as JSON text, whose names are in another order there.
     requests = [one for one in _derive(demo_lake, SHORT) if one.headers.get("Accept") not in TABLES]
     assert len(requests) >= LEAST_SHORT
     sides = [Side(str(ROOT), demo_lake, {"TONLAKE_NATIVE": native}) for native in ("1", "0")]

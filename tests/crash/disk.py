@@ -1,8 +1,8 @@
-"""What a program does to the files of a folder, written down; and faults put in its way.
+"""Records the file operations of a program in a folder, and injects faults.
 
-The layer stands where this package meets the operating system: opening files for writing, writing,
-``fsync``, and what changes names. It is put in place of the calls of ``pathlib`` and ``os`` for a
-while, so nothing of the program knows about it. What writes past it is found by comparing the
+The layer is between this package and the operating system: opening files for writing, writing,
+``fsync``, and operations that change names. It temporarily replaces the calls of ``pathlib`` and
+``os``, so the program does not know about it. Writes that bypass it are found by comparing the
 folder with the operations.
 """
 
@@ -30,7 +30,7 @@ _OPEN, _REPLACE, _UNLINK, _MKDIR, _LINK, _FSYNC = (
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One operation on a path relative to the folder; ``mark`` is a word of the one who tests."""
+    """One operation on a path relative to the folder; ``mark`` is a label set by the test."""
 
     kind: Kind
     path: str
@@ -40,15 +40,15 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Died(BaseException):
-    """The process is gone: whatever it still tries does not happen."""
+    """The process is dead: nothing that it still tries takes effect."""
 
 
 class Disk:
-    """Operations below one folder, in order; the ``fail_at``-th goes wrong.
+    """Operations below one folder, in order; the ``fail_at``-th fails.
 
-    With ``death`` it does not happen, nor does any after it, as if the process had been killed.
-    Otherwise the disk is full: that one fails, a write after half its bytes, and what needs room
-    goes on to fail until ``free`` is called. Removing needs no room.
+    With ``death`` neither it nor any later one happens, as if the process had been killed.
+    Otherwise the disk is full: that one fails, a write after half its bytes, and operations that
+    need space keep failing until ``free`` is called. Removing needs no space.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class Disk:
         self._dead = False
 
     def mark(self, word: str) -> None:
-        """Note that something was promised to the caller."""
+        """Note a promise made to the caller."""
         self.operations.append(Operation("mark", word))
 
     def free(self) -> None:
-        """Let there be room again."""
+        """Free space again."""
         self._fail_at = None
 
     @contextmanager
     def watch(self) -> Iterator[Disk]:
-        """Take the place of the system's calls while the block runs."""
+        """Replace the system's calls while the block runs."""
         changes: dict[str, Callable[..., Any]] = {
             "pathlib.Path.open": self._open,
             "pathlib.Path.replace": self._rename,
@@ -86,11 +86,11 @@ class Disk:
             yield self
 
     def name(self, path: Path) -> str | None:
-        """Return a path relative to the folder, or None where it lies elsewhere."""
+        """Return a path relative to the folder, or None if it is outside."""
         return str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else None
 
     def note(self, operation: Operation, *, room: bool = True) -> None:
-        """Write an operation down, unless it is the one that fails."""
+        """Record an operation, unless it is the one that fails."""
         done = sum(one.kind != "mark" for one in self.operations)
         failing = self._fail_at is not None and done >= self._fail_at
         if self._dead or (failing and self._death):
@@ -148,12 +148,12 @@ class Disk:
 
 
 def _unbind(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that a class hands its own instances to, as it does not to a method."""
+    """Return a function that a class does not bind as a method."""
     return lambda *args, **options: method(*args, **options)  # noqa: PLW0108 - that is the point
 
 
 class WatchedFile(io.FileIO):
-    """A file whose writes are noted; the one that finds no room writes half of it."""
+    """A file whose writes are recorded; one that runs out of space writes half its bytes."""
 
     def __init__(self, disk: Disk, path: Path, name: str, mode: str) -> None:
         self._disk, self._name = disk, name

@@ -1,4 +1,4 @@
-"""What happens to a small lake, step by step: commits, segments, compaction, undoing, sweeping."""
+"""The history of a small lake in steps: commits, segments, compaction, undo, sweep."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ KEPT = 4
 
 
 class History:
-    """The steps; each does nothing where the lake is as it would leave it."""
+    """The steps; each does nothing where the lake already has its result."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the rows, and a lake of the same chain that is exported to be imported."""
+        """Generate the rows, and a lake of the same chain that is exported for import."""
         chain = Chain(1, accounts=3)
         self.tables = {mc_range: chain.make(*mc_range) for mc_range in sorted(RANGES)}
         self.rest = (9, 10)
@@ -61,13 +61,13 @@ class History:
         yield lambda lake: sweep_orphans(lake, 0)
 
     def commit(self, lake: Path, mc_range: tuple[int, int]) -> None:
-        """Commit a range that is missing."""
+        """Commit a missing range."""
         if not any(mc_range[0] <= last and first <= mc_range[1] for first, last in ranges_of(lake)):
             day = DAYS[mc_range == self.rest]
             commit_made(lake, *mc_range, self.tables[mc_range], SETTINGS, day=day)
 
     def finish(self, lake: Path) -> None:
-        """Bring in all that is missing, and tidy up: where every run of the history ends."""
+        """Bring in everything missing, and tidy up: the end of every run of the history."""
         sweep_orphans(lake, 0)
         for mc_range in (*RANGES, self.rest):
             self.commit(lake, mc_range)
@@ -77,12 +77,12 @@ class History:
 
 
 def ranges_of(lake: Path) -> tuple[tuple[int, int], ...]:
-    """Return what the lake has; nothing where it has no commit."""
+    """Return the contents of the lake; nothing if it has no commit."""
     return state_of(lake).ranges
 
 
 def state_of(lake: Path) -> LogState:
-    """Return the sum of the commits, none included."""
+    """Return the sum of the commits, starting from none."""
     state = LogState()
     with suppress(LakeNotFound):
         state = read_state(lake)

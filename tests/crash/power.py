@@ -1,9 +1,9 @@
-"""What a disk may hold after the power went: every state that a log of operations allows.
+"""Enumerates the states of a disk after a power loss that a log of operations allows.
 
-Of a file it holds at least what was there when it was last synced; of a folder, at least the names
-it had when it was last synced. What came later may be there or not, each change of a name on its
-own and in any order; and bytes that were not synced may be there, may be cut short, or may be
-zeros. Files and folders are the things (``Thing``) that names lead to.
+A file has at least the contents of its last sync; a folder has at least the names of its last sync.
+Later changes may be present or not, each change of a name independently and in any order; and
+unsynced bytes may be present, cut short, or zeros. Files and folders are the things (``Thing``)
+that names refer to.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Unsynced = Literal["lost", "kept", "torn", "zeros"]
 
 
 class File:
-    """A file: its bytes, those that were synced, and an end within them for a torn write."""
+    """A file: its bytes, the synced ones, and an end within them for a torn write."""
 
     def __init__(self, data: bytes = b"") -> None:
         self.data = bytearray(data)
         self.synced = data
 
     def show(self, unsynced: Unsynced) -> bytes:
-        """Return the bytes that are found."""
+        """Return the bytes after the loss."""
         if self.data == self.synced or unsynced == "lost":
             return self.synced
         if unsynced == "kept":
@@ -47,20 +47,20 @@ class Elsewhere(bytes):
 
 
 class Kept(File):
-    """A file that was there before and is never written to: its bytes stay where they are."""
+    """A file that existed before and is never written to: its bytes stay in place."""
 
     def __init__(self, path: Path) -> None:
-        """Take the path where they are."""
+        """Take the path of the bytes."""
         super().__init__()
         self.path = path
 
     def show(self, unsynced: Unsynced) -> bytes:  # noqa: ARG002 - all of it was synced
-        """Return where the bytes are."""
+        """Return the path of the bytes."""
         return Elsewhere(os.fsencode(self.path))
 
 
 class Folder:
-    """A folder: its names, those that were synced, and every change of them since."""
+    """A folder: its names, the synced names, and every change since."""
 
     def __init__(self) -> None:
         self.names: dict[str, Thing] = {}
@@ -82,20 +82,20 @@ Thing = File | Folder
 
 
 class Change(NamedTuple):
-    """Names that a folder gets, and one it loses, at once."""
+    """Names that a folder gains, and one it loses, at once."""
 
     added: dict[str, Thing]
     removed: str | None = None
 
     def apply(self, names: dict[str, Thing]) -> None:
-        """Do it."""
+        """Apply the change."""
         if self.removed is not None:
             names.pop(self.removed, None)
         names.update(self.added)
 
 
 class Loss(NamedTuple):
-    """What the power takes: changes of names, and bytes; ``dice`` decides for ``some``."""
+    """The extent of a power loss: changes of names, and bytes; ``dice`` decides for ``some``."""
 
     names: Literal["all", "none", "some"]
     bytes: Unsynced | Literal["some"]
@@ -114,7 +114,7 @@ Tree = dict[str, bytes]
 
 
 class Medium:
-    """A disk to which operations are done one after the other."""
+    """A disk that executes operations one by one."""
 
     def __init__(self) -> None:
         """Begin with an empty folder."""
@@ -123,13 +123,13 @@ class Medium:
 
     @classmethod
     def of_folder(cls, folder: Path) -> Medium:
-        """Take a folder as it is, all of it synced; bytes of its files are not read."""
+        """Take an existing folder, all of it synced; bytes of its files are not read."""
         medium = cls()
         medium.root = _list_folder(folder)
         return medium
 
     def do(self, operation: Operation) -> None:
-        """Do the next operation."""
+        """Execute the next operation."""
         kind, path = operation.kind, operation.path
         if kind == "mark":
             self.marks.append(path)
@@ -181,7 +181,7 @@ class Medium:
         return at
 
     def lose(self, loss: Loss) -> Tree:
-        """Return what is found after the power went."""
+        """Return the tree after the power loss."""
         return dict(_show(self.root, "", loss))
 
 
@@ -213,7 +213,7 @@ def _show(folder: Folder, prefix: str, loss: Loss) -> Iterator[tuple[str, bytes]
 
 
 def restore(folder: Path, tree: Tree) -> None:
-    """Let a folder be a tree; files that are as they were keep their time."""
+    """Turn the folder into a tree; unchanged files keep their mtime."""
     for here in sorted(folder.rglob("*"), reverse=True):
         name = str(here.relative_to(folder))
         if here.is_dir():
@@ -234,17 +234,17 @@ def restore(folder: Path, tree: Tree) -> None:
 
 
 class Shelf:
-    """A folder that becomes one tree after the other, of hard links to bytes written once."""
+    """A folder that becomes one tree after another, from hard links to bytes written once."""
 
     def __init__(self, folder: Path) -> None:
-        """Take a folder that is not there yet."""
+        """Take a folder that does not exist yet."""
         self._bytes, self.target = folder / "bytes", folder / "tree"
         self._bytes.mkdir(parents=True)
         self.target.mkdir()
         self._now: Tree = {}
 
     def lay_out(self, tree: Tree) -> None:
-        """Let the folder be a tree."""
+        """Turn the folder into the tree."""
         for path in sorted(self._now.keys() - tree.keys(), reverse=True):
             here = self.target / path
             if path.endswith("/"):

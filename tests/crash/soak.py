@@ -2,10 +2,10 @@
 
 ``python -m tests.crash.soak FOLDER --hours 24``
 
-Every virtual minute has a commit of as many masterchain blocks as come in one, now and then
-segments and compaction, and one fault: the process dies, the disk is full, the power goes, or a
-bit of a file is flipped. Readers compare every snapshot with what was committed, those that they
-have held for most of the grace time too. Figures are printed as JSON.
+Every virtual minute has a commit of the masterchain blocks of a minute, sometimes segments and
+compaction, and one fault: the process dies, the disk is full, the power goes, or a bit of a file is
+flipped. Readers compare every snapshot with the commits, including snapshots held for most of the
+grace period. Figures are printed as JSON.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ FAULTS = ("death", "full", "power", "bit")
 
 
 class Day:
-    """The lake, what should be in it, and the clock."""
+    """The lake, its expected contents, and the clock."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.before = folder / "disk", folder / "before"
@@ -96,7 +96,7 @@ class Day:
         fault = self.coming.pop()
         self.faults[fault] += 1
         getattr(self, f"_meet_{fault}")(lambda: self._work(mc_range, rows))
-        self._work(mc_range, rows)  # the process is started again: there is nothing to wait for
+        self._work(mc_range, rows)  # the process is restarted: there is nothing to wait for
         assert state_of(self.lake).ranges == ((1, mc_range[1]),)
         self._stamp()
         self._read()
@@ -105,7 +105,7 @@ class Day:
             self._measure()
 
     def _work(self, mc_range: tuple[int, int], rows: dict[str, pa.Table]) -> None:
-        """Do what a follower does: sweep, commit what is missing, keep the lake up."""
+        """Act as a follower: sweep, commit missing ranges, maintain the lake."""
         with mock.patch("tonlake.lake.maintenance.orphan.time.time", return_value=self.now_s):
             sweep_orphans(self.lake, GRACE_S)
         last = max((last for _first, last in state_of(self.lake).ranges), default=0)
@@ -125,7 +125,7 @@ class Day:
             work()
 
     def _meet_power(self, work: Callable[[], None]) -> None:
-        """Lose what was not synced, at a random moment of the work."""
+        """Lose unsynced data at a random moment of the work."""
         if self.lake.exists():
             shutil.copytree(self.lake, self.before / "lake", copy_function=os.link)
         medium = Medium.of_folder(self.before)
@@ -138,7 +138,7 @@ class Day:
         shutil.rmtree(self.before / "lake", ignore_errors=True)
 
     def _meet_bit(self, work: Callable[[], None]) -> None:
-        """Flip a bit of a live file: the next who opens it must find it. Then mend it."""
+        """Flip a bit of a live file, which the next reader must detect; then repair it."""
         work()
         state = state_of(self.lake)
         file = self.dice.choice((*state.files, *state.segments))
@@ -153,7 +153,7 @@ class Day:
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
     def _stamp(self) -> None:
-        """Let files that are new have the time of the virtual clock."""
+        """Set the mtime of new files from the virtual clock."""
         for folder in (self.lake, *self.lake.glob("*"), *self.lake.glob("*/day=*")):
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -161,7 +161,7 @@ class Day:
                         os.utime(entry, (self.now_s, self.now_s))
 
     def _read(self) -> None:
-        """Compare the newest snapshot, and those held long enough, with what was committed."""
+        """Compare the newest snapshot, and those held long enough, with the commits."""
         newest = open_snapshot(self.lake)
         self._compare(newest)
         if self.minute % 10 == 0:
@@ -201,7 +201,7 @@ class Day:
 
 
 def _sync_nothing(_descriptor: int) -> None:
-    """Take the place of ``os.fsync``."""
+    """Replace ``os.fsync``."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -27,13 +27,13 @@ def flip(sound: bytes, rng: random.Random) -> bytes:
 
 
 def choose(items: list[str], count: int, rng: random.Random) -> Iterator[str]:
-    """Yield items in turns, each as often as the others."""
+    """Yield items in turns, each equally often."""
     for at in range(count):
         yield items[at % len(items)] if at < len(items) else rng.choice(items)
 
 
 def test_flips_in_data_files(demo_lake: Path, tmp_path: Path) -> None:
-    """At first open and by verify, which look through the same function; sound ones pass."""
+    """Both opening and verify check files with the same function; intact files pass."""
     state = read_state(demo_lake)
     files = {file.path: file for file in (*state.files, *state.segments)}
     assert {file.table for file in files.values()} > {"transactions", "messages", "jetton_wallets"}
@@ -50,7 +50,7 @@ def test_flips_in_data_files(demo_lake: Path, tmp_path: Path) -> None:
 
 
 def test_a_flip_shows_in_the_first_snapshot_that_is_opened(demo_lake: Path, tmp_path: Path) -> None:
-    """Of a damaged table nothing is answered, and the others are."""
+    """A query on a damaged table is refused, and other tables are unaffected."""
     for path in demo_lake.rglob("*"):
         target = tmp_path / path.relative_to(demo_lake)
         if path.is_dir():
@@ -65,7 +65,7 @@ def test_a_flip_shows_in_the_first_snapshot_that_is_opened(demo_lake: Path, tmp_
 
 
 def test_flips_in_the_log(demo_lake: Path, tmp_path: Path) -> None:
-    """An entry is refused, or says what it said: its last byte is white space, and any will do."""
+    """An entry is refused, or unchanged in meaning: its last byte is any white space."""
     entries, checkpoints = list_log(demo_lake)
     names = [f"{number}.json" for number in entries]
     names += [f"{number}.checkpoint.json" for number in checkpoints]

@@ -1,4 +1,4 @@
-"""The disk is full at any operation: a clear error, nothing lost, and it goes on with room."""
+"""The disk is full at any operation: a clear error, nothing lost, and work resumes with space."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def lakes(history: History, tmp_path_factory: pytest.TempPathFactory) -> dict[in
 
 
 class Trial:
-    """One step that is done again and again on copies of the same lake."""
+    """One step that is repeated on copies of the same lake."""
 
     def __init__(self, history: History, before: Path, number: int, folder: Path) -> None:
         self.step: Callable[[Path], object] = next(islice(history.steps(), number, None))
@@ -66,13 +66,13 @@ class Trial:
         self.done = live_bytes(self.lake)
 
     def renew(self, fail_at: int | None = None) -> Disk:
-        """Let the lake be as before the step, on a disk that is full from an operation on."""
+        """Restore the lake before the step, on a disk that is full from an operation on."""
         shutil.rmtree(self.lake, ignore_errors=True)
         shutil.copytree(self.before, self.lake)
         return Disk(self.lake, fail_at=fail_at)
 
     def fill_up(self, fail_at: int) -> bool:
-        """Let the disk be full from an operation on, and tell whether the step failed."""
+        """Fill the disk from an operation on, and return whether the step failed."""
         disk, said = self.renew(fail_at), ""
         number = state_of(self.lake).number
         with disk.watch():

@@ -1,4 +1,4 @@
-"""Ingest killed with SIGKILL: reopening gives the committed prefix, and ingest goes on."""
+"""Ingest killed with SIGKILL: reopening shows the committed prefix, and ingest resumes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LATER = ("segment.", "merge.", "compact.", "prune.", "pull.")
 
 
 class Victim:
-    """The forking process of ``victim.py``, spoken to by lines."""
+    """The forking process of ``victim.py``, controlled by lines on its stdin."""
 
     def __init__(self, node: Path, *options: str) -> None:
         self._process = subprocess.Popen(
@@ -70,7 +70,7 @@ def list_live(lake: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def reference(victim: Victim, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The files of a lake whose ingest was not disturbed."""
+    """The files of a lake whose ingest was undisturbed."""
     lake = tmp_path_factory.mktemp("reference") / "lake"
     assert victim.ingest(lake) == "ended"
     return list_live(lake)
@@ -126,7 +126,7 @@ def test_killed_among_the_files_of_contracts(
 def test_killed_while_the_machine_runs(
     demo_node: Path, tmp_path: Path, reference: dict[str, str]
 ) -> None:
-    """The TVM's processes end with the one that is killed, and the next one starts its own."""
+    """The TVM's processes end with the killed one, and the next one starts its own."""
     victim, lake = Victim(demo_node, "tvm"), tmp_path / "lake"
     with closing(victim):
         assert victim.ingest(lake, crash_at="file.renamed:34") == "killed"
@@ -138,7 +138,7 @@ def test_killed_while_the_machine_runs(
 def kill_at_random(
     victim: Victim, reference: dict[str, str], folder: Path, kills: int, seed: int
 ) -> None:
-    """Kill an ingest again and again, each time where it goes on, and compare what is left."""
+    """Kill an ingest again and again, each time further on, and compare what is left."""
     rng = random.Random(seed)  # noqa: S311 - a repeatable choice of moments
     killed = 0
     lake_number = 0

@@ -1,4 +1,4 @@
-"""The power goes after any operation on any file: what was promised is there, and it goes on."""
+"""The power fails after any operation on any file: promised data is there, and work resumes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def files_of(tree: Tree) -> Tree:
 
 
 def check_promise(lake: Path, promised: int, entries: dict[str, bytes]) -> None:
-    """The lake is exactly its first commits, those that were promised among them."""
+    """The lake is exactly its first commits, including the promised ones."""
     if not lake.exists():
         assert promised == 0
         return
@@ -102,7 +102,7 @@ def test_operations_are_complete(recorded: Recorded) -> None:
 
 
 def test_the_end_is_durable(recorded: Recorded) -> None:
-    """Whatever was not synced when the last step ended is of no account."""
+    """Whatever was not synced at the end of the last step is irrelevant."""
     kept = files_of(replay(recorded.operations).lose(WORST))
     live = {f"lake/{file.path}" for file in state_of(recorded.lake).files}
     assert live <= kept.keys()
@@ -123,7 +123,7 @@ def lose_power(
 
 
 def go_on(history: History, lake: Path) -> None:
-    """End the history from what is left, which ends as it always does."""
+    """Finish the history from the remaining state; it ends as always."""
     copy = lake.parent.with_name("copy")  # what is laid out are links to bytes that others share
     if lake.exists():
         shutil.copytree(lake, copy)
@@ -150,7 +150,7 @@ def test_power_is_lost_with_any_luck(recorded: Recorded, history: History, tmp_p
 
 
 def killed_and_ended(history: History, folder: Path, killed_at: int) -> list[Operation]:
-    """Return the operations of a history that was killed, begun again and went to its end."""
+    """Return the operations of a history that was killed, restarted and finished."""
     lake = folder / "lake"
     first = Disk(folder, fail_at=killed_at, death=True)
     with first.watch(), suppress(Died):
@@ -164,7 +164,7 @@ def killed_and_ended(history: History, folder: Path, killed_at: int) -> list[Ope
 
 
 def power_after_a_kill(history: History, folder: Path, killed_at: int) -> None:
-    """Kill, begin again, end, and lose the power: what was not synced before the kill is lost."""
+    """Kill, restart, finish, and lose the power: data not synced before the kill is lost."""
     folder.mkdir()
     medium = replay(killed_and_ended(history, folder, killed_at))
     shelf = Shelf(folder / "shelf")

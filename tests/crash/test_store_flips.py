@@ -1,7 +1,7 @@
 """One flipped bit in a node's RocksDBs: the same rows, or an error that says where; never others.
 
-A bit of a file breaks a checksum of RocksDB, mostly. A bit of a value that was wrong before it
-was stored does not: only what else the node's folder says of the same thing can show it.
+Flipping a bit of a file usually breaks a RocksDB checksum. A value that was wrong before it was
+stored keeps a valid checksum: only redundant data in the node's folder can reveal it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STORES = ("state", "files/globalindex", "archive/packages")
 
 
 class Rows(NamedTuple):
-    """What a source gives: its range, and the blocks of every masterchain block in it."""
+    """The contents of a source: its range, and the blocks of every masterchain block in it."""
 
     first: int
     last: int
@@ -67,7 +67,7 @@ def read_node(db_dir: Path) -> Rows:
 
 
 class Node:
-    """A node that has its stores open, as a running one has."""
+    """A node with open stores, as in a running node."""
 
     def __init__(self, db_dir: Path, bundles: list[McBundle]) -> None:
         self.db_dir = db_dir
@@ -83,7 +83,7 @@ class Node:
         return [self.writer.state, self.writer.index, *self.writer.open_slices.values()]
 
     def is_found(self, what: object, db_dir: Path | None = None, *, may_end: bool = False) -> bool:
-        """Read the node, and tell whether it is refused; rows are the same where it is not.
+        """Read the node, and return whether it is refused; otherwise the rows are the same.
 
         Where they ``may_end`` earlier, they may be those before the last write.
         """
@@ -119,7 +119,7 @@ def choose_bits(size: int, count: int, rng: random.Random) -> list[int]:
 
 
 def flip_value(node: Node, store: Rdict, key: bytes, bits: Iterable[int]) -> list[bool]:
-    """Write a value again for each of the bits, with that bit turned, and read the node."""
+    """Rewrite a value for each of the bits, with that bit flipped, and read the node."""
     sound, found = cast("bytes", store[key]), []
     try:
         for bit in bits:
@@ -131,7 +131,7 @@ def flip_value(node: Node, store: Rdict, key: bytes, bits: Iterable[int]) -> lis
 
 
 def kind_of(key: bytes) -> bytes:
-    """Return what tells values of one kind: a constructor, a word, or that it is an offset."""
+    """Return the kind of a value: its constructor, a word, or that it is an offset."""
     return key[:4] if len(key) in {12, 14, 84} or len(key) != 64 else b"offset"
 
 

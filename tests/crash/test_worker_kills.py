@@ -1,6 +1,6 @@
 """Any process of an ingest killed with SIGKILL: coordinator, worker, or a worker's TVM.
 
-What is committed is a prefix of an undisturbed lake, no process is left behind, and the same
+The commits are a prefix of an undisturbed lake, no process is left behind, and rerunning the
 command ends with the same files.
 """
 
@@ -52,7 +52,7 @@ def finish(node: Path, lake: Path, workers: int, *rest: str) -> None:
 
 
 def iter_tree(pid: int) -> Iterator[int]:
-    """Yield a process and all that it started, as the kernel lists them."""
+    """Yield a process and its descendants, as listed by the kernel."""
     yield pid
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -68,7 +68,7 @@ def is_alive(pid: int) -> bool:
 
 
 class Undisturbed:
-    """The files of lakes that end with a masterchain block, made by one process when asked for."""
+    """The files of lakes that end with a masterchain block, created on demand by one process."""
 
     def __init__(self, node: Path, folder: Path) -> None:
         self._node, self._folder = node, folder
@@ -82,7 +82,7 @@ class Undisturbed:
         return self._files[last]
 
     def check_prefix(self, lake: Path) -> None:
-        """A killed lake is empty, or what an undisturbed one is at its last block."""
+        """A killed lake is empty, or equals an undisturbed one at its last block."""
         try:
             [(first, last)] = open_snapshot(lake).ranges
         except LakeNotFound:

@@ -1,11 +1,11 @@
-"""A process that forks ingests to be killed: imports are paid once, not once a kill.
+"""Forks ingests to be killed, so that imports are paid once and not at every kill.
 
 ``python -m tests.crash.victim NODE [tvm]`` reads lines ``LAKE CRASH_AT DELAY_MS`` from stdin. For
 each it forks a child that ingests part of the node into LAKE, to be killed at the named point
 (``-`` for none) or after DELAY_MS (0 for never), and then prints ``killed`` or ``ended``.
 
-Contracts are found by their data alone, unless ``tvm`` is given: a process of the TVM would be
-started again for each of the many kills.
+Contracts are detected by their data alone, unless ``tvm`` is given: a TVM process would have to be
+started for each of the many kills.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def ask_data_alone(
     *,
     cache: AnswerCache | None = None,
 ) -> GetMethodSession:
-    """Make an session that never asks the TVM."""
+    """Create a session that never uses the TVM."""
     return GetMethodSession(world, network, None, gas_limit, cache=cache)
 
 
@@ -55,7 +55,7 @@ def bring(node: Path, lake: Path) -> None:
 
 
 def main() -> None:
-    """Serve orders until stdin ends."""
+    """Serve commands until stdin ends."""
     node = Path(sys.argv[1])
     mock.patch.object(commit, "CHECKPOINT_COMMITS", 2).start()
     if "tvm" not in sys.argv[2:]:

@@ -1,9 +1,9 @@
-"""``make figures``: long runs leave their figures here, and a page of docs/ is made of them.
+"""``make figures``: saves the figures of long runs, and generates a page of docs/ from them.
 
     python -m tests.figures                     write docs/reliability-figures.md
     python -m tests.figures run soak [ARGS...]  run, keep the figures, write the page
 
-A result is the JSON that a run printed, with its command, day, machine and load.
+A result is the JSON printed by a run, with its command, day, machine and load.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ code 1 is a missed bound, named under `beyond`; short runs miss those of memory 
 
 
 def read_printed(text: str) -> Any:
-    """Return the figures in what a run printed: JSON, JSON lines, or its last line as it is."""
+    """Return the figures in the output of a run: JSON, JSON lines, or its last line as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -68,7 +68,7 @@ def flatten(value: Any, name: str = "") -> list[tuple[str, str]]:
 
 
 def render(results: list[dict[str, Any]]) -> str:
-    """Return the page of some results."""
+    """Return the page for some results."""
     parts = [HEAD]
     for result in results:
         parts.append(f"## {result['name']}, {result['day']}\n\n```sh\n{result['command']}\n```\n")
@@ -80,12 +80,12 @@ def render(results: list[dict[str, Any]]) -> str:
 
 
 def read_results() -> list[dict[str, Any]]:
-    """Return the results that are kept, by name."""
+    """Return the saved results, by name."""
     return [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
 
 
 def run(name: str, arguments: list[str]) -> int:
-    """Run and keep the figures; returns the exit code, 1 where a bound was missed."""
+    """Run and save the figures; return the exit code, 1 if a bound was missed."""
     module, *first = RUNS[name]
     command = ["python", "-m", module, *first, *arguments]
     (ROOT / "build" / name).mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def run(name: str, arguments: list[str]) -> int:
 @click.command(help=__doc__, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def main(words: tuple[str, ...]) -> None:
-    """Run if asked to, and write the page."""
+    """Run if requested, and write the page."""
     code = 0
     if words:
         if words[0] != "run" or words[1:2] == () or words[1] not in RUNS:

@@ -1,4 +1,4 @@
-"""The page of figures is that of the results that are kept."""
+"""The page of figures matches the saved results."""
 
 from __future__ import annotations
 

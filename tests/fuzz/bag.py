@@ -1,4 +1,4 @@
-"""Damaged bags of cells through both readers: they must agree on all of them, and on the hash."""
+"""Fuzzes both bag-of-cells readers with damaged bags: they must agree on validity and hash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD_BYTES = 11
 
 
 def cut_bags(blocks: Iterable[RawBlock]) -> list[bytes]:
-    """Return small bags of transactions, bodies and states that the blocks hold."""
+    """Return small bags of transactions, bodies and states from the blocks."""
     tables = decode_in_python([McBundle(1, (raw,)) for raw in blocks])
     columns = (("transactions", "boc"), ("messages", "body"), ("messages", "init_state"))
     found = {bag for table, name in columns for bag in tables[table][name].to_pylist() if bag}
@@ -35,16 +35,16 @@ def cut_bags(blocks: Iterable[RawBlock]) -> list[bytes]:
 
 
 class BagRun:
-    """Cases on bags; ``outcomes`` counts what became of them."""
+    """Cases on bags; ``outcomes`` counts their results."""
 
     def __init__(self, blocks: Iterable[RawBlock], choices: Random) -> None:
-        """Take seeds of every form, and those that the blocks hold."""
+        """Take seeds of every form, and those from the blocks."""
         self.outcomes: Counter[str] = Counter()
         self._seeds = [*list_seeds(), *cut_bags(blocks)]
         self._choices = choices
 
     def _flip(self, seed: bytes) -> bytes:
-        """Change a bit behind the head: most often in data, so that it stays a bag."""
+        """Change a bit behind the head: mostly in data, so that the bag stays valid."""
         spoiled = bytearray(seed)
         spoiled[self._choices.randrange(HEAD_BYTES, len(seed))] ^= 1 << self._choices.randrange(8)
         return bytes(spoiled)

@@ -1,7 +1,7 @@
-"""Damaged bodies through the columns of layouts: what the codecs give, or NULL, and no crash.
+"""Fuzzes the columns of layouts with damaged bodies: the codecs' values or NULL, and no crash.
 
 ``make fuzz`` runs this with the extension built with AddressSanitizer and
-UndefinedBehaviorSanitizer: what either finds ends the process.
+UndefinedBehaviorSanitizer: any finding ends the process.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ BATCH = 200
 
 
 def list_layouts() -> list[BodyLayout]:
-    """Return every shipped layout, and own ones of every kind of type."""
+    """Return every shipped layout, and custom ones with every kind of type."""
     shipped = load_scheme().layouts.values()
     names = sorted({name for each in shipped for one in each for name in one.name.split(",")})
     return [layout for table in read_tables([OWN, *names]) for layout in table.layouts]
 
 
 def build(opcode: int, choices: Random) -> bytes:
-    """Return a bag of up to 40 cells of any bits and references, beginning with an opcode."""
+    """Return a bag of up to 40 cells of random bits and references, beginning with an opcode."""
     tree = CellBuilder().tree
     cells: list[int] = []
     for left in range(choices.randrange(40), -1, -1):
@@ -55,7 +55,7 @@ def build(opcode: int, choices: Random) -> bytes:
 
 
 def damage(body: bytes, choices: Random) -> bytes:
-    """Change up to three bytes, or cut the end off."""
+    """Change up to three bytes, or cut off the end."""
     data = bytearray(body)
     for _ in range(choices.randrange(4)):
         data[choices.randrange(len(data))] = choices.randrange(256)
@@ -63,7 +63,7 @@ def damage(body: bytes, choices: Random) -> bytes:
 
 
 def run(cases: int, seed: int) -> int:
-    """Decode bodies by random layouts; return how many fit."""
+    """Decode bodies by random layouts; return how many match."""
     choices, layouts, fitting = Random(seed), list_layouts(), 0  # noqa: S311 - not for secrets
     for _ in range(0, cases, BATCH):
         layout = choices.choice(layouts)

@@ -1,11 +1,11 @@
-"""Damaged blocks and bags of cells through the native and the Python decoder, which must agree.
+"""Fuzzes the native and the Python decoder with damaged blocks and bags; they must agree.
 
 ``make fuzz`` builds the extension with AddressSanitizer and UndefinedBehaviorSanitizer and runs
-this with it: what either finds ends the process, as any disagreement does. Bags are compared one by
-one: accepted or not, and the hash of the root. Whatever the extension accepts of blocks is compared
-with the reference, row for row; what it declines the reference decides in any case: of these a part
-is looked at, to count those that the reference accepts. Bags that it makes again of damaged rows
-are those that the reference makes.
+this with it: any finding ends the process, as does any disagreement. Bags are compared one by one:
+validity, and the hash of the root. Blocks that the extension accepts are compared with the
+reference, row for row; blocks that it declines are left to the reference anyway: a sample of them
+is decoded to count those that the reference accepts. Bags that it rebuilds from damaged rows are
+those of the reference.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def load(path: Path) -> Any:
 
 
 class Seed(NamedTuple):
-    """A block of the corpus, a bag of it, and the bytes in that which are data of a cell."""
+    """A block of the corpus, one of its bags, and the bytes of cell data in that bag."""
 
     raw: RawBlock
     bag: bytes
@@ -85,7 +85,7 @@ def _list_seeds() -> list[Seed]:
 
 
 def _list_places(bag: bytes) -> list[int]:
-    """Return the places of cell data that no Merkle cell covers: all may change freely."""
+    """Return the places of cell data below no Merkle cell: all may change freely."""
     tree = parse_boc(bag)
     free = {0}
     for cell in range(tree.count):
@@ -103,7 +103,7 @@ def _list_places(bag: bytes) -> list[int]:
 
 
 def _flip(seed: Seed, choices: Random) -> bytes:
-    """Change bits in data, which leaves the shape of the cells as it is."""
+    """Change bits in data, which keeps the shape of the cells."""
     spoiled = bytearray(seed.bag)
     for _ in range(choices.randrange(1, 4)):
         spoiled[choices.choice(seed.places)] ^= 1 << choices.randrange(8)
@@ -124,7 +124,7 @@ def _spoil(seed: Seed, choices: Random) -> bytes:
 
 
 class Run:
-    """Blocks on their way: what the extension accepts is compared many blocks at a time."""
+    """Pending blocks: accepted ones are compared many blocks at a time."""
 
     def __init__(self, name: str, versions: dict[int, int], *, all_named: bool) -> None:
         """Take blocks that a masterchain block names (their hash is checked), or all others.
@@ -139,7 +139,7 @@ class Run:
         self._declined = 0
 
     def add(self, bundle: McBundle) -> None:
-        """Take one case; raises AssertionError on a disagreement, with the block in hex."""
+        """Run one case; raises AssertionError on a disagreement, with the block in hex."""
         bundle = msgspec.structs.replace(bundle, versions=self._versions)
         if self._decode([bundle]) is not None:
             self._count("accepted")
@@ -154,7 +154,7 @@ class Run:
             self._count(f"declined, {self._compare(bundle)} by the reference")
 
     def finish(self) -> None:
-        """Compare what was accepted since the last time."""
+        """Compare the blocks accepted since the last call."""
         if not self._accepted:
             return
         try:

@@ -1,4 +1,4 @@
-"""Damaged rows of transactions through both makers of bags: what the extension makes is right."""
+"""Fuzzes both rebuilders of transaction bags with damaged rows: the extension's bag is right."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def list_rows(tables: Mapping[str, pa.Table]) -> Iterator[tuple[Row, list[Row]]]
 
 
 def spoil_rows(row: Row, lines: list[Row], choices: Random) -> tuple[Row, list[Row]]:
-    """Change one to three values: of one column to another's, to an odd one, or by a bit."""
+    """Change one to three values: to another column's, to an odd one, or by a bit."""
     row, lines = dict(row), [dict(line) for line in lines]
     for _ in range(choices.choice((1, 1, 1, 2, 3))):
         spoiled = choices.choice((row, *lines, *lines))
@@ -67,7 +67,7 @@ def _spoil(value: object, choices: Random) -> object:
 
 
 def compare_rows(row: Row, lines: list[Row]) -> str:
-    """Make the bag by both, and return which did; raises AssertionError on a disagreement."""
+    """Build the bag by both, and return which did; raises AssertionError on a disagreement."""
     mine = native.rebuild_bag(row, lines)
     expected = _refer(row, lines)
     assert mine is None or mine == expected, (row, lines)
@@ -77,7 +77,7 @@ def compare_rows(row: Row, lines: list[Row]) -> str:
 
 
 def _refer(row: Row, lines: list[Row]) -> bytes | None:
-    """Return what the reference makes."""
+    """Return the reference's result."""
     extension, native._extension = native._extension, None
     try:
         return rebuild_transaction(row, lines)
@@ -88,7 +88,7 @@ def _refer(row: Row, lines: list[Row]) -> bytes | None:
 
 
 class RebuildRun:
-    """Cases on rows; ``outcomes`` counts what became of them."""
+    """Cases on rows; ``outcomes`` counts their results."""
 
     def __init__(self, blocks: Iterable[RawBlock], choices: Random) -> None:
         """Take the transactions of blocks."""

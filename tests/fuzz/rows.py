@@ -1,7 +1,7 @@
-"""Damaged look-up segments through the reader of records: nothing but an error or a wrong value.
+"""Fuzzes the reader of look-up records with damaged segments: only errors or wrong values.
 
-``make fuzz`` segments this with the extension built with AddressSanitizer and
-UndefinedBehaviorSanitizer: what either finds ends the process.
+``make fuzz`` runs this with the extension built with AddressSanitizer and
+UndefinedBehaviorSanitizer: any finding ends the process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FILTERS = (
 
 
 def compose(lake: Path) -> bytes:
-    """Return one segment with the masterchain blocks 1..12 of a lake, and made-up traces."""
+    """Return one segment with the masterchain blocks 1..12 of a lake, and synthetic traces."""
     rows = Source(lake, read_state(lake).files, (1, 12)).read_all()
     stream = io.BytesIO()
     composer = Composer(stream)
@@ -54,7 +54,7 @@ def compose(lake: Path) -> bytes:
 
 
 def make_traces(transactions: pa.Table) -> pa.Table:
-    """Return a trace for every third transaction, and one whose root is not there."""
+    """Return a trace for every third transaction, and one whose root is missing."""
     roots = transactions.select(["hash", "in_msg_hash", "lt", "now"]).to_pylist()[::3]
     roots.append({"hash": b"\xff" * 32, "in_msg_hash": b"\xee" * 32, "lt": 1 << 60, "now": 5})
     traces = [
@@ -79,7 +79,7 @@ def make_traces(transactions: pa.Table) -> pa.Table:
 
 
 def damage(whole: bytes, choices: Random) -> bytes:
-    """Change 1 to 20 bytes: any value, the ends of a number's range, or one bit."""
+    """Change 1 to 20 bytes: to any value, to the limits of a number's range, or by one bit."""
     data = bytearray(whole)
     for _ in range(choices.choice((1, 1, 3, 20))):
         place = choices.randrange(len(data))
@@ -89,7 +89,7 @@ def damage(whole: bytes, choices: Random) -> bytes:
 
 
 def read_record(segment: Segment, row: int) -> None:
-    """Make objects of all values of a record."""
+    """Build objects from all values of a record."""
     (record,) = segment.read_records([row])
     for part in (record.row, *record.messages, record.before or (), record.after or ()):
         list(part)
@@ -110,7 +110,7 @@ def read_members(segment: Segment, row: int) -> None:
 
 
 def read_choice(segment: Segment, row: int, one: Filter) -> None:
-    """Read what a filter leaves of a row's messages."""
+    """Read a row's messages through a filter."""
     list(map(list, segment.choose_lines([row], [one])))
 
 
@@ -131,7 +131,7 @@ def read_newest(segment: Segment, number: int) -> None:
 
 
 def read_all(data: bytes) -> Counter[str]:
-    """Read all numbers, records, lines and states of a segment, and count what was refused."""
+    """Read all numbers, records, lines and states of a segment, and count the refusals."""
     refused: Counter[str] = Counter()
     try:
         file = SegmentFile(data, "damaged")
@@ -174,14 +174,14 @@ def read_numbers(file: SegmentFile) -> None:
 
 
 def make_segment(folder: Path) -> bytes:
-    """Return the segment that is damaged: the same every time."""
+    """Return the segment to damage: the same every time."""
     commit_chain(folder / "lake", Chain(8), 1, 12)
     rebuild_index(folder / "lake")
     return compose(folder / "lake")
 
 
 def main() -> None:
-    """Read the arguments and segment."""
+    """Read the arguments and fuzz."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Choose the corpus of the fuzzer: small blocks of the demo node that differ in what they hold.
+"""Chooses the fuzzer's corpus: small blocks of the demo node with different contents.
 
 ``python -m tests.fuzz.seeds`` rewrites ``tests/fuzz/corpus``.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CORPUS = Path(__file__).parent / "corpus"
 MAX_BYTES = 12_000
-# Columns whose different values, and columns whose presence, make a block worth having.
+# Columns whose distinct values, and columns whose presence, make a block worth including.
 _VALUES = {
     "blocks": ("workchain", "after_merge", "after_split", "before_split", "key_block"),
     "transactions": ("descr", "end_status", "compute_skip_reason", "bounce", "aborted"),

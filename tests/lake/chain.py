@@ -1,4 +1,4 @@
-"""A small chain of random but possible rows: each transaction continues the one before."""
+"""Generates a small random but valid chain: each transaction continues the one before."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPCODES = (None, 0, 0x0F8A7EA5, -1)
 
 
 class Chain:
-    """Makes masterchain blocks one after the other; accounts are few, so that they come again."""
+    """Generates consecutive masterchain blocks over few accounts, so that accounts recur."""
 
     def __init__(self, seed: int, *, accounts: int = 6) -> None:
         """Begin with accounts that have a state, as after a zero state."""
@@ -41,7 +41,7 @@ class Chain:
         self.bodies = [self.rng.randbytes(32) for _ in range(12)]
 
     def _account(self, number: int) -> bytes:
-        """Let some accounts share their first 8 bytes, and two of two workchains all of them."""
+        """Let some accounts share their first 8 bytes, and two, by workchain, all of them."""
         return bytes(8) + self.rng.randbytes(24) if number < 3 else self.rng.randbytes(32)
 
     def make(self, first: int, last: int) -> dict[str, pa.Table]:
@@ -140,7 +140,7 @@ class Chain:
         return message
 
     def _receive(self) -> Row:
-        """Return a message that was sent before, or one from outside, now and then a copy."""
+        """Return an earlier message or an external one, now and then a duplicate."""
         if self.sent and self.rng.random() < 0.7:
             place = self.rng.randrange(len(self.sent))
             return self.sent.pop(place) | {"direction": "in", "msg_index": 0}
@@ -190,7 +190,7 @@ def _random_row(rng: random.Random, table: str) -> Row:
 
 
 def commit_chain(lake_dir: Path, chain: Chain, first: int, last: int) -> Commit:
-    """Commit the next blocks ``first..last``, all of one day."""
+    """Commit the next blocks ``first..last``, all on one day."""
     return commit_made(lake_dir, first, last, chain.make(first, last))
 
 
@@ -203,7 +203,7 @@ def commit_made(
     *,
     day: str = "2024-01-01",
 ) -> Commit:
-    """Commit rows that were made before."""
+    """Commit rows generated earlier."""
     return commit_range(
         lake_dir,
         tables,

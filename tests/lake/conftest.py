@@ -1,4 +1,4 @@
-"""Lakes that the tests of this folder share."""
+"""Lakes shared by the tests of this folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def read_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of three commits, masterchain blocks 1..30 but for the hole 11..15; for reading."""
+    """A read-only lake of three commits, masterchain blocks 1..30 without 11..15."""
     folder = tmp_path_factory.mktemp("read") / "lake"
     for first, last in ((1, 10), (16, 20), (21, 30)):
         commit_rows(folder, first, last)
@@ -24,5 +24,5 @@ def read_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(read_lake: Path, tmp_path: Path) -> Path:
-    """A copy of that lake, which a test may change."""
+    """A writable copy of that lake."""
     return shutil.copytree(read_lake, tmp_path / "lake")

@@ -1,4 +1,4 @@
-"""Random but possible rows of jettons and NFTs, of few accounts, so that they come again."""
+"""Random but valid rows of jettons and NFTs, of few accounts, so that accounts recur."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKCHAIN = "_workchain"
 
 
 class Holdings:
-    """Makes rows of masterchain blocks; some accounts share their first bytes."""
+    """Generates rows of masterchain blocks; some accounts share their first bytes."""
 
     def __init__(self, seed: int) -> None:
         """Choose the accounts."""
@@ -33,9 +33,9 @@ class Holdings:
         self._contents = [f'{{"uri":"{number}"}}' for number in range(3)]
 
     def make(self, first: int, last: int) -> dict[str, pa.Table]:
-        """Return rows of all tables that segments index: of an account at most one in a block.
+        """Return rows of all indexed tables: at most one of an account in a block.
 
-        They follow from the seed and the first block.
+        They depend only on the seed and the first block.
         """
         self.rng.seed(f"{self._seed} {first}")
         return {

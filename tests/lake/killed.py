@@ -1,4 +1,4 @@
-"""Work that is killed at a point, in a fork of the test: nothing is imported again."""
+"""Runs work in a fork of the test and kills it at a given point, without importing again."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ KILLED = "killed"
 
 
 def run_killed(work: Callable[[], object], point: str) -> bool:
-    """Do work in a child that is killed at a point; False if it never got there."""
+    """Run work in a child that is killed at a point; return False if it never got there."""
     return run_child(work, point, 0) == KILLED
 
 
 def run_child(work: Callable[[], object], crash_at: str, delay_ms: float) -> str:
-    """Do work in a child, kill it at the point, and return how it ended.
+    """Run work in a child, kill it at the point, and return how it ended.
 
     Args:
         work: What to do.
@@ -47,7 +47,7 @@ def run_child(work: Callable[[], object], crash_at: str, delay_ms: float) -> str
 
 
 def serve_orders(work: Callable[[Path], object]) -> None:
-    """Do work on lakes until stdin ends, a line ``LAKE CRASH_AT DELAY_MS`` for each child."""
+    """Run work on lakes until stdin ends, one line ``LAKE CRASH_AT DELAY_MS`` per child."""
     for line in sys.stdin:
         lake, crash_at, delay_ms = line.split()
         print(run_child(partial(work, Path(lake)), crash_at, float(delay_ms)), flush=True)  # noqa: T201

@@ -1,4 +1,4 @@
-"""Valid random rows of any table, made from the schema alone."""
+"""Generates valid random rows of any table from its schema."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ MAKERS: dict[str, Callable[[random.Random], Any]] = {
 
 
 def make_value(rng: random.Random, column: Column) -> object:
-    """Make one value of a column; a fifth of those that may be NULL are."""
+    """Return a random value of a column; a fifth of the values of a nullable column are NULL."""
     if column.nullable and rng.random() < 0.2:
         return None
     return MAKERS[column.type](rng)
 
 
 def make_table(name: str, first: int, last: int, *, seed: int = 0, rows: int = 20) -> pa.Table:
-    """Make ``rows`` rows of one table, of the masterchain blocks ``first..last``."""
+    """Generate ``rows`` rows of one table, in the masterchain blocks ``first..last``."""
     rng = random.Random(f"{name} {first} {last} {seed}")  # noqa: S311 - no secret, but a seed
     table = TABLES[name]
     made = [
@@ -57,7 +57,7 @@ def make_table(name: str, first: int, last: int, *, seed: int = 0, rows: int = 2
 def make_tables(
     first: int, last: int, *, seed: int = 0, rows: int = 20, names: Iterable[str] = tuple(TABLES)
 ) -> dict[str, pa.Table]:
-    """Make rows of tables; ``blocks`` has the masterchain blocks themselves, in one shard."""
+    """Generate rows of tables; ``blocks`` has the masterchain blocks themselves, in one shard."""
     return {
         name: make_blocks(first, last, seed=seed)
         if name == "blocks"
@@ -67,7 +67,7 @@ def make_tables(
 
 
 def make_blocks(first: int, last: int, *, seed: int = 0) -> pa.Table:
-    """Make a row of ``blocks`` for each of the masterchain blocks ``first..last``."""
+    """Generate a row of ``blocks`` for each of the masterchain blocks ``first..last``."""
     count = last - first + 1
     blocks = make_table("blocks", first, last, seed=seed, rows=count)
     seqnos = pa.array(range(first, last + 1), pa.int64())
@@ -84,7 +84,7 @@ def make_blocks(first: int, last: int, *, seed: int = 0) -> pa.Table:
 def commit_rows(lake_dir: Path, first: int, last: int, **options: Any) -> Commit:
     """Commit random rows of ``first..last``; the day follows from ``first``.
 
-    The options ``seed``, ``rows`` and ``tables`` (their names) say which; others are the commit's.
+    ``seed``, ``rows`` and ``tables`` (names) select the rows; other options are the commit's.
     """
     names = options.pop("tables", tuple(TABLES))
     made = make_tables(
@@ -110,7 +110,7 @@ def file_bytes(lake_dir: Path) -> dict[str, bytes]:
 
 
 def flip_value(path: Path, value: bytes) -> None:
-    """Flip a bit of a value wherever a file has it: in a plain file, another value of that kind."""
+    """Flip a bit that changes a value in any file: in plain files, to one of the same type."""
     data = path.read_bytes()
     assert value in data
     path.write_bytes(data.replace(value, bytes([value[0] ^ 1]) + value[1:]))

@@ -1,4 +1,4 @@
-"""Kill -9 at every point of a commit: the lake is as before the commit, or as after it."""
+"""Kill -9 at every point of a commit: the lake is in the state before the commit or after it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Victim:
         )
 
     def order(self, lake: Path, crash_at: str = "-", delay_ms: float = 0) -> str:
-        """Have a writer work until it ends or is killed, and say which."""
+        """Run a writer until it ends or is killed, and return which."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(f"{lake} {crash_at} {delay_ms}\n")
@@ -69,14 +69,14 @@ def victim() -> Iterator[Victim]:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Every file of a lake that nothing happened to."""
+    """Every file of an undisturbed lake."""
     lake = tmp_path_factory.mktemp("reference") / "lake"
     commit_ranges(lake)
     return file_bytes(lake)
 
 
 def check_prefix(lake: Path, reference: dict[str, bytes]) -> int:
-    """Check that the lake is exactly its first commits, and return how many."""
+    """Check that the lake consists of exactly its first commits, and return their number."""
     try:
         state = read_state(lake)
     except LakeNotFound:
@@ -93,7 +93,7 @@ def check_prefix(lake: Path, reference: dict[str, bytes]) -> int:
 
 
 def check_recovery(lake: Path, reference: dict[str, bytes]) -> None:
-    """Go on after a kill: the lake becomes the reference byte for byte."""
+    """Continue after a kill: the lake becomes the reference byte for byte."""
     commit_ranges(lake)
     sweep_orphans(lake, 0)
     made = {path: data for path, data in file_bytes(lake).items() if "checkpoint" not in path}

@@ -1,4 +1,4 @@
-"""The lake's files in other engines: each gives the sums that DuckDB gives."""
+"""Other engines read the lake's files and get the same sums as DuckDB."""
 
 # ruff: noqa: PLC0415, S608 - engines may be missing; names and paths are the test's own
 from __future__ import annotations

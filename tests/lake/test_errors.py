@@ -1,4 +1,4 @@
-"""What errors of the lake advise."""
+"""Advice in errors of the lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deriving without the lock: other commits that come between, and writers side by side."""
+"""Deriving without the lock: commits in between, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Disturbed(TraceFiles):
-    """Derives traces while other commits come between."""
+    """Derives traces while other commits are made."""
 
     def __init__(self, lake_dir: Path, times: int) -> None:
         super().__init__(lake_dir)
@@ -51,7 +51,7 @@ class Disturbed(TraceFiles):
 
 
 def drop_one_file(lake_dir: Path) -> None:
-    """Commit that a file of messages is gone; the caller holds the lock."""
+    """Commit the removal of a file of messages; the caller holds the lock."""
     state = read_state(lake_dir)
     gone = next(file.path for file in state.files if file.table == "messages")
     commit_maintenance(lake_dir, state, removed=[gone])

@@ -1,4 +1,4 @@
-"""A process that forks writers to be killed: imports are paid once, not once a kill.
+"""Forks writers to be killed, so that imports are paid once and not at every kill.
 
 Reads lines ``LAKE CRASH_AT DELAY_MS`` from stdin; for each it forks a child that sweeps the lake
 and commits ``RANGES``, and kills it at the named point (``-`` for none) or after DELAY_MS (0 for
@@ -33,7 +33,7 @@ def commit_ranges(lake: Path) -> None:
 
 
 def bring(lake: Path) -> None:
-    """Sweep the lake, and commit what it lacks."""
+    """Sweep the lake, and commit the missing ranges."""
     sweep_orphans(lake, 0)
     commit_ranges(lake)
 

@@ -1,4 +1,4 @@
-"""A web server of one folder, which may behave badly."""
+"""A web server of one folder that can be made to fail."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class WebServer(ThreadingHTTPServer):
     """Serves the files of a folder.
 
-    ``replaced`` are bodies by path, ``cut_after`` after how many bytes each answer breaks off,
-    ``statuses`` what is answered before anything else, in order.
+    ``replaced`` are bodies by path, ``cut_after`` is the number of bytes after which each response
+    is cut off, ``statuses`` are sent first, in order.
     """
 
     daemon_threads = True
@@ -37,7 +37,7 @@ class WebServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/some/lake"
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing of clients that went away."""
+        """Ignore clients that disconnected."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -79,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Suppress the request log."""
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def serving_folder(folder: Path) -> Iterator[WebServer]:
 
 @contextmanager
 def plain_server(folder: Path) -> Iterator[str]:
-    """Serve a folder by Python's own server, a process of its own; yields the URL."""
+    """Serve a folder with Python's own server in a separate process; yields the URL."""
     command = [sys.executable, "-u", "-m", "http.server", "0", "-b", "127.0.0.1", "-d", str(folder)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -1,4 +1,4 @@
-"""Notebooks as HTML files: they are drawn without a network, and say what a lake has not."""
+"""Notebooks as HTML files render without a network, and report data that a lake lacks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DRAWN_S = 60
 
 @pytest.fixture(scope="module")
 def pages(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The notebooks on the demo lake as pages."""
+    """The notebooks on the demo lake as HTML pages."""
     folder = tmp_path_factory.mktemp("pages")
     command = [sys.executable, str(ROOT / "notebooks/export"), str(demo_lake), str(folder)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -74,7 +74,7 @@ def test_a_page_is_drawn_without_a_network(chrome: Chrome, name: str) -> None:
 
 
 def test_text_of_a_lake_cannot_leave_its_place(pages: Path) -> None:
-    """The charts lie in scripts: no name of a token may end one."""
+    """Charts are embedded in scripts: no token name may end one."""
     for name in NAMES:
         text = (pages / f"{name}.html").read_text(encoding="utf-8")
         charts = text.split('<script type="application/json">')[1:]

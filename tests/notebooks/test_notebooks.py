@@ -1,4 +1,4 @@
-"""Every notebook runs on the demo lake, and every chart says what it shows and in which unit."""
+"""Every notebook runs on the demo lake, and every chart has a title and units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.p
 
 
 def run_notebook(path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Return what the cells of a notebook define."""
+    """Return the names that the cells of a notebook define."""
     monkeypatch.setenv("LAKE", str(lake))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None

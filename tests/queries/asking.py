@@ -1,4 +1,4 @@
-"""Draws parameters of queries from what a lake holds."""
+"""Draws parameters of queries from the rows of a lake."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ FLAGS = frozenset({"descending", "by_time"})
 
 
 class Asking:
-    """The rows of one lake, and parameters made of them."""
+    """The rows of one lake, and parameters built from them."""
 
     def __init__(self, connection: DuckDBPyConnection, rng: Random) -> None:
-        """Read what parameters are drawn from."""
+        """Read the rows from which parameters are drawn."""
         self._rng, self._connection = rng, connection
         self.rows = {name: self._read(text) for name, text in TABLES.items()}
         self._accounts = {name: self._list_addresses(f"{name}.account") for name in CONTRACTS}
@@ -82,7 +82,7 @@ class Asking:
         return [(row[workchain], row[name]) for row in self._read(text)]
 
     def draw(self, name: str, query: Query) -> Row:
-        """Return one set of parameters of a query, or of what is composed under a name."""
+        """Return one set of parameters of a query, or of a composed query's name."""
         rng = self._rng
         same = self._draw_same(query) if self.rows["transaction"] else {}
         optional = {
@@ -167,7 +167,7 @@ class Asking:
         return [row[column] for row in chosen]
 
     def _pairs(self, name: str, query: Query) -> Row:
-        """Return lists of workchains and account ids that belong together."""
+        """Return matching lists of workchains and account ids."""
         drawn: Row = {}
         for key in query.parameters:
             if not key.endswith("workchains"):
@@ -188,7 +188,7 @@ class Asking:
     def _special(  # noqa: PLR0911 - one a question
         self, name: str, optional: set[str], same: Row
     ) -> Row:
-        """Return parameters of questions that few others share."""
+        """Return parameters of questions with unusual ones."""
         rng = self._rng
         if name == "v3/transactions":
             return {"keys": rng.choices(self.rows["transaction"], k=9)}
@@ -203,7 +203,7 @@ class Asking:
             keys = rng.choice((("mc_seqno",), ("workchain", "seqno"), ("workchain",)))
             return {key: same[key] for key in keys}
         if name == "v3/transaction_keys" and not self.rows["cell"]:
-            # A made-up chain: its blocks have times at random, so no spans.
+            # A synthetic chain: its blocks have random times, so no time ranges.
             return rng.choice(({"mc_seqno": same["mc_seqno"]}, {"aborted": True}))
         if name == "v3/actions" and self.rows["action"] and rng.random() < 0.7:
             return {"start_lt": 0, "end_lt": 1 << 62}

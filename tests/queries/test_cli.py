@@ -1,4 +1,4 @@
-"""The command ``tonlake query``: the rows of the reader, a list of all queries, clear refusals."""
+"""The command ``tonlake query``: the reader's rows, a list of all queries, clear refusals."""
 
 from __future__ import annotations
 

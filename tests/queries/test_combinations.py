@@ -1,6 +1,6 @@
-"""4,000 pages by filters in combination on a network's lake: the index gives what SQL gives.
+"""4,000 pages with combined filters on a network's lake: the index gives the same as SQL.
 
-``pytest -m long -s tests/queries/test_combinations.py`` prints what the pages cost.
+``pytest -m long -s tests/queries/test_combinations.py`` prints the cost of the pages.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def test_pages_of_a_network(network_lake: Path, name: str) -> None:
     if name in MOVES and not list_moves(connect(open_snapshot(network_lake)), name):
         pytest.skip("the network has none")
     gc.collect()
-    gc.freeze()  # as the service does with what is there before the first request
+    gc.freeze()  # as the service does with existing blocks before the first request
     try:
         if name in OF_MESSAGES:
             cpu_ms = compare(network_lake, Random(name), DRAWS, name)  # noqa: S311 - repeatable

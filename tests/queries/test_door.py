@@ -1,4 +1,4 @@
-"""Every registered question is answered by the index as its SQL answers it."""
+"""The index answers every registered question as its SQL does."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_both_ways_give_the_same_rows(doors: list[Door], name: str) -> None:
         for _ in range(DRAWS):
             parameters = door.asking.draw(name, query)
             wanted = door.plain.rows(name, **parameters)
-            for _ in range(2):  # what is asked for again may be decoded by then
+            for _ in range(2):  # by a repeated request the row groups may be decoded
                 door.indexed.answered_by.clear()
                 rows = door.indexed.rows(name, **parameters)
                 assert show(name, rows, wanted) == show(name, wanted, wanted), parameters
@@ -140,7 +140,7 @@ def test_both_ways_give_the_same_rows(doors: list[Door], name: str) -> None:
 
 
 def can_ask(name: str, asking: Asking) -> bool:
-    """Tell whether a lake has rows to draw parameters from."""
+    """Return whether a lake has rows to draw parameters from."""
     contracts = {f"v3/{table}" for table in CONTRACTS}
     if not asking.rows["transaction"]:
         return name in contracts or name.startswith("v3/token_")
@@ -217,7 +217,7 @@ def test_a_process_without_the_extension_answers_by_sql(demo_lake: Path) -> None
 
 
 def show(name: str, rows: list[Any], like: list[Any]) -> list[Any]:
-    """Return rows with the columns that the SQL gives; sorted where it promises no order."""
+    """Return rows with the SQL's columns; sorted where the SQL promises no order."""
     if name == "v3/transactions":
         return [show_record(row) for row in rows]
     columns = list(like[0]) if like else []

@@ -1,4 +1,4 @@
-"""Everyday questions: each runs without parameters, and has what is drawn."""
+"""Everyday questions run without parameters and have the columns that are charted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements with their values in them mean what DuckDB makes of parameters."""
+"""Statements with inlined values mean the same as with DuckDB parameters."""
 
 from __future__ import annotations
 

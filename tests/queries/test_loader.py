@@ -1,4 +1,4 @@
-"""Query files: what a header may say, and that every file keeps the rules."""
+"""Query files: the header format, and rules that every file keeps."""
 
 from __future__ import annotations
 

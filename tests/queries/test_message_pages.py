@@ -1,4 +1,4 @@
-"""Pages of messages: the index gives what the SQL gives, for any filters in combination."""
+"""Pages of messages: the index gives the same as SQL, for any combination of filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking named queries: every one runs, wrong questions and slow answers are refused."""
+"""Named queries: every one runs, invalid questions and slow answers are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of spans: the index gives what the SQL gives, for any filters, order and page."""
+"""Pages of ranges: the index gives the same as SQL, for any filters, order and page."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def draw(rng: Random, name: str, moments: list[tuple[int, int, int]]) -> dict[st
 
 
 def list_moves(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
-    """Return the addresses that stand in each transfer or burn, by the name of their filter."""
+    """Return the addresses in each transfer or burn, by the name of their filter."""
     ends = {"v3/jetton_transfers": "destination", "v3/jetton_burns": "owner"}
     owner, other = ends.get(name, "new_owner"), MOVES[name][0]
     columns = {"account": "account", other: other, "owner": owner}
@@ -106,7 +106,7 @@ def draw_addresses(rng: Random, name: str, moves: list[dict[str, Any]]) -> dict[
 
 
 class Compared(NamedTuple):
-    """What the pages of one kind of list gave: those the index answered, and that have rows."""
+    """Results of the pages of one list: how many the index answered, and how many have rows."""
 
     answered: int
     filled: int
@@ -115,7 +115,7 @@ class Compared(NamedTuple):
 
 
 def compare_pages(lake_dir: Path, name: str, draws: int) -> Compared:
-    """Ask for pages through the door and of SQL alone, and compare them."""
+    """Read pages through the reader and from SQL alone, and compare them."""
     snapshot = open_snapshot(lake_dir)
     connection = connect(snapshot)
     moments = connection.execute("select now, lt, mc_seqno from transactions").fetchall()

@@ -1,9 +1,9 @@
-"""``make walk``: the README from the top, install to uninstall, in a room without this checkout.
+"""``make walk``: follows the README from install to uninstall, in a place without this checkout.
 
     python -m tests.walk WHEEL [--folder FOLDER] [--older WHEEL]
 
-Every command of the pages that needs neither a checkout nor a node of one's own is typed as it
-stands there. ``--older`` is a wheel of an earlier version: its lake is upgraded by the new one.
+Every documented command that needs neither a checkout nor a node is typed exactly as shown.
+``--older`` is a wheel of an earlier version, whose lake is upgraded by the new one.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ def list_steps(page: str, title: str = "") -> list[str]:
 
 
 class Walk:
-    """One newcomer: types lines, and keeps at most one service running."""
+    """One newcomer: types commands, and keeps at most one service running."""
 
     def __init__(self, room: Room) -> None:
-        """Stand in a room."""
+        """Take the room to type in."""
         self.room = room
         self._server: Server | None = None
 
     def type(self, line: str) -> str:
-        """Type a line; one that serves goes on in the background. Returns what it printed."""
+        """Type a line; a service stays in the background. Returns the output."""
         began_s = time.monotonic()
         bare = re.sub(r"^([A-Z_]+=\S* )*(uvx --from \S+ )?", "", line)
         if bare.startswith(SERVES) and "--once" not in bare:
@@ -80,7 +80,7 @@ class Walk:
             self._server = None
 
     def expect(self, line: str, text: str) -> None:
-        """Type a line that has to print some text.
+        """Type a line whose output must contain a text.
 
         Raises:
             Failed: it does not.
@@ -91,7 +91,7 @@ class Walk:
 
 
 def install(walk: Walk) -> None:
-    """Pipx and uv, then the package as docs/install.md shows it."""
+    """Install with pipx and uv, then use the package, as docs/install.md shows."""
     walk.type("python3 -m venv tools && tools/bin/pip install --quiet pipx uv")
     for line in list_steps("docs/install.md", "From a wheel"):
         if not any(word in line for word in ("uninstall", "upgrade", "rm -rf")):
@@ -134,7 +134,7 @@ def open_notebooks(walk: Walk) -> None:
 
 
 def upgrade(walk: Walk, older: Path | None) -> None:
-    """Take a lake of an earlier version to this one, as docs/operations.md shows it."""
+    """Upgrade a lake of an earlier version, as docs/operations.md shows."""
     if older is None:
         click.echo("          no wheel of an earlier version: its lake is not upgraded")
         return
@@ -155,7 +155,7 @@ def upgrade(walk: Walk, older: Path | None) -> None:
 
 
 def uninstall(walk: Walk) -> None:
-    """Remove what was installed; no command is left."""
+    """Uninstall; no command is left."""
     for line in list_steps("docs/install.md", "From a wheel"):
         if "uninstall" in line or line.startswith("rm "):
             walk.type(line)

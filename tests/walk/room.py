@@ -1,7 +1,7 @@
-"""A place as a newcomer has it: Debian with Python and curl, and nothing of this checkout.
+"""A newcomer's machine: Debian with Python and curl, and nothing of this checkout.
 
-As root and with debootstrap it is a Debian of its own, entered by chroot in its own mount and
-process namespaces. Elsewhere it is this machine with an empty home and the system's PATH.
+As root and with debootstrap it is a separate Debian, entered by chroot in its own mount and process
+namespaces. Otherwise it is this machine with an empty home and the system's PATH.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Failed(Exception):
 
 
 class Room(Protocol):
-    """Where the commands are typed."""
+    """A place where commands are typed."""
 
     kind: str
     home: Path
     """The reader's folder, as this process sees it."""
 
     def enter(self, line: str) -> list[str]:
-        """Return the command that types a line there."""
+        """Return the command that runs a line there."""
         ...
 
 
@@ -70,7 +70,7 @@ class Debian:
                 shutil.copy(path, root / path.relative_to("/"))
 
     def enter(self, line: str) -> list[str]:
-        """Return the command that types a line there, as root, in the home folder."""
+        """Return the command that runs a line there, as root, in the home folder."""
         passed = [f"{name}={os.environ[name]}" for name in PASSED if name in os.environ]
         own = [*_name_variables("/root"), *passed]
         memory = self.root / "dev" / "shm"
@@ -89,12 +89,12 @@ class Here:
     kind = "this machine with an empty home and the PATH of the system"
 
     def __init__(self, home: Path) -> None:
-        """Make the home."""
+        """Create the home."""
         self.home = home
         home.mkdir(parents=True)
 
     def enter(self, line: str) -> list[str]:
-        """Return the command that types a line there."""
+        """Return the command that runs a line there."""
         passed = [f"{name}={os.environ[name]}" for name in PASSED if name in os.environ]
         own = [*_name_variables(str(self.home)), *passed]
         return ["env", "-i", "-C", str(self.home), *own, "bash", "-euc", line]
@@ -122,7 +122,7 @@ def run(room: Room, line: str) -> str:
 
 
 class Server:
-    """A command that goes on until it is stopped, with what it printed so far."""
+    """A background command, with its output so far."""
 
     def __init__(self, room: Room, line: str, awaited: str) -> None:
         """Type a line and wait until it has printed some text."""
@@ -144,7 +144,7 @@ class Server:
         return self._log.read_text(encoding="utf-8")
 
     def stop(self) -> None:
-        """End it and all that it started."""
+        """End it and all its descendants."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGTERM)
             self._process.wait(60)

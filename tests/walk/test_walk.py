@@ -1,4 +1,4 @@
-"""A stranger's walk: the pages, command by command, in a place without this checkout."""
+"""A newcomer's walk: the pages, command by command, in a place without this checkout."""
 
 from __future__ import annotations
 

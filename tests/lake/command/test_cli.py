@@ -1,4 +1,4 @@
-"""The commands: what they print, for people and machines, and how they end."""
+"""The commands: their output for people and machines, and their exit codes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_no_lake(tmp_path: Path, command: str) -> None:
 def test_a_path_that_duckdb_cannot_take_is_refused(
     tmp_path: Path, command: str, name: str, shown: str
 ) -> None:
-    """It would read the lake `aXb` where `a[X]b` was named."""
+    """A glob would read the lake `aXb` where `a[X]b` was named."""
     query = ["select 1"] if command == "sql" else []
     done = run(command, *query, "--lake", tmp_path / name)
     assert done.exit_code == 2

@@ -1,4 +1,4 @@
-"""The command ``tonlake pull``: what it prints, what it refuses, and a copy that follows."""
+"""The command ``tonlake pull``: its output, its refusals, and a copy that follows its source."""
 
 from __future__ import annotations
 

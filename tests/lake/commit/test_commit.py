@@ -1,4 +1,4 @@
-"""Commits: what is in the lake after any sequence of them, and what a refused one leaves."""
+"""Commits: the state of the lake after any sequence of them, and after a refused one."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_refused_rows_leave_no_lake(tmp_path: Path) -> None:
 def test_a_writer_that_our_lock_does_not_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another machine's writer links the entry between our look at the log and our own link."""
+    """Another machine's writer links the entry after we read the log and before we link ours."""
     commit_rows(tmp_path / "lake", 1, 3)
     shutil.copytree(tmp_path / "lake", tmp_path / "theirs")
     commit_rows(tmp_path / "theirs", 10, 12)
@@ -261,7 +261,7 @@ except LakeFull as error:
 
 @pytest.mark.parametrize("limit_bytes", [0, 2900, 10_000])
 def test_a_file_that_has_no_room(tmp_path: Path, limit_bytes: int) -> None:
-    """The kernel refuses the write: the lake is as before, and the commit works later."""
+    """The kernel refuses the write: the lake is unchanged, and the commit succeeds later."""
     lake = tmp_path / "lake"
     commit_rows(lake, 1, 3)
     before = file_bytes(lake)
@@ -283,7 +283,7 @@ def test_a_file_that_has_no_room(tmp_path: Path, limit_bytes: int) -> None:
 def test_a_disk_that_fills_up_at_any_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
-    """Every fsync of a commit in turn finds no room: the commit is whole or absent."""
+    """Each fsync of a commit in turn fails for lack of space: the commit is complete or absent."""
     lake = tmp_path / "lake"
     commit_rows(lake, 1, 3, rows=1, tables=TWO)
     commit_rows(lake, 4, 6, rows=1, tables=TWO)

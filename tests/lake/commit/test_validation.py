@@ -1,4 +1,4 @@
-"""What the lake takes in and what it refuses."""
+"""Rows that a lake accepts and rows that it refuses."""
 
 from __future__ import annotations
 

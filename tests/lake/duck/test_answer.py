@@ -1,4 +1,4 @@
-"""A person's SQL: what is refused, and answers in every format with their values whole."""
+"""A user's SQL: refused statements, and results in every format with complete values."""
 
 from __future__ import annotations
 

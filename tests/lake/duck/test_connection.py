@@ -1,4 +1,4 @@
-"""The database of a snapshot: views of the schema, old files, macros, and nothing more."""
+"""The database of a snapshot: views of the schema, old files and macros, nothing else."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_day_of_a_row_is_that_of_its_commit(connection: DuckDBPyConnection) 
 
 
 def commit_states(lake: Path, accounts: int) -> list[tuple[bytes, tuple[int, int, int]]]:
-    """Commit states of few accounts in many blocks; return their identities."""
+    """Commit states of few accounts in many blocks; return the accounts."""
     keys = []
     for first, last in ((1, 5), (6, 9)):
         rows = make_table("account_states", first, last, rows=40)
@@ -135,7 +135,7 @@ def test_latest_states_and_distinct_cells(tmp_path: Path) -> None:
 
 
 def write_old_file(lake: Path, lacking: str) -> tuple[DataFile, DataFile]:
-    """Write a file of an older schema, without one column, and a file of today's."""
+    """Write a file of an older schema, without one column, and a file of the current one."""
     files = []
     for version, name in ((0, "old"), (1, "new")):
         rows = make_table("shard_blocks", 1, 9, rows=3)

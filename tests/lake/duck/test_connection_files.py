@@ -1,4 +1,4 @@
-"""How many files DuckDB looks at: to make views, and to answer a question about one day."""
+"""How many files DuckDB reads: to create views, and to answer a query about one day."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMITS_A_DAY = 2
 
 @pytest.fixture(scope="module")
 def dated_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of three days with two commits each, every one with a row in every table."""
+    """A lake of three days with two commits each, each with a row in every table."""
     lake = tmp_path_factory.mktemp("dated")
     for at in range(len(DAYS) * COMMITS_A_DAY):
         commit_rows(lake, at + 1, at + 1, rows=1, day=DAYS[at // COMMITS_A_DAY])
@@ -55,7 +55,7 @@ def test_a_question_about_a_day_reads_its_files_alone(dated_lake: Path, name: st
 
 
 def test_the_text_of_views_does_not_grow_with_the_files(dated_lake: Path) -> None:
-    """Lists of files are scripts of their own: DuckDB copies a script for every statement in it."""
+    """File lists are separate scripts: DuckDB copies a script for every statement in it."""
     sizes = []
     for number in (2, 6):
         first, *lists = render_views("/", open_snapshot(dated_lake, number).files, ALL_VIEWS)

@@ -1,4 +1,4 @@
-"""One DuckDB for many snapshots: each sees its own files, and views without readers go."""
+"""One DuckDB for many snapshots: each sees its own files, and unused views are dropped."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ ROWS = "select count(*) from blocks"
 
 
 class Owner:
-    """One who is lent a connection."""
+    """A borrower of a connection."""
 
 
 def ask(views: SnapshotViews, statement: str) -> list[tuple[object, ...]]:
-    """Answer a statement by a connection of its own."""
+    """Run a statement on its own connection."""
     owner = Owner()
     connection = views.lend(owner)
     views.provide(statement)

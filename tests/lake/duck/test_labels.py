@@ -1,4 +1,4 @@
-"""Labels: those that ship, a person's file, and what is wrong with one."""
+"""Labels: the shipped ones, a user's file, and errors in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices by hour equal those computed by hand, and one absurd trade changes nothing."""
+"""Hourly prices equal those computed by hand, and one absurd trade changes nothing."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def open_lake(
 
 
 def trade(prices: list[float], first: int = 0, **changes: object) -> list[Row]:
-    """Return swaps of 10 TON each, a minute apart, at prices in TON for one CAT."""
+    """Return swaps of 10 TON each, one minute apart, at the given prices in TON for one CAT."""
     return [
         swap(first + at, 60 * at, 10**10, round(10 / price * 1e6), **changes)
         for at, price in enumerate(prices)
@@ -142,7 +142,7 @@ def test_pools_directions_and_wrapped_ton_count_alike(tmp_path: Path) -> None:
 
 
 def test_a_true_move_is_followed(tmp_path: Path) -> None:
-    """A price that stays at three times the former one is one: the median moves with it."""
+    """A price that stays at three times the former one counts: the median moves with it."""
     lake = open_lake(tmp_path, trade([0.5] * 30 + [1.5] * 30))
     found = lake.execute("select open, close, trades from dex_prices").fetchall()
     assert found == [(pytest.approx(0.5), pytest.approx(1.5, rel=1e-6), 60)]
@@ -170,7 +170,7 @@ def test_values_in_ton_and_dollars(tmp_path: Path) -> None:
 
 
 def test_the_median_is_of_the_trades_around(tmp_path: Path) -> None:
-    """The documented method, written in Python, keeps the same trades of a wild market."""
+    """The documented method, written in Python, keeps the same trades of a volatile market."""
     prices = [0.1 * (1 + at * 7919 % 97) for at in range(60)]
     kept = [
         price
@@ -186,7 +186,7 @@ def test_the_median_is_of_the_trades_around(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of traces that were recorded on the main network, with swaps and sales in them."""
+    """A lake of traces recorded on the main network, with swaps and sales in them."""
     lake = tmp_path_factory.mktemp("recorded")
     replay_traces(shared / "data/classifier/traces.jsonl.zst", lake, IngestSections())
     return lake

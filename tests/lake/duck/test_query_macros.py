@@ -1,4 +1,4 @@
-"""Macros of the named queries that people may use as well, against rows picked one by one."""
+"""Macros of the named queries that users may also call, against rows selected in Python."""
 
 from __future__ import annotations
 

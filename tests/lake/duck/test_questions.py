@@ -43,13 +43,13 @@ def lake(snapshot: Snapshot) -> DuckDBPyConnection:
 
 
 def read(snapshot: Snapshot, table: str) -> Rows:
-    """Return the rows of a table as its files have them."""
+    """Return the rows of a table, read from its files."""
     paths = [snapshot.lake_dir / file.path for file in snapshot.files[table]]
     return [row for path in paths for row in pq.read_table(path, partitioning=None).to_pylist()]
 
 
 def ask(lake: DuckDBPyConnection, statement: str, *values: object) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement, which has at most two lines."""
+    """Return the rows of a statement of at most two lines."""
     assert statement.count("\n") <= 1
     return lake.execute(statement, values).fetchall()
 
@@ -71,7 +71,7 @@ def newest(rows: Rows, *order: str) -> dict[str, dict[str, Any]]:
 
 
 def read_jettons(snapshot: Snapshot) -> dict[str, tuple[str | None, int | None]]:
-    """Return symbol and decimals of each jetton; nothing of this lake was fetched from a URI."""
+    """Return symbol and decimals of each jetton; no content of this lake was fetched from a URI."""
     found = {}
     for address, row in newest(read(snapshot, "jetton_masters"), "mc_seqno").items():
         content = json.loads(row["content"] or "{}")
@@ -82,7 +82,7 @@ def read_jettons(snapshot: Snapshot) -> dict[str, tuple[str | None, int | None]]
 
 
 def scale(units: int | Decimal, decimals: int | None) -> Decimal | None:
-    """Return an amount in whole units; None where 29 digits do not hold it."""
+    """Return an amount in whole units; None if it needs more than 29 digits."""
     if decimals is None:
         return None
     scaled = Decimal(units).scaleb(-decimals)
@@ -343,7 +343,7 @@ COUNTS = " union all ".join(
 def test_the_command_line_has_the_same_rows(
     lake: DuckDBPyConnection, demo_lake: Path, tmp_path: Path, arguments: tuple[str, str]
 ) -> None:
-    """The DuckDB of the command line is older than the one that writes the catalogue."""
+    """The command line DuckDB is older than the one that writes the catalogue."""
     place = tmp_path / "lake"
     place.symlink_to(demo_lake, target_is_directory=True)
     paths = {path.name: path for path in write_views(place)}

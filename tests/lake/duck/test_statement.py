@@ -1,4 +1,4 @@
-"""Composed SQL text: whatever a value is, DuckDB reads it back as that value."""
+"""Composed SQL text: DuckDB reads any value back unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every view in other tools, by way of Arrow and of Parquet: the rows and sums of DuckDB."""
+"""Every view in other tools, through Arrow and Parquet: the rows and sums of DuckDB."""
 
 # ruff: noqa: PLC0415 - engines may be missing; names are those of the catalogue
 from __future__ import annotations
@@ -49,7 +49,7 @@ def folder(lake: tonlake.Lake, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 def sum_columns(table: pa.Table) -> dict[str, object]:
-    """Return the rows, how many values each column has, and the sums of its numbers."""
+    """Return the number of rows, of values in each column, and the sums of its numbers."""
     found: dict[str, object] = {"rows": table.num_rows}
     for name, column in zip(table.column_names, table.columns, strict=True):
         found[name] = len(column) - column.null_count

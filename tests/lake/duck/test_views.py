@@ -1,4 +1,4 @@
-"""The hand-off files: the same rows in the DuckDB command line and in Python, wherever it is."""
+"""The hand-off files give the same rows in the DuckDB command line and in Python, anywhere."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run_cli(*arguments: str, cwd: Path) -> list[dict[str, object]]:
 
 @cache
 def expected_counts(lake: Path) -> list[tuple[str, int]]:
-    """Return the number of rows of every view, as the product's own connection has them."""
+    """Return the number of rows of every view, from the product's own connection."""
     connection = connect(open_snapshot(lake))
     return [(name, connection.view(name).aggregate("count(*)").fetchall()[0][0]) for name in VIEWS]
 

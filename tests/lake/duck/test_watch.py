@@ -1,4 +1,4 @@
-"""The watch over queries: what is past its limit ends, whenever it began; nothing else does."""
+"""The query watchdog: queries past their limit are interrupted, whenever they began; no others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HANGS_S = 120
 
 
 class Counted:
-    """A connection that tells how often it was interrupted."""
+    """A connection that counts its interrupts."""
 
     def __init__(self, enough: int = 1) -> None:
         self.connection = duckdb.connect()
@@ -73,7 +73,7 @@ def test_a_fork_watches_as_well(watch: Watch) -> None:
     child = threading.Thread()
     child.start()
     child.join()
-    watch._thread = child  # As a fork leaves it: an object whose thread is not there.
+    watch._thread = child  # As after a fork: the object exists, but its thread does not.
     busy = Counted()
     with watch.limit(busy, 0.0):
         assert busy.reached.wait(HANGS_S)

@@ -1,4 +1,4 @@
-"""The files of a commit: what comes and goes with them, and what a failure leaves."""
+"""The files of a commit: added and removed files, and the result of a failure."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_failure_leaves_what_was_live(tmp_path: Path) -> None:
 
 @pytest.fixture
 def all_ahead() -> Iterator[None]:
-    """Count every file as large."""
+    """Treat every file as large."""
     with mock.patch.object(datafile, "PLAIN_ROWS", 0):
         yield
 

@@ -1,4 +1,4 @@
-"""Rows of many pieces in one order: as if they were sorted together in memory."""
+"""Merging sorted pieces gives the same rows as sorting them together in memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def small_windows() -> object:
 
 
 def make_pieces(seed: int, sizes: list[int], *, keys: int) -> list[pa.Table]:
-    """Make pieces whose keys come again, in one piece and in several."""
+    """Generate pieces whose keys repeat, in one piece and across several."""
     rng = random.Random(seed)  # noqa: S311 - no secret, but a seed
     pieces = []
     for number, size in enumerate(sizes):

@@ -1,4 +1,4 @@
-"""Only regular files are read, and nothing else is waited for."""
+"""Only regular files are read, and opening any other never blocks."""
 
 from __future__ import annotations
 

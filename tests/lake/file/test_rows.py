@@ -1,4 +1,4 @@
-"""Rows read back from one data file, and its damage."""
+"""Rows read back from one data file, and errors of a damaged file."""
 
 from __future__ import annotations
 

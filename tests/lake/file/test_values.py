@@ -1,4 +1,4 @@
-"""Values of columns are those that pyarrow gives, however many there are."""
+"""Column values equal those of pyarrow, for any number of rows."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_rows_in_order_are_not_copied() -> None:
 def test_many_rows_are_sorted_where_they_are_not_in_order(
     seed: int, swaps: int, *, nulls: bool
 ) -> None:
-    """Few different keys, so that ties reach down to the last of them; in pieces."""
+    """Few distinct keys, so that ties go down to the last one; in pieces."""
     rng = random.Random(seed)  # noqa: S311 - a seed, no secret
     count = 1_100
     keys = sorted((rng.randrange(9), rng.randrange(3), rng.randrange(9)) for _ in range(count))
@@ -162,7 +162,7 @@ def test_many_state_cells_are_looked_up_without_reading_files_that_lack_them(
     path.write_bytes(data)
 
     def count_read(hashes: list[bytes]) -> int:
-        """Return how many bytes of the file a look-up reads."""
+        """Return the number of bytes of the file that a look-up reads."""
         query = "select hash from read_parquet($path) where hash in (select unnest($hashes))"
         with begin_database(LakeSettings()) as connection:
             explained = connection.execute(

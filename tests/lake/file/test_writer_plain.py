@@ -1,4 +1,4 @@
-"""Plain files made in C: byte for byte those of pyarrow, and what is left to that."""
+"""Plain files written in C equal pyarrow's byte for byte; other columns are left to pyarrow."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def encode_with_pyarrow(rows: pa.Table, table: Table) -> bytes:
 
 
 def make_rows(maps: dict[str, list[bool]], seed: int, most_elements: int) -> pa.Table:
-    """Make rows of all types, the values of whose columns are NULL as maps say."""
+    """Generate rows of all types, with NULLs where the maps say."""
     rng = random.Random(seed)  # noqa: S311 - a seed, no secret
     count = len(next(iter(maps.values())))
 
@@ -78,7 +78,7 @@ def make_rows(maps: dict[str, list[bool]], seed: int, most_elements: int) -> pa.
 
 @st.composite
 def presence(draw: st.DrawFn, count: int) -> list[bool]:
-    """Which of some values are there: runs, shorter and longer than those that are packed."""
+    """Presence maps of values: runs shorter and longer than the packed ones."""
     found: list[bool] = []
     while len(found) < count:
         length = draw(st.sampled_from((1, 1, 2, 7, 8, 9, 15, 16, 17, 100, 500)))

@@ -1,4 +1,4 @@
-"""Blocks newer than all segments: composed in memory, each a few times as the lake grows."""
+"""Blocks newer than all segments are composed in memory, each a few times as the lake grows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_rows_of_files_are_kept_within_bounds(
 
 
 def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Return how often each file is read as a lake grows until commits are composed together."""
+    """Return how often each file is read while a lake grows until commits are composed."""
     read: Counter[str] = Counter()
 
     def count(lake_dir: Path, file: DataFile, columns: Any) -> pa.Table:
@@ -79,7 +79,7 @@ def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def list_blocks(segments: Iterable[Segment]) -> list[int]:
-    """Return the masterchain blocks of segments, one segment after another."""
+    """Return the masterchain blocks of each segment in turn."""
     return [
         at
         for segment in segments

@@ -1,4 +1,4 @@
-"""Look-ups answer what the views answer, whatever was committed, rebuilt and compacted before."""
+"""Look-ups give the same answers as the views, after any commits, rebuilds and compactions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ STEPS = st.lists(
 
 
 def take_steps(lake: Path, seed: int, steps: list[tuple[str, int]]) -> None:
-    """Make a lake; a hole leaves blocks out, which are committed in the end, out of order."""
+    """Create a lake; blocks in a hole are committed last, out of order."""
     chain = Chain(seed)
     at = 1
     commit_chain(lake, chain, at, at + 1)

@@ -1,4 +1,4 @@
-"""Durable files: whole or not there, locks, and full disks named."""
+"""Durable files: complete or absent, locks, and clear errors on full disks."""
 
 from __future__ import annotations
 

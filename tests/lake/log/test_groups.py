@@ -1,4 +1,4 @@
-"""Groups of live files that are carried from commit to commit are those of the files themselves."""
+"""Groups of live files carried from commit to commit equal those computed from the files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def make_file(path: str) -> DataFile:
 
 
 def make_commits(toggled: list[set[str]]) -> list[tuple[Commit, str]]:
-    """Return commits that remove what is live of some paths, and add the others."""
+    """Return commits that remove the live files of some paths, and add the others."""
     live: set[str] = set()
     made = []
     for number, paths in enumerate(toggled, 1):

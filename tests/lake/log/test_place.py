@@ -1,4 +1,4 @@
-"""Paths of data files: written and read back."""
+"""Paths of data files round-trip."""
 
 from __future__ import annotations
 

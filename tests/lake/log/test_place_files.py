@@ -1,4 +1,4 @@
-"""Files by table are those of the state asked about, also where others were asked about before."""
+"""Files by table belong to the requested state, even after requests for other states."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TABLES_OF_PLACES = ("blocks", "traces", "actions")
 
 
 def make_places(lengths: list[int]) -> LogState:
-    """Return a state of places one after the other, three a day, and of open files."""
+    """Return a state of consecutive places, three a day, and of open files."""
     files = []
     first = 1
     for at, length in enumerate(lengths):

@@ -1,4 +1,4 @@
-"""A log that is read on gives the state of a log that is read from its beginning."""
+"""A log read incrementally gives the same state as one read from the beginning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots: what a reader sees, damage of single files, digests once per file."""
+"""Snapshots: a reader's view, damage to single files, one digest check per file."""
 
 from __future__ import annotations
 

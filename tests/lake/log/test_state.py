@@ -1,4 +1,4 @@
-"""The log: entries, checkpoints, and what they sum up to."""
+"""The log: entries, checkpoints, and the state that they add up to."""
 
 from __future__ import annotations
 

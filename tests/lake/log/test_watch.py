@@ -1,4 +1,4 @@
-"""Files of an open snapshot that are written to: found by their times, then by their digests."""
+"""Changed files of an open snapshot are detected by mtime, then by digest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GROUP = "blocks"
 
 
 class _Clock:
-    """Seconds that pass by hand, and a little with every look."""
+    """A manual clock that also advances a little on every reading."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

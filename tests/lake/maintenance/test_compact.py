@@ -1,4 +1,4 @@
-"""Compaction: the same rows in fewer files, with readers, writers and kills meanwhile."""
+"""Compaction keeps the same rows in fewer files, with concurrent readers, writers and kills."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def few_rows_in_memory() -> Iterator[None]:
 
 
 def commit_small(lake: Path, first: int, last: int, *, day: str = DAY, rows: int = 9) -> None:
-    """Commit one masterchain block after the other."""
+    """Commit masterchain blocks one by one."""
     for at in range(first, last + 1):
         commit_rows(lake, at, at, day=day, rows=rows, tables=BASE)
 
 
 def read_all(lake: Path, number: int | None = None) -> dict[str, list[Any]]:
-    """Return all rows of every table as text, sorted; those that stay once, once."""
+    """Return all rows of every table as text, sorted; unchanged rows appear once."""
     found: dict[str, list[Any]] = {}
     for name, files in open_snapshot(lake, number).files.items():
         rows = [row for file in files for row in read_rows(lake, file).to_pylist()]
@@ -84,7 +84,7 @@ def uncompacted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def many(uncompacted: Path, tmp_path: Path) -> Path:
-    """A lake of twelve commits that a test may change."""
+    """A writable copy of the lake of twelve commits."""
     return shutil.copytree(uncompacted, tmp_path / "lake")
 
 
@@ -181,7 +181,7 @@ def test_runs_stay_right(tmp_path: Path) -> None:
 
 
 def commit_traced(lake: Path, chain: Chain, at: int) -> None:
-    """Commit a block with rows of traces, whatever they say."""
+    """Commit a block with the given rows of traces."""
     tables = chain.make(at, at)
     traces = make_tables(at, at, rows=3, names=["transaction_traces"])
     commit_made(lake, at, at, tables | traces)
@@ -204,7 +204,7 @@ def test_stale_runs_stay_stale(tmp_path: Path) -> None:
 
 
 def make_state(sizes: list[int]) -> LogState:
-    """Make the state of a lake with a commit of that many transactions for each block."""
+    """Create the state of a lake with a commit of that many transactions for each block."""
     files = [
         DataFile(f"transactions/day={DAY}/{at}-{at}-00.parquet", "transactions", rows, 1, "", 1)
         for at, rows in enumerate(sizes, 1)
@@ -248,7 +248,7 @@ def test_past_days_are_merged_completely(many: Path) -> None:
 def test_what_changed_meanwhile_is_planned_again(
     many: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another compaction and a commit come in while ours merges its first files."""
+    """Another compaction and a commit finish while ours merges its first files."""
     before = read_all(many)
     original = compact._write_merge
     small = msgspec.structs.replace(OPTIONS, compact_rows=20)

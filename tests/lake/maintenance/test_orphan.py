@@ -1,4 +1,4 @@
-"""Orphans: found, left alone for the grace time, removed; nothing live is ever touched."""
+"""Orphans are found, kept for the grace period, then removed; live files are never touched."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEPT = ["views.sql", "catalog.duckdb", "notes/day=2024-01-01/mine.parquet", "blo
 
 @pytest.fixture
 def littered(lake: Path) -> Path:
-    """A lake with orphans an hour old, and files of the operator's own."""
+    """A lake with orphans an hour old, and files of the operator."""
     for name in LEFT + KEPT:
         path = lake / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Own tables: equal to their statements over the whole lake, whatever happened to it."""
+"""User-defined tables equal their statements over the whole lake, whatever happened to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pruned lake: what goes, what stays, and a lake before or after it wherever it is killed."""
+"""Pruning: removed and kept rows, and a lake before or after it wherever it is killed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def indexed(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lake(indexed: Path, tmp_path: Path) -> Path:
-    """A copy of that."""
+    """A writable copy of the demo lake."""
     return shutil.copytree(indexed, tmp_path / "lake")
 
 
@@ -72,7 +72,7 @@ Ask = Callable[..., Rows]
 
 @contextmanager
 def opened(lake: Path) -> Iterator[Ask]:
-    """Give what answers SQL about a lake."""
+    """Provide the SQL access to a lake."""
     with closing(connect(open_snapshot(lake))) as connection:
         yield lambda text, **parameters: connection.execute(text, parameters).fetchall()
 

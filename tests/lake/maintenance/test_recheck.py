@@ -1,4 +1,4 @@
-"""Rot that changes no time of a file is found by reading it again."""
+"""Bit rot that leaves the mtime unchanged is found by reading the file again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintenance: the index reaches the newest commits, small files are merged, no writer waits."""
+"""Maintenance: the index covers the newest commits, small files are merged, no writer waits."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_what_comes_meanwhile_is_done_as_well(
         made = maintain_once(log, settings)
         newest = open_snapshot(lake).last_mc_seqno
         rounds.append(newest)
-        # Enough for another round comes twice, then too few.
+        # Enough for another round arrives twice, then too little.
         for at in range(newest + 1, newest + 1 + {0: 4, 1: 4, 2: 3}[len(rounds) - 1]):
             commit_chain(lake, chain, at, at)
         return made
@@ -182,7 +182,7 @@ schedule.main()
 
 
 def list_children() -> list[int]:
-    """Return maintenance processes that threads of this one started; other tests have others."""
+    """Return maintenance processes started by this process; other tests have their own."""
     paths = Path("/proc/self/task").glob("*/children")
     children = [int(pid) for path in paths for pid in path.read_text(encoding="ascii").split()]
     return [pid for pid in children if b"lake.maintenance.schedule" in read_command(pid)]

@@ -1,4 +1,4 @@
-"""Verify finds all damage there can be, and none where there is none."""
+"""Verify finds all kinds of damage, and none in an intact lake."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEW_TABLES = ("blocks", "transactions", "state_cells", "transaction_traces", "wa
 
 
 def rewrite(lake: Path, commit: Commit) -> None:
-    """Put an entry with a right digest in the place of commit ``number``."""
+    """Replace the entry of commit ``number`` with one that has a valid digest."""
     (lake / "_log" / f"{commit.number}.json").write_bytes(encode_entry(commit)[0])
 
 
@@ -53,7 +53,7 @@ def test_no_lake(tmp_path: Path) -> None:
 
 @every_two
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
-    """Over every kind of file that a lake consists of, log and checkpoints included."""
+    """Covers every kind of file in a lake, log and checkpoints included."""
     for at in range(1, 4):
         commit_rows(tmp_path, at, at, rows=1, tables=FEW_TABLES)
     rng = random.Random(7)  # noqa: S311 - a seed, no secret

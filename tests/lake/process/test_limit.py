@@ -1,4 +1,4 @@
-"""The bound of open files, in a process of its own: a lowered one can be raised again."""
+"""The limit of open files, in a separate process: a lowered one can be raised again."""
 
 from __future__ import annotations
 

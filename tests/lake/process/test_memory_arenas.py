@@ -1,4 +1,4 @@
-"""Memory that threads share, and that is given back."""
+"""Memory arenas are shared by threads, and memory is returned to the system."""
 
 from __future__ import annotations
 

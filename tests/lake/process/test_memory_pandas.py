@@ -1,4 +1,4 @@
-"""A library that is not used is not loaded, and is there again afterwards."""
+"""An unused library is not loaded, and is importable again afterwards."""
 
 from __future__ import annotations
 

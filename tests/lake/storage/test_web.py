@@ -1,4 +1,4 @@
-"""Files of a web server: whole, broken off, without ranges, refused."""
+"""Files of a web server: complete, interrupted, without ranges, refused."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_answer_that_breaks_off_is_gone_on_with(server: WebServer, *, has_ran
         assert len(server.asked) == 1
         folder.close()
         return
-    # Without ranges each answer begins at byte 0: what breaks off at the same byte never ends.
+    # Without ranges each response begins at byte 0: one cut at the same byte never completes.
     with pytest.raises(StorageError, match=r"broke off \(day=1/file: "):
         read(folder)
     with folder.open("day=1/file") as stream:

@@ -1,4 +1,4 @@
-"""Hostile exports: refused before a byte is copied, at once, and by name."""
+"""Hostile exports are refused before a byte is copied, at once, and by name."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_hashes_of_a_network(folder: Path) -> None:
 def test_claims_about_files_are_compared_with_them(
     folder: Path, changes: dict[str, int], words: str
 ) -> None:
-    """The last file lies, and no other is copied before that is seen."""
+    """The last file does not match, and no other is copied before that is detected."""
     files = read(folder).files
     lie = next(file for file in reversed(files) if file.table != "blocks")
     changed = msgspec.structs.replace(lie, **changes)

@@ -1,4 +1,4 @@
-"""Pieces of a lake: copied, checked, resumed, and the same lake where they arrive."""
+"""Parts of a lake are copied, verified and resumed, and give the same lake at the target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake pulled from another: equal to it, whatever happens, or an error that names the file."""
+"""A pulled lake equals its source, whatever happens, or the error names the file."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_days_of_a_lake(read_lake: Path, tmp_path: Path) -> None:
     pull(read_lake, tmp_path / "other")
     check_same(read_lake, tmp_path / "other")
     assert not (tmp_path / "other" / SELECTION_FILE).exists()
-    # A copy of a copy knows what it lacks as well.
+    # A copy of a copy knows its missing blocks as well.
     assert pull(copy, tmp_path / "third", Selection(tables=FEW)).ranges == ((16, 20),)
     assert read_selection(tmp_path / "third") == SECOND_DAY.narrow(Selection(tables=FEW))
 
@@ -157,7 +157,7 @@ def test_days_of_a_pruned_lake(tmp_path: Path) -> None:
     pull(lake, tmp_path / "early", early)
     prune_lake(lake, "2024-01-04", SETTINGS)
     pruned = read_state(lake).pruned_ranges
-    # Kept rows stand with the last pruned day: a copy without them knows nothing of these blocks.
+    # Kept rows are in the last pruned day: a copy without them knows nothing of these blocks.
     for first_day, expected in (("2024-01-05", ()), ("2024-01-04", ()), ("2024-01-03", pruned)):
         copy = tmp_path / first_day
         pull(lake, copy, Selection(first_day))
@@ -199,7 +199,7 @@ def test_a_copy_without_tables_says_so(read_lake: Path, tmp_path: Path) -> None:
 
 
 def make_kills(source: str, copy: Path, kills: int, seed: int) -> None:
-    """Pull until it ends, killed at random moments; readers find the copy sound at any time."""
+    """Pull until it ends, killed at random moments; readers always find the copy intact."""
     rng = random.Random(seed)  # noqa: S311 - no secret, but a seed
     began_s = time.monotonic()
     pull(source, copy)
@@ -287,7 +287,7 @@ def test_checkpoints_of_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def change_commit(lake: Path, changed: int, /, **changes: Any) -> None:
-    """Rewrite a lake's log so that it is one with another commit."""
+    """Rewrite a lake's log so that it is consistent with another commit."""
     last = read_state(lake).number
     previous = read_commit(lake, changed - 1)[1]
     for at in range(changed, last + 1):
@@ -299,7 +299,7 @@ def change_commit(lake: Path, changed: int, /, **changes: Any) -> None:
 
 
 def change_file(lake: Path, number: int, **changes: Any) -> str:
-    """Let a commit claim something else of its last file; return the file's path."""
+    """Let a commit claim other facts about its last file; return the file's path."""
     *files, last = read_commit(lake, number)[0].added
     changed = msgspec.structs.replace(last, **changes)
     change_commit(lake, number, added=(*files, changed))
@@ -416,7 +416,7 @@ def test_an_entry_without_end(lake: Path, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_flips(read_lake: Path, tmp_path: Path) -> None:
-    """A bit flipped on the way never becomes a file, and what is right comes the next time."""
+    """A bit flipped in transit never becomes a file, and the next pull gets the right bytes."""
     copy = tmp_path / "copy"
     rng = random.Random(5)  # noqa: S311 - no secret, but a seed
     files = list(live_files(read_lake))
@@ -475,7 +475,7 @@ def test_files_that_are_merged_meanwhile(
     removed = tuple(file.path for file in commit.added if file.table == "wallets")
 
     def merge(*inputs: Any, **options: Any) -> bool:
-        """Take files out of the source before the first is copied."""
+        """Remove files from the source before the first is copied."""
         if (lake / removed[0]).exists():
             (lake / removed[0]).unlink()
             state = read_state(lake)
@@ -520,7 +520,7 @@ def test_a_source_that_went_back(lake: Path, tmp_path: Path, selection: Selectio
 def test_a_source_that_goes_back_between_two_runs(
     lake: Path, tmp_path: Path, selection: Selection
 ) -> None:
-    """Entries that an unfinished run has staged are let go when the source has others."""
+    """Entries staged by an interrupted run are dropped when the source has others."""
     copy = tmp_path / "copy"
     run_killed(lambda: pull(lake, copy, selection), "pull.copied")
     assert list_log(copy / "_pull")[0] == [1, 2, 3]
@@ -538,7 +538,7 @@ def test_a_source_that_goes_back_between_two_runs(
 def test_staged_entries_that_are_damaged(lake: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     run_killed(lambda: pull(lake, copy), "pull.copied")
-    (copy / "_pull" / "_log" / "2.json").write_bytes(b"")  # as a loss of power leaves it
+    (copy / "_pull" / "_log" / "2.json").write_bytes(b"")  # as after a power loss
     pull(lake, copy)
     check_same(lake, copy)
 

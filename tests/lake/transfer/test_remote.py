@@ -1,4 +1,4 @@
-"""Lakes in object storage: exported, imported and asked there, and what can go wrong."""
+"""Lakes in object storage: export, import, queries there, and failures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ QUESTIONS: dict[str, dict[str, object]] = {
 
 @pytest.fixture(scope="module")
 def exported(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of two days, which stands exported at the URL."""
+    """A lake of two days, exported to the URL."""
     from tests.s3 import CREDENTIALS  # noqa: PLC0415 - takes a second
 
     with pytest.MonkeyPatch.context() as patch:
@@ -80,7 +80,7 @@ def exported(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @contextmanager
 def another_manifest(changed: bytes) -> Iterator[None]:
-    """Put another manifest at the URL for a while."""
+    """Replace the manifest at the URL for a while."""
     storage = open_storage(URL)
     before = storage.read(MANIFEST)
     storage.write(MANIFEST, [changed], hashlib.sha256(changed).hexdigest())
@@ -91,7 +91,7 @@ def another_manifest(changed: bytes) -> Iterator[None]:
 
 
 def test_a_lake_arrives_as_it_was(s3: S3Server, exported: Path, tmp_path: Path) -> None:
-    """Cut off in the middle of a file, the import goes on afterwards."""
+    """An import cut off in the middle of a file resumes."""
     lake = tmp_path / "lake"
     last = read_state(exported).files[-1].path
 
@@ -189,7 +189,7 @@ def test_a_damaged_object_is_not_committed(s3: S3Server, exported: Path, tmp_pat
     lake = tmp_path / "lake"
 
     def flip(method: str, path: str) -> str | None:
-        # The footer is right: only the bytes of the rows show it.
+        # The footer is right: only the row bytes reveal it.
         return "flip" if method == "GET" and path.endswith(damaged.path) else None
 
     with s3.failing(flip), pytest.raises(LakeCorrupt, match=damaged.path):
@@ -227,7 +227,7 @@ def test_only_files_of_the_asked_days_are_opened(s3: S3Server, exported: Path) -
 
 @pytest.mark.usefixtures("s3")
 def test_a_lake_that_was_copied(exported: Path) -> None:
-    """Its log is there: each of its snapshots can be asked."""
+    """Its log is there: each of its snapshots can be queried."""
     storage = open_storage("s3://lakes/copied")
     for path, data in file_bytes(exported).items():
         storage.write(path, [data], hashlib.sha256(data).hexdigest())
@@ -288,7 +288,7 @@ open_storage("{URL}")
 
 
 def put_lake(lake: Path, place: str) -> None:
-    """Copy a lake's folder to object storage as it is."""
+    """Copy a lake's folder to object storage unchanged."""
     storage = open_storage(place)
     for path, data in file_bytes(lake).items():
         if not path.startswith(("_pull/", "_log/lock", "_log/queue")):

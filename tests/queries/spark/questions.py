@@ -1,4 +1,4 @@
-"""Parameters with which the named queries have something to answer on the demo lake."""
+"""Parameters for which the named queries return rows on the demo lake."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ BOUNDS = """
 
 
 class Questions:
-    """Makes parameters out of what a lake holds."""
+    """Builds parameters from the rows of a lake."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Macros are expanded for Spark: no call of one is left, in any query or view."""
+"""Macros are expanded for Spark: no query or view has a macro call left."""
 
 from __future__ import annotations
 

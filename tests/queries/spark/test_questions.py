@@ -1,4 +1,4 @@
-"""Every query that Spark answers has parameters here: the long tests ask all of them."""
+"""Every query that Spark supports has parameters here; the long tests run all of them."""
 
 from __future__ import annotations
 

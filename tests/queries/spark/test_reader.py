@@ -1,4 +1,4 @@
-"""Named queries on Spark: the answers of the local engine, all of them."""
+"""Named queries on Spark give the same answers as the local engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = sorted(name for name, query in load_queries().items() if not needs_duckd
 
 
 class Engines(NamedTuple):
-    """One lake, asked by both engines, and what it can be asked."""
+    """One lake, read by both engines, and the parameters for it."""
 
     here: Reader
     spark: Any
@@ -49,7 +49,7 @@ def _open(spark: SparkSession, lake: Path) -> Engines:
 def lakes(
     spark: SparkSession, demo_lake: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Engines, ...]:
-    """The demo, and a lake of random rows: it has some in every table, of all that fits in."""
+    """The demo, and a lake of random rows, which has rows in every table."""
     random = tmp_path_factory.mktemp("random")
     for first, last in ((1, 10), (16, 20)):
         commit_rows(random, first, last)
@@ -57,7 +57,7 @@ def lakes(
 
 
 def _arrange(query: Query, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave rows in the order that the query gives them, if it gives one."""
+    """Keep the row order of a query that defines one."""
     if re.search(r"^order by", query.sql, re.MULTILINE):
         return rows
     return sorted(rows, key=lambda row: repr(sorted(row.items())))

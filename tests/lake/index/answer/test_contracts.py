@@ -1,4 +1,4 @@
-"""Both ends of a long history give the states that all of its rows give."""
+"""Both ends of a long history give the same states as all of its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments are composed by the extension as plain Python composes them, byte for byte."""
+"""The extension composes the same segments as plain Python, byte for byte."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def value_of(rng: random.Random, column: Column) -> object:
 
 
 def make_part(rng: random.Random, accounts: list[bytes], rows: int) -> Tables:
-    """Return any rows: of few accounts and hashes, related or not."""
+    """Return random rows: of few accounts and hashes, related or not."""
     hashes = [*EDGES["hash"], *(rng.randbytes(32) for _ in range(rows))]
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in SOURCES}
     for name, listed in found.items():
@@ -67,7 +67,7 @@ def make_part(rng: random.Random, accounts: list[bytes], rows: int) -> Tables:
             names = {"account", "tx_account"} & row.keys()
             listed.append(row | dict.fromkeys(names, rng.choice(accounts)))
             if name == "transactions":
-                # Those of an account have different times, which is what orders them.
+                # Rows of one account have different times, which order them.
                 listed[-1] |= {"lt": number * 1000 + rng.randrange(9), "now": rng.randrange(99)}
                 listed[-1]["mc_seqno"] = rng.randrange(9)
                 if rng.random() < 0.5:
@@ -80,7 +80,7 @@ def as_table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def split(table: pa.Table, rng: random.Random) -> pa.Table:
-    """Return a table in several batches, which begin in the middle of buffers."""
+    """Return a table in several batches that begin in the middle of buffers."""
     cuts = sorted({0, table.num_rows, *(rng.randrange(table.num_rows + 1) for _ in range(2))})
     pieces = [table.slice(start, end - start) for start, end in pairwise(cuts)]
     return pa.concat_tables(pieces) if pieces else table
@@ -89,7 +89,7 @@ def split(table: pa.Table, rng: random.Random) -> pa.Table:
 def compose_both(
     parts: list[Tables], ended: pa.Table, most_remembered: int, most_numbered: int
 ) -> tuple[bytes, bytes]:
-    """Return a segment as the extension composes it, and as the reference does."""
+    """Return a segment composed by the extension, and by the reference."""
     stream = io.BytesIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shape, "_REMEMBERED", most_remembered)
@@ -141,7 +141,7 @@ def test_chains_give_the_same_bytes(
 
 
 def trace(transactions: pa.Table, rng: random.Random) -> pa.Table:
-    """Return traces of transactions: of their own segment, of another, or none."""
+    """Return traces of transactions: in their own segment, in another, or in none."""
     hashes = [*transactions["hash"].to_pylist(), bytes(32), b"\xee" * 32]
     names = ("workchain", "account", "lt", "hash", "mc_seqno")
     rows = [

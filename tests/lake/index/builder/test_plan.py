@@ -1,4 +1,4 @@
-"""Which segments there are: cut behind commits, bounded, and decided by the lake alone."""
+"""Which segments exist: cut behind commits, bounded, and determined by the lake alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments on disk: whole or not at all, found out when they rot, and never in a reader's way."""
+"""Segments on disk: complete or absent, detected when damaged, and never in a reader's way."""
 
 from __future__ import annotations
 

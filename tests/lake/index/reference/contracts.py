@@ -1,4 +1,4 @@
-"""Contracts and moves of a segment in plain Python: the extension's are compared with these."""
+"""Plain Python reference for a segment's contracts and moves, compared with the extension's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write_contracts(
 
 
 class _Pool:
-    """Hashes that stand in rows by number."""
+    """Hashes that rows refer to by number."""
 
     def __init__(self, most: int) -> None:
         self._most = most

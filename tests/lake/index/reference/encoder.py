@@ -1,4 +1,4 @@
-"""Rows to records in plain Python: what the extension writes is compared with this.
+"""Plain Python reference encoder of records, compared with the extension's output.
 
 Module ``tonlake.lake.index.segment.shape`` describes the format.
 """
@@ -38,13 +38,13 @@ _SIGN, _WORD = 1 << 63, 1 << 64
 
 
 class InBody(NamedTuple):
-    """Where in its message's body an opcode stands."""
+    """The place of an opcode in its message's body."""
 
     place: int
 
 
 class Around(NamedTuple):
-    """What a row may refer to; ``lt_before`` is the own one where there is no row before."""
+    """Values that a row may refer to; ``lt_before`` is the row's own lt if no row precedes it."""
 
     account: bytes
     lt: int
@@ -55,7 +55,7 @@ class Around(NamedTuple):
 
 
 def append_number(out: bytearray, number: int) -> None:
-    """Append an integer that is not negative."""
+    """Append a non-negative integer."""
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
         number >>= 7
@@ -63,31 +63,31 @@ def append_number(out: bytearray, number: int) -> None:
 
 
 def fold(value: int) -> int:
-    """Return a signed number of 64 bits as one without sign, small where it was close to 0."""
+    """Return a signed 64-bit number as unsigned, small if it was close to 0."""
     if not -_SIGN <= value < _SIGN:
         value = (value + _SIGN) % _WORD - _SIGN
     return value << 1 if value >= 0 else ~value << 1 | 1
 
 
 def reverse_bits(value: int) -> int:
-    """Return a signed number of 64 bits with its bits reversed, without sign."""
+    """Return a signed 64-bit number with its bits reversed, as unsigned."""
     return int(f"{value % _WORD:064b}"[::-1], 2)
 
 
 def base_of(code: str, around: Around, before: int | None) -> int:
-    """Return what a number is close to, by its code and the column before."""
+    """Return the predicted value of a number, by its code and the column before."""
     if code == "l":
         return around.lt
     if code == "t":
         return around.now
     if code == "p":
         return around.lt_before
-    # Gas that was probably used, by its cost.
+    # The gas that was probably used, derived from its cost.
     return before // GAS_PRICE if code == "g" and before is not None and before > 0 else 0
 
 
 def find_opcode(body: bytes | None, opcode: int) -> InBody | None:
-    """Return where an opcode stands in its message's body, if it does near its beginning."""
+    """Return where an opcode is in its message's body, if it is near the beginning."""
     if body is None or not -(1 << 31) <= opcode < 1 << 31:
         return None
     place = body.find(opcode.to_bytes(_OPCODE_BYTES, "big", signed=True), 0, _LAST_PLACE)
@@ -110,7 +110,7 @@ _OPEN = ...
 
 
 def _list_near(around: Around, in_hash: bytes | None) -> _Near:
-    """Return the form of what stands around a row; where two are the same, the last one's."""
+    """Return the context of a row as a form; of equal neighbours the last one counts."""
     return {
         around.state_before: STATE_BEFORE,
         around.hash_before: HASH_BEFORE,
@@ -139,7 +139,7 @@ def _open_columns(
 
 
 class RecordEncoder:
-    """Writes the rows of one segment; ``at`` is where in all records the next one will stand."""
+    """Writes the rows of one segment; ``at`` is the offset of the next record."""
 
     def __init__(self, most_remembered: int, most_numbered: int) -> None:
         """Begin without shapes."""
@@ -178,7 +178,7 @@ class RecordEncoder:
         return bytes(out)
 
     def encode_newest(self, around: Around, state: Sequence[Any]) -> bytes:
-        """Return the newest state of an account, which stands outside of the records."""
+        """Return the newest state of an account, which is stored outside of the records."""
         out = bytearray()
         self._append(out, STATE, state, around, _list_near(around, None))
         self._new.clear()
@@ -203,7 +203,7 @@ class RecordEncoder:
     def encode_shapes(self) -> bytes:
         """Return all shapes, and the hashes that have numbers, as MessagePack.
 
-        Of each shape its kind, codes and constants.
+        Each shape has its kind, codes and constants.
         """
         shapes = []
         for *values, kind in self._shapes:
@@ -298,7 +298,7 @@ class RecordEncoder:
         append_number(out, at)
 
     def _remember(self, start: int) -> None:
-        """Remember where the record's bytes stand, which begins at ``start``."""
+        """Remember the offsets of the record that begins at ``start``."""
         for value, at in self._new:
             self._seen.setdefault(value, start + at)
         self._new.clear()

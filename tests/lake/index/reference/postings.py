@@ -1,4 +1,4 @@
-"""Postings listed in plain Python: what the extension writes is compared with this."""
+"""Plain Python reference for postings, compared with the extension's output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def list_postings(
     columns: Mapping[str, Sequence[int]], unique: Sequence[str], cut_bits: int
 ) -> list[dict[str, int]]:
-    """Return the rows of a table as postings have them, their keys cut."""
+    """Return the rows of a table as postings store them, with truncated keys."""
     names = list(columns)
     cut = {**columns, "key": [key >> cut_bits for key in columns["key"]]}
     same = itemgetter(*(names.index(name) for name in ("key", *unique)))
@@ -27,7 +27,7 @@ def list_postings(
 
 
 def count_equal_bits(keys: Sequence[int]) -> int:
-    """Return how many of the last of 64 bits can be cut off, and different keys still differ."""
+    """Return how many of the low 64 bits can be cut off while different keys still differ."""
     return next(bits for bits in range(64, -1, -1) if _differ(keys, bits))
 
 

@@ -1,4 +1,4 @@
-"""A segment composed in plain Python: what the extension composes is compared with this."""
+"""Composes a segment in plain Python, for comparison with the extension."""
 
 from __future__ import annotations
 

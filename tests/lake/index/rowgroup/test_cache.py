@@ -1,4 +1,4 @@
-"""Rows of row groups that are kept decoded are those that a query gives."""
+"""Cached decoded row groups give the same rows as a query."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COLUMNS = tuple(name for name in BLOCKS.names if name != "time")
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """A lake of several files, whose row groups are small."""
+    """A lake of several files with small row groups."""
     lake = tmp_path_factory.mktemp("groups") / "lake"
     chain = Chain(3, accounts=5)
     for first in (1, 11, 15):
@@ -54,7 +54,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 @pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
-    """Nothing is kept before a test, and nothing is small."""
+    """Start each test with an empty cache and no lower size limit."""
     monkeypatch.setattr(rowgroups, "SMALL_ROWS", 0)
     return keep_nothing(monkeypatch)
 
@@ -67,7 +67,7 @@ def keep_nothing(monkeypatch: pytest.MonkeyPatch) -> RowGroups:
 
 
 def ask(snapshot: Snapshot, bounds: Mapping[str, Bounds], *, times: int = 2) -> list[Any] | None:
-    """Gather blocks some times; return the last answer in a fixed order, None if declined."""
+    """Gather blocks repeatedly; return the last answer in a fixed order, None if declined."""
     found = None
     for _ in range(times):
         try:
@@ -79,7 +79,7 @@ def ask(snapshot: Snapshot, bounds: Mapping[str, Bounds], *, times: int = 2) -> 
 
 @cache
 def connect_once(snapshot: Snapshot) -> DuckDBPyConnection:
-    """Open a snapshot and read its blocks once for all queries: that takes longer than they do."""
+    """Open a snapshot and read its blocks once for all queries, since that is the slow part."""
     connection = connect(snapshot, tables=["blocks"])
     connection.execute("create table known as from blocks")
     return connection
@@ -130,7 +130,7 @@ def test_without_reading_only_what_is_decoded_is_found(snapshot: Snapshot) -> No
     bounds = {"mc_seqno": (3, 5)}
     with pytest.raises(Declined):
         gather(snapshot, "blocks", COLUMNS, bounds, may_read=False)
-    assert ask(snapshot, bounds, times=1) is None  # the try before has not counted
+    assert ask(snapshot, bounds, times=1) is None  # the earlier attempt did not count
     wanted = ask(snapshot, bounds)
     assert wanted
     found = gather(snapshot, "blocks", COLUMNS, bounds, may_read=False)
@@ -208,7 +208,7 @@ def test_files_that_are_gone_are_forgotten(tmp_path: Path, monkeypatch: pytest.M
 def test_what_is_read_of_a_file_does_not_wait_for_the_search_for_rubbish(
     snapshot: Snapshot,
 ) -> None:
-    """A file's footer takes 60 to 80 kB, which Python's count of what it holds does not see."""
+    """A file's footer takes 60 to 80 kB, which Python's size of its object does not include."""
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
@@ -224,7 +224,7 @@ def test_what_is_read_of_a_file_does_not_wait_for_the_search_for_rubbish(
 
 
 def test_what_cannot_be_read_is_left_to_the_query(tmp_path: Path) -> None:
-    """The query names what is wrong, or knows the columns that an older file does not have."""
+    """The query names the error, or knows the columns that an older file does not have."""
     commit_chain(tmp_path / "lake", Chain(3, accounts=5), 1, 3)
     snapshot = open_snapshot(tmp_path / "lake")
     assert ask(snapshot, {"no_such_column": (1, 1)}) is None
@@ -267,7 +267,7 @@ def test_a_file_that_changed_after_it_was_decoded_is_named(tmp_path: Path) -> No
 def test_a_flipped_bit_in_a_page_is_never_decoded(
     snapshot: Snapshot, kept: RowGroups, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Pages have a checksum: what is read is as before, or an error."""
+    """Pages have a checksum: a read gives the same rows or an error."""
     monkeypatch.setattr(rowgroups, "SMALL_ROWS", 100)
     file = snapshot.files["blocks"][0]
     sound = (snapshot.lake_dir / file.path).read_bytes()

@@ -1,4 +1,4 @@
-"""The extension finds and reads the rows that Arrow has, of every type of column."""
+"""The extension finds and reads the same rows as Arrow, for every column type."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COMPARED = ("bool", "int8", "int32", "int64", "hash", "bytes", "text")
 
 
 def make_rows(data: st.DataObject, name: str) -> pa.Table:
-    """Draw a column, some rows of which are cut off, as a slice has others before and behind."""
+    """Draw a column, sometimes as a slice with further rows before and after."""
     column = pa.array(
         data.draw(st.lists(st.one_of(st.none(), VALUES[name]), min_size=3, max_size=40)),
         ARROW_TYPES[name],

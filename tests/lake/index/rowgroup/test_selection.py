@@ -1,4 +1,4 @@
-"""Selections of rows give what the same rows give as lists of Python's values."""
+"""Selections of rows give the same result as lists of Python values."""
 
 from __future__ import annotations
 

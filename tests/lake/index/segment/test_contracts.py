@@ -1,4 +1,4 @@
-"""Rows of contracts and moves come out of a segment as they went in, by each of their addresses."""
+"""Rows of contracts and moves round-trip through a segment, by each of their addresses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTINGS = LakeSettings()
 
 
 def write_tables(parts: list[tuple[str, pa.Table]]) -> dict[str, SegmentTable]:
-    """Write a segment that has nothing else, and open it."""
+    """Write a segment with nothing else, and open it."""
     stream = io.BytesIO()
     writer = SegmentWriter(stream)
     write_contracts(writer, parts)

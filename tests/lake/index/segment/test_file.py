@@ -1,4 +1,4 @@
-"""Packed numbers are read as they were written."""
+"""Packed numbers round-trip."""
 
 from __future__ import annotations
 

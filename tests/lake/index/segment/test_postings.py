@@ -1,4 +1,4 @@
-"""Postings are listed by the extension as plain Python lists them, and found again."""
+"""The extension lists the same postings as plain Python, and finds them again."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def pick(listed: Iterable[tuple[int, ...]], names: tuple[str, ...]) -> dict[str,
 def written(
     columns: dict[str, array[int]], unique: tuple[str, ...] = ("row",), *, apart: bool = False
 ) -> Postings:
-    """Return postings of hashes as they are read from a segment."""
+    """Return postings of hashes as read from a segment."""
     stream = io.BytesIO()
     writer = SegmentWriter(stream)
     write_postings(writer, "name", columns, unique, hashed=True, apart=apart)

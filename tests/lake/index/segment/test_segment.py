@@ -1,4 +1,4 @@
-"""Records are read as they were written, and damage never harms more than the answer."""
+"""Records round-trip, and damage affects only the answer."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_rows_are_found_as_they_were_written(
 
 
 def listed(columns: Sequence[str], rows: Iterable[Any]) -> list[str]:
-    """Return rows that were read, in an order of their own."""
+    """Return rows that were read, in a fixed order."""
     return sorted(repr([getattr(row, name) for name in columns]) for row in rows)
 
 
 def written(table: pa.Table, columns: Sequence[str]) -> list[str]:
-    """Return rows as they are in the lake, in the same order."""
+    """Return rows of the lake, in the same order."""
     rows = table.select(columns).to_pylist()
     return sorted(repr([as_read(value) for value in row.values()]) for row in rows)
 
@@ -170,7 +170,7 @@ def test_filters_leave_the_messages_that_fit(chained: Path, demo_lake: Path) -> 
 
 
 def draw_filters(rng: random.Random, lines: list[Any]) -> Iterator[Filter]:
-    """Yield filters of each column that is asked for: of a value, of a span, and of NULL."""
+    """Yield filters of each requested column: by value, by range, and by NULL."""
     for name in (
         *("source", "source_workchain", "destination", "destination_workchain", "msg_hash"),
         *("opcode", "body_hash", "created_lt", "created_at", "direction"),
