@@ -58,7 +58,7 @@ def _methods(facts: Facts) -> list[tuple[dict[str, Any], list[str]]]:
             method["index"] = contract["index"]
         values = read_recorded(answer)
         if "dnsresolve" in what or any(value is None for value in values):
-            continue  # called with a slice that is no complete address; clients do not tell null apart
+            continue  # called with a slice that is no full address; clients do not tell null apart
         found.append((method, [v[1] if isinstance(v, tuple) else str(v) for v in values]))
     return found
 
