@@ -1,4 +1,4 @@
-"""Bags of a lake's transactions, most of which it keeps no bag of."""
+"""Rebuilds the bags of a lake's transactions, most of which are not stored."""
 
 from __future__ import annotations
 

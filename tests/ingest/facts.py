@@ -1,4 +1,4 @@
-"""The facts that a node's own lite server told, held against a lake made from its files."""
+"""Compares a lake built from a node's files with facts from the node's own lite server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ask(lake: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def check_blocks(lake: Path, facts: Path, last_mc_seqno: int) -> None:
-    """Every block up to a masterchain block is there once, and nothing more."""
+    """Every block up to a masterchain block exists exactly once."""
     got = ask(
         lake,
         "select workchain, shard, seqno, mc_seqno, lower(hex(root_hash)), lower(hex(file_hash)), "
@@ -48,7 +48,7 @@ def check_blocks(lake: Path, facts: Path, last_mc_seqno: int) -> None:
 
 
 def check_transactions(lake: Path, facts: Path, last_mc_seqno: int) -> None:
-    """Every transaction is there once, with account, lt, hash, fees, statuses and messages."""
+    """Every transaction exists once, with account, lt, hash, fees, statuses and messages."""
     got = ask(
         lake,
         "select workchain, lower(hex(account)), lt, lower(hex(hash)), shard, block_seqno, "
@@ -92,7 +92,7 @@ def check_accounts(lake: Path, facts: Path) -> None:
             fact.get("data_hash"),
         )
         for fact in read_facts(facts, "accounts")
-        # The list also names addresses that were asked for and never had a transaction.
+        # The list also names addresses that were queried and never had a transaction.
         if fact["status"] != "nonexist" or fact["tx_count"]
     }
     assert set(got) == wanted

@@ -1,4 +1,4 @@
-"""Hash maps of TL-B for tests: written with every form of label, unlike a node's shortest one."""
+"""Writes TL-B hash maps with every form of label, unlike a node's shortest one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def store_hashmap(
     builder: CellBuilder, entries: Mapping[int, Callable[[CellBuilder], object]], key_bits: int
 ) -> None:
-    """Store ``Hashmap n X`` inline; the values write themselves behind their labels."""
+    """Store ``Hashmap n X`` inline; the values store themselves behind their labels."""
     keys = sorted(entries)
     length = key_bits - (keys[0] ^ keys[-1]).bit_length()
     _store_label(builder, keys[0] >> (key_bits - length), length, key_bits)
@@ -33,7 +33,7 @@ def store_hashmap(
 def build_hashmap(
     tree: CellTree, entries: Mapping[int, Callable[[CellBuilder], object]], key_bits: int
 ) -> int:
-    """Return the root cell of a ``Hashmap n X`` that is not empty."""
+    """Return the root cell of a non-empty ``Hashmap n X``."""
     builder = CellBuilder(tree)
     store_hashmap(builder, entries, key_bits)
     return builder.end()

@@ -1,4 +1,4 @@
-"""Genuine databases decoded whole: blocks from their packages, grouped as the facts say."""
+"""Decodes whole genuine databases: blocks from their packages, grouped according to the facts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 class Network:
-    """A database, the facts about it, and what decoding its blocks and zero states gives."""
+    """A database, the facts about it, and its decoded blocks and zero states."""
 
     def __init__(self, db: Path, facts: Path) -> None:
         """Take the folders of the database and of its ``expected*`` files."""
@@ -41,13 +41,13 @@ class Network:
 
     @cached_property
     def summary(self) -> Row:
-        """What ``expected.json`` says."""
+        """The contents of ``expected.json``."""
         summary: Row = json.loads((self._facts / "expected.json").read_text())
         return summary
 
     @cached_property
     def bundles(self) -> list[McBundle]:
-        """All blocks, with the masterchain block that the facts say commits them."""
+        """All blocks, with the masterchain block that commits them according to the facts."""
         data = read_blocks(self.db)
         groups: dict[int, list[RawBlock]] = {}
         for fact in self.facts("blocks"):

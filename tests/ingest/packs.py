@@ -1,4 +1,4 @@
-"""Blocks of a database, read from its archive packages alone: each once, committed or not."""
+"""Reads the blocks of a database from its archive packages alone: each once, committed or not."""
 
 from __future__ import annotations
 

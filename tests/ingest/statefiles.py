@@ -1,4 +1,4 @@
-"""Persistent states as a node writes them, made out of celldb: young networks have none."""
+"""Writes persistent states in a node's format from celldb: young networks have none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Cells = dict[bytes, tuple[bytes, list[bytes]]]
 
 
 class Split(NamedTuple):
-    """How a state is cut: bits of a prefix behind the shard's, and in which of the known forms."""
+    """How a state is split: prefix bits beyond the shard's, and in which of the known forms."""
 
     bits: int
     proof: bool
@@ -48,7 +48,7 @@ def write_states(node: Path, target: Path, mc_seqno: int, split: Split | None = 
             shard = f"{mc_seqno}_{state.workchain}_{state.shard & (1 << SHARD_BITS) - 1:016x}"
             cells = Loaded(celldb, [state.root_hash]).unpack()
             if split is None:
-                # The node writes the shard of a whole one without leading zeros.
+                # The node writes the shard of an unsplit state without leading zeros.
                 whole = f"{mc_seqno}_{state.workchain}_{state.shard & (1 << SHARD_BITS) - 1:x}"
                 found = {f"state_{whole}": _write(cells, state.root_hash)}
             else:
@@ -79,7 +79,7 @@ def _write(cells: Cells, root_hash: bytes) -> bytes:
 
 
 def cut_off(cells: Cells, root: Branch, depth: int) -> dict[str, Branch]:
-    """Return the branches of the accounts with each prefix of that length."""
+    """Return the branches of the accounts with each prefix of a length."""
     found = {}
     todo = [root]
     while todo:
@@ -97,7 +97,7 @@ def cut_off(cells: Cells, root: Branch, depth: int) -> dict[str, Branch]:
 
 
 def write_head(cells: Cells, root_hash: bytes, cut: dict[str, Branch], split: Split) -> bytes:
-    """Return the bag of a state with pruned branches in place of some."""
+    """Return the bag of a state in which some branches are pruned."""
     whole, tree = CellTree(), CellTree()
     places: dict[bytes, int] = {}
     append_packed(whole, root_hash, cells, places)

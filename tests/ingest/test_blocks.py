@@ -1,4 +1,4 @@
-"""Ids of blocks, as they are printed."""
+"""Printed forms of block ids."""
 
 from __future__ import annotations
 

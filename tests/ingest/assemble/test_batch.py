@@ -1,4 +1,4 @@
-"""Where commits end: at a day, at a gap, and where a setting says that there is enough."""
+"""Where commits end: at a day, at a gap, and at the configured size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lake's chain of masterchain blocks, and blocks that do not fit to it."""
+"""The lake's chain of masterchain blocks, and blocks that do not continue it."""
 
 from __future__ import annotations
 

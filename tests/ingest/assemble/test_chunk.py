@@ -1,4 +1,4 @@
-"""Which configuration a block was made under: from key blocks, the zero state, and the lake."""
+"""The configuration of a block: from key blocks, the zero state, and the lake."""
 
 from __future__ import annotations
 

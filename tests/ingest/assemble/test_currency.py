@@ -1,4 +1,4 @@
-"""Extra currencies that blocks leave out: filled in from the same commit, and from the lake."""
+"""Extra currencies omitted by blocks: filled in from the same commit, and from the lake."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_an_earlier_range_completes_later_ones(node: Path, tmp_path: Path) -> No
     rebuild_index(tmp_path)
     _bring(node, tmp_path, Span(1, 200))
     assert all(count == filled for _, count, filled in _count(tmp_path))
-    # What look-ups keep of the rows is made again.
+    # The look-ups of the rows are rebuilt.
     assert read_state(tmp_path).segments == ()
     rebuild_index(tmp_path)
     assert not verify_lake(tmp_path).damage

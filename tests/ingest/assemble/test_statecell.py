@@ -1,4 +1,4 @@
-"""What is remembered of a lake is what the lake says, whoever commits, merges or undoes."""
+"""The cached state of a lake equals the lake, whoever commits, merges or undoes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ask_newest(connection: DuckDBPyConnection, wanted: set[bytes]) -> Newest:
 
 
 class Asked:
-    """Asks the lake, and counts how often."""
+    """Queries the lake, and counts how often."""
 
     def __init__(self) -> None:
         self.times = 0

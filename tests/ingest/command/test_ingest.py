@@ -1,4 +1,4 @@
-"""The command ``tonlake ingest``: what it says, and how it ends."""
+"""The command ``tonlake ingest``: its output and its exit codes."""
 
 from __future__ import annotations
 

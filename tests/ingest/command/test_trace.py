@@ -1,4 +1,4 @@
-"""The commands about traces: what they say, and how they end."""
+"""The trace commands: their output and their exit codes."""
 
 from __future__ import annotations
 

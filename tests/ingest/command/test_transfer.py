@@ -1,4 +1,4 @@
-"""A lake carried elsewhere by its commands: the same answers, the same traces."""
+"""A lake moved by the transfer commands gives the same answers and traces."""
 
 from __future__ import annotations
 

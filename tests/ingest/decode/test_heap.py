@@ -1,4 +1,4 @@
-"""Memory that a process keeps, in a process of its own: it is told once, for good."""
+"""Memory that a process keeps, set once in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of decoding joined: every row once, of equal state cells the first."""
+"""Joined pieces of decoding have every row once; of equal state cells the first is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows to Arrow: sorted, typed, and a number that does not fit names its row."""
+"""Rows to Arrow: sorted, typed, and an out-of-range number is reported with its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole states branch by branch: the same rows however they are cut, and by C as by Python."""
+"""Whole states branch by branch: the same rows however they are split, in C and in Python."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Made = tuple[NamedStates, Path]
 
 @pytest.fixture(scope="module")
 def folder(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A made state, in a file and in celldb."""
+    """A generated state, in a file and in celldb."""
     folder = tmp_path_factory.mktemp("made")
     return make_state(folder, ACCOUNTS, demo_node, celldb=True), folder
 
 
 @pytest.fixture(scope="module")
 def made(folder: Made) -> Iterator[OpenState]:
-    """The made state, in a file."""
+    """The generated state, in a file."""
     named, path = folder
     with StateFiles(path / "state").open(named, named.states[-1]) as opened:
         yield opened
@@ -48,7 +48,7 @@ def made(folder: Made) -> Iterator[OpenState]:
 
 @pytest.fixture(scope="module")
 def made_celldb(folder: Made) -> Iterator[OpenState]:
-    """The made state, in celldb."""
+    """The generated state, in celldb."""
     named, path = folder
     with (
         closing(CellDb(path / "celldb")) as celldb,

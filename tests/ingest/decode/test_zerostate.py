@@ -1,4 +1,4 @@
-"""Whole states: zero states, persistent ones, and what is refused."""
+"""Whole states: zero states, persistent ones, and refusals."""
 
 from __future__ import annotations
 

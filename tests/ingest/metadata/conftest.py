@@ -1,4 +1,4 @@
-"""A TLS server whose certificate comes from an authority of its own."""
+"""A TLS server with a certificate from its own authority."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = ("localhost", "meta.example", "other.example", "127.0.0.1", "::1")
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as the server was told to for the path."""
+    """Sends the configured response for the path."""
 
     protocol_version = "HTTP/1.1"
     server: Host
@@ -29,7 +29,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.seen.append((self.path, dict(self.headers)))
         self.server.count[self.path] += 1
-        with suppress(OSError):  # The client may have seen enough.
+        with suppress(OSError):  # The client may have read enough.
             self.server.answers.get(self.path, send(b"", status=404))(self)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - a name of theirs
@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Host(ThreadingHTTPServer):
-    """A server of this machine; ``connections`` counts those that came, before any TLS."""
+    """A local server; ``connections`` counts incoming ones, before any TLS."""
 
     daemon_threads = True
 
@@ -60,14 +60,14 @@ class Host(ThreadingHTTPServer):
         return int(self.server_address[1])
 
     def url(self, path: str, name: str = "localhost") -> str:
-        """Return the address of a path."""
+        """Return the URL of a path."""
         return f"https://{name}:{self.port}{path}"
 
 
 def send(
     body: bytes, kind: str = "application/json", *, status: int = 200, **headers: str
 ) -> Answer:
-    """Return an answer with a body."""
+    """Return a response with a body."""
 
     def answer(handler: Handler) -> None:
         handler.send_response(status)
@@ -82,12 +82,12 @@ def send(
 
 
 def redirect(target: str, status: int = 302) -> Answer:
-    """Return an answer that sends the client elsewhere."""
+    """Return a redirect."""
     return send(b"", status=status, Location=target)
 
 
 def drip(head: bytes, part: bytes) -> Answer:
-    """Return an answer that never ends: a head, then a part again and again."""
+    """Return an endless response: a head, then a part again and again."""
 
     def answer(handler: Handler) -> None:
         handler.wfile.write(head)
@@ -99,7 +99,7 @@ def drip(head: bytes, part: bytes) -> Answer:
 
 
 def be_silent(handler: Handler) -> None:
-    """Answer nothing for as long as the client waits."""
+    """Send nothing for as long as the client waits."""
     handler.connection.recv(1)
 
 
@@ -117,7 +117,7 @@ def trust(authority: trustme.CA) -> ssl.SSLContext:
 
 @pytest.fixture
 def make_host(authority: trustme.CA) -> Iterator[Callable[[str], Host]]:
-    """Start servers on addresses of this machine."""
+    """Start servers on local addresses."""
     hosts: list[Host] = []
 
     def make(address: str) -> Host:

@@ -1,4 +1,4 @@
-"""One document from a real TLS server: what is fetched, and what is not."""
+"""Downloads from a real TLS server: accepted and refused documents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _patient = mock.patch.object(download, "TIMEOUT_MS", 60_000)
 
 
 def make_downloader(trust: ssl.SSLContext, **settings: str) -> Downloader:
-    """Return a downloader that may ask this machine's first address alone."""
+    """Return a downloader that may only connect to this machine's first address."""
     return Downloader(
         msgspec.convert({"networks": HERE, **settings}, MetadataSettings), trust=trust
     )

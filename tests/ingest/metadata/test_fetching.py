@@ -1,4 +1,4 @@
-"""The token content of a lake fetched from a real server, kept, tried again, and served."""
+"""Token content of a lake is fetched from a real server, stored, retried, and served."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_back_off_refresh_and_giving_up(lake: Path, host: Host, trust: ssl.SSLCo
     assert fetch() == FetchReport(fetched=3, invalid=1, failed=1, commits=1)
     rows = read_rows(lake)
     assert json.loads(rows["silver"]["content"]) == {"name": "Other"}
-    # What was had before is shown until it can be had anew.
+    # The previous content is shown until it can be fetched again.
     assert (rows["birds"]["state"], rows["birds"]["attempts"]) == ("fetched", 1)
     assert rows["birds"]["retry_at"] == clock + 60
     assert "answered 500" in rows["birds"]["error"]

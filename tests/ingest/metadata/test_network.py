@@ -1,4 +1,4 @@
-"""Which addresses may be connected to."""
+"""Addresses that may be connected to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: the types that are shown, their pixels, and what is refused."""
+"""Pictures: accepted types, their pixels, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of tokens on pages: fetched where that is allowed, once, and served as our own."""
+"""Token pictures on pages: fetched where allowed, once, and served by the service itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The baseline: a lake that begins late knows every account as the lake of the whole chain does."""
+"""Baseline: a lake that begins late knows every account as the lake of the whole chain does."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def bring_state(
 
 
 def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> dict[str, Any]:
-    """Return the newest states of accounts that exist, and contract rows of active ones.
+    """Return the newest states of existing accounts, and contract rows of active ones.
 
     They have all columns but those of the moment; of a state also whether its cells are known.
     """
@@ -371,7 +371,7 @@ def test_a_part_of_a_split_state_that_is_missing_or_another(
 
 
 def read_rows(store: StateStore, named: NamedStates) -> list[dict[str, pa.Table]]:
-    """Read all that a store has of some states."""
+    """Read the whole contents of a store for some states."""
     found: list[dict[str, pa.Table]] = []
     for each in named.states:
         with store.open(named, each) as opened:
@@ -391,7 +391,7 @@ def read_rows(store: StateStore, named: NamedStates) -> list[dict[str, pa.Table]
 def try_to_read(
     store: StateStore, named: NamedStates
 ) -> tuple[list[dict[str, pa.Table]] | None, str]:
-    """Return what ``read_rows`` does, or None and what the error says."""
+    """Return the result of ``read_rows``, or None and the error message."""
     try:
         return read_rows(store, named), ""
     except IngestError as error:
@@ -525,7 +525,7 @@ def test_a_run_goes_on_where_one_was_stopped(
         bring_state(demo_node, late_lake, at=at)
     assert begun == begun[:1] + begun[1:4]
     (folder,) = (late_lake / "_log").glob(".state-*/")
-    # A part that is damaged is written again.
+    # A damaged part is written again.
     part = next(path for path in sorted(folder.iterdir()) if path.suffix != ".json")
     part.write_bytes(part.read_bytes()[:-1])
     done, begun[:] = begun[:3], [-1] * 4
@@ -551,7 +551,7 @@ if __name__ == "__main__":
 def test_after_a_kill_the_same_command_gives_the_same_bytes(
     demo_node: Path, late_lake: Path, tmp_path: Path, kills: int
 ) -> None:
-    """Any process may be killed: that of the command, or a worker while it reads or detects."""
+    """Any process may be killed: the command's, or a worker while it reads or detects."""
     luck = random.Random(SEED)  # noqa: S311 - a seed, no secret
     run = [sys.executable, "-c", KILLED, str(demo_node)]
     took_s = {}

@@ -1,4 +1,4 @@
-"""Values between processes: equal, their files gone, and a full disk named."""
+"""Values between processes: equal, with their files deleted, and a clear error on a full disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tonlake.lake.errors import LakeFull
 
 
 def count_open() -> int:
-    """Return the number of files that are open."""
+    """Return the number of open files."""
     return len(list(Path("/proc/self/fd").iterdir()))
 
 

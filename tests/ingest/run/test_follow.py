@@ -1,4 +1,4 @@
-"""A follower and a node to which everything happens: the lake ends up as if nothing had."""
+"""A follower of a node with all kinds of faults ends with the same lake as without them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def node(tmp_path: Path) -> Iterator[SimulatedNode]:
 
 
 class Watched(Follower):
-    """A follower with all that it told."""
+    """A follower with all its events."""
 
     def __init__(self, db_dir: Path, lake: Path, settings: IngestSections = SETTINGS) -> None:
         self.told: list[str] = []
@@ -90,7 +90,7 @@ def write(node: SimulatedNode, bundles: list[McBundle], last: int) -> None:
 
 
 def advance(node: SimulatedNode, follower: Follower, bundles: list[McBundle], *lasts: int) -> None:
-    """Let the follower see the node at each of these blocks."""
+    """Show the follower the node at each of these blocks."""
     for last in lasts:
         write(node, bundles, last)
         follower.step()
@@ -113,7 +113,7 @@ class Given:
 
 
 def check(lake: Path, bundles: list[McBundle], folder: Path) -> None:
-    """Compare a lake's rows with those of one that was made of the same chain at once."""
+    """Compare a lake's rows with those of one ingested from the same chain in one run."""
     chain: Any = Given(bundles)
     report = ingest(chain, folder / "reference", Span(1, len(bundles)), SETTINGS)
     assert report.committed
@@ -355,7 +355,7 @@ def test_a_node_that_is_gone_is_waited_for(
 
 
 class Overtaken:
-    """A source that lets another follower bring each later block while this one reads it."""
+    """A source that lets another follower commit each later block while this one reads it."""
 
     def __init__(self, source: BlockSource, step: Callable[[], object]) -> None:
         self._source = source
@@ -425,7 +425,7 @@ def test_a_full_disk_is_waited_for(
 def test_the_clock_may_jump(
     node: SimulatedNode, tmp_path: Path, bundles: list[McBundle], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was replaced a moment ago stays for its readers, whatever the time of day."""
+    """Files replaced a moment ago stay for their readers, whatever the time of day."""
     lake, now_s, up_s = tmp_path / "lake", time.time(), time.monotonic()
     patient = msgspec.structs.replace(
         SETTINGS, lake=msgspec.structs.replace(SETTINGS.lake, orphan_grace_s=100)

@@ -1,4 +1,4 @@
-"""A follower reads what a node has in its temporary packages before it is archived."""
+"""A follower reads a node's temporary packages before their blocks are archived."""
 
 from __future__ import annotations
 

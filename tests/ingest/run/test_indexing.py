@@ -1,4 +1,4 @@
-"""Segments built while an ingest goes on: the same ones for any number of workers."""
+"""Segments built during an ingest are the same for any number of workers."""
 
 from __future__ import annotations
 

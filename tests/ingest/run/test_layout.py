@@ -1,4 +1,4 @@
-"""Tables by their layout: equal whatever their columns are, with buffers in files or beside."""
+"""Tables by their layout: equal for any columns, with buffers in files or inline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline on the demo node: everything once, the same bytes every time, holes named."""
+"""The pipeline on the demo node: everything once, the same bytes every time, holes reported."""
 
 from __future__ import annotations
 

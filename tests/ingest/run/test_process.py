@@ -1,4 +1,4 @@
-"""A process that runs functions: what it returns and raises, and what its death shows."""
+"""A process that runs functions: return values, exceptions, and how its death is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake whose blocks are checked by its own proofs, and lakes whose blocks are others."""
+"""A lake whose blocks are verified by its own proofs, and lakes with other blocks."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def alter(
     changes: dict[str, Callable[[Any], Any]],
     workchain: int = -1,
 ) -> None:
-    """Change a row of a block, by a commit as a source that lies would make it."""
+    """Change a row of a block, by a commit such as a lying source would cause."""
 
     def derive(state: LogState) -> Derivation:
         files = []

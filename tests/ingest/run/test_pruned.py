@@ -1,4 +1,4 @@
-"""A pruned lake goes on as one that was never pruned: with new blocks, and with open traces."""
+"""A pruned lake continues like an unpruned one: with new blocks, and with open traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading ahead: every span once, in order, within the bounds, whatever workers do."""
+"""Reading ahead: every range once, in order, within the bounds, whatever workers do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PART_MC_BLOCKS, BLOCK_BYTES = 3, 10
 
 
 class Reader:
-    """Reads spans in threads, a few blocks at a time, and notes how much it read at most."""
+    """Reads ranges in threads, a few blocks at a time, and records the maximum read."""
 
     def __init__(self, pool: ThreadPoolExecutor, fails_at: int | None = None) -> None:
         self._pool = pool

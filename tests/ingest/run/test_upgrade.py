@@ -1,4 +1,4 @@
-"""Lakes that earlier versions wrote: readable, and brought to what this version knows."""
+"""Lakes of earlier versions are readable, and can be upgraded to this version."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def current(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same blocks as this version writes them."""
+    """The same blocks as written by this version."""
     lake = tmp_path_factory.mktemp("current") / "lake"
     with closing(open_node(demo_node)) as source:
         ingest(source, lake, Span(1, 8), SETTINGS)
@@ -64,7 +64,7 @@ def current(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows_of(lake: Path, name: str) -> list[Any]:
-    """All rows of a table, but for how the cells of transactions are kept."""
+    """All rows of a table, except for how the cells of transactions are stored."""
     left_out = "(day, boc, recipe)" if name == "transactions" else "(day)"
     return ask(lake, f"select * exclude {left_out} from {name} order by all")  # noqa: S608 - ours
 
@@ -107,7 +107,7 @@ def bags(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[byte
 def test_bags_of_an_old_lake_that_goes_on(
     old: Path, demo_node: Path, bags: dict[bytes, bytes]
 ) -> None:
-    """Files of both kinds beside each other, and merged: whole bags, and those made from rows."""
+    """Files of both kinds side by side, and merged: stored bags, and those rebuilt from rows."""
     with closing(open_node(demo_node)) as source:
         ingest(source, old, Span(1, 12), SETTINGS)
     kept = ask(old, "select count(boc), count(recipe) from transactions")[0]

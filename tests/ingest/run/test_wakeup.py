@@ -1,4 +1,4 @@
-"""A wait that the node's pipe ends: told by what is left in the pipe, not by how long it took."""
+"""The node's pipe ends a wait; tests check the pipe's contents, not the time it took."""
 
 from __future__ import annotations
 

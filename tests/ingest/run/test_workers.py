@@ -1,4 +1,4 @@
-"""Worker processes: a dead one is named, loses nothing, and none outlives its parent."""
+"""Worker processes: a dead one is reported, loses nothing, and none outlives its parent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Masterchain blocks made over: the same content under other hashes, as another chain has it.
+"""Rewrites masterchain blocks: the same content under other hashes, as on another chain.
 
-What a header says of the validators is changed, and the reference to the block before. All else
-stays: shard blocks, configuration, state updates.
+The validator fields of the header and the reference to the previous block change. Shard blocks,
+configuration and state updates stay.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ REFERENCE_BITS = 64 + 32 + 256 + 256
 
 
 class MiddlingMoulds(Moulds):
-    """Takes the demo node's shard block of middling size, which has as many transactions."""
+    """Takes a medium-sized shard block of the demo node."""
 
     def shard(self, name: str) -> bytes:  # noqa: ARG002 - there is one
-        """Return it, whatever is asked for."""
+        """Return the same block for any name."""
         whole = [raw for raw in self._demo if raw.id.shard == WHOLE_SHARD and raw.id.workchain == 0]
         plain = [
             raw.data
@@ -44,25 +44,25 @@ class MiddlingMoulds(Moulds):
 
 
 class Supply:
-    """The blocks of a chain: those of a node, or one that grows as long as blocks are asked for.
+    """The blocks of a chain: those of a node, or generated ones without end.
 
-    After ``part`` they are those of another chain.
+    After ``part`` the blocks are those of another chain.
     """
 
     def __init__(self, genuine: list[McBundle], grown: Chain | None) -> None:
-        """Take the blocks there are, and what makes more."""
+        """Take the existing blocks, and the generator of further ones."""
         self._plain, self._grown, self._salt = genuine, grown, 0
 
     def has(self, mc_seqno: int) -> bool:
-        """Tell whether there is a block."""
+        """Return whether a block exists."""
         return self._grown is not None or mc_seqno <= len(self._plain)
 
     def part(self, salt: int) -> None:
-        """Go on as another chain, a new one for each salt."""
+        """Continue as another chain, a new one for each salt."""
         self._salt = salt
 
     def make(self, mc_seqno: int, before: McBundle | None) -> McBundle:
-        """Return the block with a seqno, that goes on from ``before``."""
+        """Return the block with a seqno that follows ``before``."""
         while self._grown is not None and len(self._plain) < mc_seqno:
             self._plain.append(self._grown.grow())
         plain = self._plain[mc_seqno - 1]
@@ -72,7 +72,7 @@ class Supply:
 
 
 def fork(bundles: list[McBundle], after: int, salt: int) -> list[McBundle]:
-    """Return another chain that parts from this one after masterchain block ``after``."""
+    """Return another chain that branches off after masterchain block ``after``."""
     made = bundles[:after]
     for bundle in bundles[after:]:
         made.append(make_over(bundle, made[-1].blocks[0].id if made else None, salt))
@@ -80,7 +80,7 @@ def fork(bundles: list[McBundle], after: int, salt: int) -> list[McBundle]:
 
 
 def make_over(bundle: McBundle, before: BlockId | None, salt: int) -> McBundle:
-    """Return the same masterchain block as of another chain, which goes on from ``before``."""
+    """Return the same masterchain block on another chain, following ``before``."""
     first = _make_over(bundle.blocks[0], before, salt)
     return msgspec.structs.replace(bundle, blocks=(first, *bundle.blocks[1:]))
 
@@ -112,7 +112,7 @@ def _refer(tree: CellTree, cell: int, before: BlockId) -> int:
 
 
 def _split(tree: CellTree, cell: int) -> tuple[int, int]:
-    """Return the bits of a cell as a number, and how many there are."""
+    """Return the bits of a cell as a number, and their count."""
     bits = tree.bit_length(cell)
     return tree.slice(cell).load_uint(bits), bits
 

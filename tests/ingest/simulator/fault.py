@@ -1,4 +1,4 @@
-"""What can happen to a node and to the one who follows it."""
+"""Faults of a node and of its follower."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHIM = Path(__file__).with_name("clock.c")
 
 
 class Clock:
-    """The time of day of the processes of one command; that of all others stays as it is."""
+    """The clock of the processes of one command; other processes are not affected."""
 
     def __init__(self, folder: Path) -> None:
         self._library, self._file = folder / "clock.so", folder / "clock"
@@ -53,13 +53,13 @@ class Clock:
         return ["/usr/bin/env", *(f"{name}={path}" for name, path in names.items()), *command]
 
     def shift(self, seconds: int) -> None:
-        """Let it go before or after the true time."""
+        """Shift it from the true time."""
         with self._file.open("r+b", buffering=0) as stream:
             stream.write(struct.pack("=q", seconds))
 
 
 class Faults:
-    """Things that happen, by name, to one node and to the service that follows it."""
+    """Faults, by name, of one node and of the service that follows it."""
 
     def __init__(
         self, node: NodeProcess, service: Service, clock: Clock, dice: random.Random
@@ -85,7 +85,7 @@ class Faults:
         """The newest masterchain block that readers have got."""
 
     def let_one_happen(self) -> None:
-        """Draw one, and count what happened."""
+        """Inject a random fault, and count it."""
         kind = self._dice.choice(list(self.kinds))
         if kind == "slice removed" and not self._may_remove_slice():
             kind = "RocksDB compaction"
@@ -98,7 +98,7 @@ class Faults:
                 os.kill(pid, signal.SIGKILL)
 
     def _kill_child(self) -> None:
-        """Kill a process that the follower started: a TVM, if one is there."""
+        """Kill a process that the follower started: a TVM, if one is running."""
         if (pid := self._service.follower) is not None:
             for child in list_children(pid):
                 with suppress(ProcessLookupError):
@@ -108,7 +108,7 @@ class Faults:
         self.dies_in_s = self._dice.uniform(0, MOST_WRITING_S)
 
     def _may_remove_slice(self) -> bool:
-        """Whether nobody needs the oldest slice any more, going back included."""
+        """Whether the oldest slice is no longer needed, even to go back."""
         kept = self._node.open_slices
         newest = min(self._node.last, self.served)
         return len(kept) > 1 and kept[1] + BACK_MC_BLOCKS < newest
@@ -131,7 +131,7 @@ class Faults:
         self._clock.shift(self._dice.choice((-DAY_S, 0, DAY_S, 400 * DAY_S)))
 
     def _fill(self) -> None:
-        """Let the follower's files grow no further for a while, as on a disk without room."""
+        """Limit the size of the follower's files for a while, as on a full disk."""
         if (pid := self._service.follower) is None:
             return
         with suppress(ProcessLookupError):

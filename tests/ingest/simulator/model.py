@@ -1,4 +1,4 @@
-"""What a node has ever written, and so what an answer has to be."""
+"""Every block that a node has ever written, and so the expected answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A masterchain block: its seqno, the one before it, and what it commits; hashes in base64."""
+    """A masterchain block: seqno, predecessor, and the blocks it commits; hashes in base64."""
 
     seqno: int
     before: str | None
@@ -28,17 +28,17 @@ class Model:
     """Masterchain blocks of all chains that a node has had, by root hash."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start empty."""
         self._written: dict[str, Written] = {}
         self.complete_s: dict[str, float] = {}
         self.served_s: dict[str, float] = {}
 
     def __contains__(self, root_hash: str) -> bool:
-        """Tell whether the node has ever written a block."""
+        """Return whether the node has ever written a block."""
         return root_hash in self._written
 
     def add(self, bundle: McBundle, before: McBundle | None) -> str:
-        """Take a bundle that is to be written now; return the root hash by which it is known."""
+        """Add a bundle about to be written; return its root hash."""
         hashes = decode_bundles([bundle])["transactions"]["hash"].to_pylist()
         name = name_of(bundle)
         self._written[name] = Written(
@@ -50,7 +50,7 @@ class Model:
         return name
 
     def walk_back(self, tip: str) -> Iterator[tuple[str, Written]]:
-        """Yield a block and those before it."""
+        """Yield a block and its ancestors."""
         name: str | None = tip
         while name is not None:
             yield name, self._written[name]
@@ -61,14 +61,14 @@ class Model:
         return next(one for _, one in self.walk_back(tip) if one.seqno == seqno)
 
     def note_served(self, tip: str, now_s: float) -> None:
-        """Take note that a chain could be had now."""
+        """Note that a chain is available from now on."""
         for name, _one in self.walk_back(tip):
             if name in self.served_s:
                 return
             self.served_s[name] = now_s
 
     def list_delays(self, names: list[str]) -> list[float]:
-        """Return the seconds from complete to served, of those blocks that were ever served."""
+        """Return the seconds from complete to served, for all blocks ever served."""
         return [self.served_s[one] - self.complete_s[one] for one in names if one in self.served_s]
 
 
@@ -78,5 +78,5 @@ def name_of(bundle: McBundle) -> str:
 
 
 def encode_hash(value: bytes) -> str:
-    """Write a hash as answers do."""
+    """Return a hash in the format of the API."""
     return b64encode(value).decode()

@@ -1,4 +1,4 @@
-"""A node that writes its folder step by step, and to which what happens to nodes can happen."""
+"""Simulates a node that writes its folder step by step, with the faults of real nodes."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class SimulatedNode:
         form: str = "new",
         written: Sequence[McBundle | None] = (),
     ) -> None:
-        """Begin a folder, or go on with one that has blocks, of which the newest are ``written``.
+        """Begin a folder, or continue one with blocks, of which the newest are ``written``.
 
-        Those that are too old to be undone may be None.
+        Blocks too old to be undone may be None.
         """
         self.db_dir = db_dir
         self.writer = NodeWriter(
@@ -58,7 +58,7 @@ class SimulatedNode:
         return len(self.written)
 
     def write(self, bundle: McBundle) -> None:
-        """Write the next masterchain block and what it commits."""
+        """Write the next masterchain block and the blocks it commits."""
         assert bundle.mc_seqno == self.last + 1
         self.writer.write_bundle(bundle)
         self.written.append(bundle)
@@ -75,7 +75,7 @@ class SimulatedNode:
         self._undo(gone)
 
     def recover(self, under_way: McBundle) -> None:
-        """Do what a node does that was killed while it wrote: cut off what no index knows.
+        """Recover as a node killed while writing does: cut off data that no index refers to.
 
         The bundle is kept if it was complete.
         """
@@ -94,7 +94,7 @@ class SimulatedNode:
         return max(one for one in self.writer.slices if one <= mc_seqno)
 
     def _undo(self, bundles: list[McBundle]) -> None:
-        """Take bundles, or what is there of them, out of indexes and packages."""
+        """Remove bundles, complete or not, from indexes and packages."""
         sizes: dict[tuple[int, int, Path], int] = {}
         shards: set[tuple[int, int, int]] = set()
         for bundle in bundles:
@@ -121,7 +121,7 @@ class SimulatedNode:
             self._cut(path, size)
 
     def _put_desc(self, slice_id: int, workchain: int, shard: int) -> None:
-        """Let the record of a shard's newest block in a slice say what is left."""
+        """Update the record of a shard's newest block in a slice after a removal."""
         store = self.writer.open_slices[slice_id]
         key = LT_DESC + struct.pack("<iq", workchain, shard)
         for bundle in reversed(self.written):
@@ -134,13 +134,13 @@ class SimulatedNode:
         del store[key]
 
     def _cut(self, path: Path, size: int) -> None:
-        """Make a package anew with what stays of it: another file under the same name."""
+        """Rewrite a package with the remaining entries: another file under the same name."""
         copy = path.with_suffix(".copy")
         copy.write_bytes(path.read_bytes()[:size])
         copy.replace(path)
 
     def tear(self, count: int) -> bytes:
-        """Cut bytes off the package that was written last; return them."""
+        """Cut bytes off the package written last; return them."""
         path = max(self.packages(), key=lambda one: one.stat().st_mtime_ns)
         content = path.read_bytes()
         path.write_bytes(content[:-count])
@@ -148,18 +148,18 @@ class SimulatedNode:
         return content[-count:]
 
     def mend(self, tail: bytes) -> None:
-        """Make the torn package anew, whole."""
+        """Rewrite the torn package in full."""
         copy = self._torn.with_suffix(".copy")
         copy.write_bytes(self._torn.read_bytes() + tail)
         copy.replace(self._torn)
 
     def compact(self) -> None:
-        """Let RocksDB move what it has to other files."""
+        """Let RocksDB compact its files."""
         for store in (self.writer.state, self.writer.index, *self.writer.open_slices.values()):
             store.compact_range(None, None)
 
     def restart(self) -> None:
-        """Close and open every store, as a node that starts again does."""
+        """Close and reopen every store, as a restarted node does."""
         writer = self.writer
         writer.close()
         writer.state = writer._store("state")
@@ -168,13 +168,13 @@ class SimulatedNode:
             writer.open_slices[slice_id] = writer._store(slice_name(slice_id))
 
     def upgrade(self, form: str, at: int) -> None:
-        """Go on in another form, from a slice that begins with masterchain block ``at``."""
+        """Switch to another form, from a slice that begins with masterchain block ``at``."""
         assert at == self.last + 1
         self.writer.slices = (*(one for one in self.writer.slices if one < at), at)
         self.writer.form = form
 
     def prune(self, slice_id: int) -> None:
-        """Delete a slice, as a node does whose archive is to keep some days only."""
+        """Delete a slice, as a node does that keeps its archive for some days only."""
         self.writer.write_index(deleted=(slice_id,))
         self.writer.open_slices.pop(slice_id).close()
         folder = self.db_dir / "archive/packages/arch0000"

@@ -1,4 +1,4 @@
-"""A simulated node in a process of its own, which can be killed at any moment.
+"""Runs a simulated node in a separate process, which can be killed at any moment.
 
 ``python -m tests.ingest.simulator.process FOLDER`` reads calls from its standard input.
 """
@@ -25,7 +25,7 @@ REMEMBERED_MC_BLOCKS = 500
 
 
 class NodeProcess:
-    """Does what a simulated node does, in another process; killed, it is started again."""
+    """Controls a simulated node in another process; a killed one is restarted."""
 
     def __init__(self, db_dir: Path, slices: Sequence[int]) -> None:
         """Start the process."""
@@ -41,7 +41,7 @@ class NodeProcess:
         return len(self.written)
 
     def write(self, bundle: McBundle, *, killed_after_s: float | None = None) -> float:
-        """Write a bundle; return the moment when it was complete.
+        """Write a bundle; return the time when it was complete.
 
         Args:
             bundle: The next masterchain block and what it commits.
@@ -95,7 +95,7 @@ class NodeProcess:
 
 
 class Playing:
-    """The node at the other end."""
+    """The node in the child process."""
 
     def __init__(self, db_dir: Path) -> None:
         """Take its folder; nothing is opened."""
@@ -108,19 +108,19 @@ class Playing:
         written: list[McBundle | None],
         under_way: McBundle | None,
     ) -> None:
-        """Begin, or go on where another process ended."""
+        """Begin, or continue where another process ended."""
         self.node = SimulatedNode(self._db_dir, slices=slices, written=written)
         if under_way is not None:
             self.node.recover(under_way)
 
     def finish(self, bundle: McBundle) -> float:
-        """Write a bundle unless it is there already; return the moment when it was complete."""
+        """Write a bundle unless it is complete already; return the time when it was complete."""
         if self.node.last < bundle.mc_seqno:
             self.node.write(bundle)
         return time.monotonic()
 
     def run(self) -> None:
-        """Do what is asked for."""
+        """Execute one call."""
         while True:
             try:
                 name, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301 - of our own process

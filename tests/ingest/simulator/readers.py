@@ -1,4 +1,4 @@
-"""HTTP clients that ask a service all the time, and compare what it says with what was written."""
+"""HTTP clients that query a service all the time, and compare its answers with the model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ REFUSED = 503
 
 
 class Readers:
-    """Clients in threads: each asks for the newest block, and, of one snapshot, for more.
+    """Clients in threads: each requests the newest block and further data of the same snapshot.
 
-    A service that is killed is asked again until it answers; any status but 200 is a fault, but
-    that it has too much to do, as when it has just begun: such answers are counted.
+    Requests to a killed service are retried until it answers; any status but 200 is a fault, except
+    for overload, as after a start: these responses are counted.
     """
 
     def __init__(self, port: int, model: Model, count: int) -> None:
-        """Take the port of the service; nothing is asked yet."""
+        """Take the port of the service; no request is sent yet."""
         self._port, self._model = port, model
         self.asked: Counter[str] = Counter()
         self.faults: list[str] = []
@@ -43,12 +43,12 @@ class Readers:
         self._threads = [threading.Thread(target=self._read, args=(at,)) for at in range(count)]
 
     def start(self) -> None:
-        """Let them begin."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Let them end, and wait for that."""
+        """Stop the threads, and wait for them."""
         self._is_over.set()
         for thread in self._threads:
             thread.join()
@@ -110,7 +110,7 @@ class Readers:
         self._compare("blocks", got, sorted(self._model.find(tip, seqno).blocks), snapshot)
 
     def _draw(self, tip: str, dice: random.Random) -> int:
-        """Return any seqno, or that of one of the newest blocks."""
+        """Return a random seqno, or that of one of the newest blocks."""
         newest = next(self._model.walk_back(tip))[1].seqno
         return dice.randint(max(1, newest - dice.choice((NEWEST, newest))), newest)
 
@@ -121,18 +121,18 @@ class Readers:
 
 
 class Wrong(Exception):
-    """An answer is not what was written."""
+    """An answer differs from what was written."""
 
 
 class Refused(Exception):
-    """The service says when to come again."""
+    """The service asks to retry later."""
 
 
 class Client:
-    """One connection that is kept."""
+    """One kept connection."""
 
     def __init__(self, port: int) -> None:
-        """Take the port; it connects with the first question."""
+        """Take the port; the first request connects."""
         self._connection = HTTPConnection("127.0.0.1", port, timeout=GIVE_UP_S)
 
     def ask(self, path: str) -> tuple[int, Any]:
@@ -161,5 +161,5 @@ class Client:
         return body
 
     def close(self) -> None:
-        """Let go; the next question connects anew."""
+        """Close the connection; the next request reconnects."""
         self._connection.close()

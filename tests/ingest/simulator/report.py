@@ -1,4 +1,4 @@
-"""What a long run came to: delays, memory, what was committed, and whether all of it is right."""
+"""Results of a long run: delays, memory, commits, and whether all of them are right."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ SAMPLE_S = 1.0
 
 
 class Watch:
-    """Samples of the memory that processes have for themselves, and of their CPU time."""
+    """Samples of the private memory of processes, and of their CPU time."""
 
     def __init__(self, pids: dict[str, Callable[[], int | None]]) -> None:
-        """Take what tells the number of each process now."""
+        """Take a function that returns the current process ids."""
         self._pids = pids
         self._samples: dict[str, list[tuple[float, float]]] = {name: [] for name in pids}
         self._cpu_s: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in pids}
@@ -57,7 +57,7 @@ class Watch:
         self._cpu_s[name][pid] = first_s, cpu_s
 
     def stop(self, blocks: int) -> dict[str, dict[str, float]]:
-        """Return MiB of each half, their slope in the later one, and CPU for each of the blocks."""
+        """Return the MiB of each half, the slope in the second half, and CPU per block."""
         self._is_over.set()
         self._thread.join()
         return {name: self._describe(name, blocks) for name in self._pids}
@@ -87,7 +87,7 @@ def describe_delays(delays_s: list[float]) -> dict[str, int]:
 
 
 def describe_log(lake: Path) -> dict[str, int]:
-    """Return what the commits of a lake are, and at how many of them it had a gap."""
+    """Return statistics of a lake's commits, and how many of them had a gap."""
     state = LogState()
     found = dict.fromkeys(
         ("with_blocks", "undoing", "merging", "files_merged", "of_lookups", "gaps"), 0
@@ -109,7 +109,7 @@ def describe_log(lake: Path) -> dict[str, int]:
 
 
 def compare(lake: Path, written: list[McBundle], folder: Path) -> list[str]:
-    """Return the tables whose rows are not those of a lake that was made at once."""
+    """Return the tables whose rows differ from those of a lake ingested in one run."""
     settings = compose(ingest={"detect_contracts": False}, lake={"build_index": False})
     reference = folder / "reference"
     with closing(SimulatedNode(folder / "whole", slices=(0,))) as whole:
@@ -124,7 +124,7 @@ def compare(lake: Path, written: list[McBundle], folder: Path) -> list[str]:
 
 
 def judge(found: dict[str, Any], most_median_ms: float) -> list[str]:
-    """Return what is beyond its bound."""
+    """Return the figures that are out of bounds."""
     growing, faulty, end = found["growing"], found["faulty"], found["end"]
     beyond = [f"{name} has other rows" for name in end["tables_that_differ"]]
     beyond += [

@@ -1,4 +1,4 @@
-"""The service as users run it, beside a simulated node: it can be killed, and is started again."""
+"""Runs the service as users do, beside a simulated node; it can be killed and restarted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Service:
     """``tonlake serve --node DIR --lake DIR --follow`` on a port of its own."""
 
     def __init__(self, db_dir: Path, lake: Path, clock: Clock, settings: Mapping[str, str]) -> None:
-        """Take the folders, the time of day that it is to have, and its settings."""
+        """Take the folders, the clock, and the settings."""
         with closing(socket.create_server(("127.0.0.1", 0))) as listener:
             self.port: int = listener.getsockname()[1]
         command = [sys.executable, "-c", SERVE, "serve", "--port", str(self.port), "--follow"]
@@ -36,12 +36,12 @@ class Service:
 
     @property
     def pid(self) -> int:
-        """Number of its process."""
+        """Id of its process."""
         return self._process.pid
 
     @property
     def follower(self) -> int | None:
-        """Number of the process that follows the node for it, if there is one now."""
+        """Id of its follower process, if one is running."""
         for child in list_children(self.pid):
             with suppress(OSError):
                 if FOLLOWER in Path(f"/proc/{child}/cmdline").read_bytes():
@@ -55,20 +55,20 @@ class Service:
         )
 
     def kill(self) -> None:
-        """Kill it, and start it again."""
+        """Kill and restart it."""
         self._process.kill()
         self._process.wait()
         self.start()
 
     def stop(self) -> None:
-        """Tell it to end, and wait for that."""
+        """Stop it, and wait for its end."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait()
         self._log.close()
 
 
 def list_children(pid: int) -> list[int]:
-    """Return the processes that any thread of a process started."""
+    """Return the child processes of all threads of a process."""
     found: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):

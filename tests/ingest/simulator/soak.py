@@ -1,12 +1,12 @@
-"""A long run: a node that grows, a service that follows it, clients, and then everything at once.
+"""A long run of a growing node, its follower and clients, without faults and then with them.
 
 ``python -m tests.ingest.simulator.soak NODE FOLDER --blocks 5000 --faults 200 --readers 8``
 
 Three programs run: a node that writes its folder, ``tonlake serve --follow``, and this one, whose
-threads are the clients. First the chain grows at an even pace. Then things happen to all of them
-(``fault.py``), and now and then the node goes back and another chain goes on. Every answer is
-compared with what the node had written, and the lake in the end with one that was made of the last
-chain at once. Figures are printed as JSON; the exit code is 1 where one is beyond its bound.
+threads are the clients. First the chain grows at a steady rate. Then all of them suffer faults
+(``fault.py``), and sometimes the node goes back and continues on another chain. Every answer is
+compared with the node's blocks, and the final lake with one ingested from the last chain in one
+run. Figures are printed as JSON; the exit code is 1 if one is out of bounds.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Soak:
         return figures | self._describe(names)
 
     def _describe(self, names: list[str]) -> dict[str, Any]:
-        """Return what the clients saw since this was asked last."""
+        """Return what the clients saw since the last call."""
         readers = self._readers
         found = {
             "answers_compared": dict(readers.asked),
@@ -152,7 +152,7 @@ class Soak:
         return found
 
     def _write(self) -> str:
-        """Let the node write its next block; return by what the block is known."""
+        """Let the node write its next block; return the block's key."""
         written = self._node.written
         before = written[-1] if written else None
         bundle = self._supply.make(len(written) + 1, before)
@@ -193,7 +193,7 @@ class Soak:
 
 
 def make_supply(options: argparse.Namespace) -> Supply:
-    """Return what the node is to write."""
+    """Return the next bundle for the node."""
     packed = options.node.is_file()
     if not options.genuine:
         return Supply([], Chain(MiddlingMoulds(options.folder), "the middling one"))
@@ -203,7 +203,7 @@ def make_supply(options: argparse.Namespace) -> Supply:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the options, run, print the figures; 1 if anything is beyond its bound."""
+    """Read the options, run, print the figures; return 1 if anything is out of bounds."""
     parser = argparse.ArgumentParser(description="Follow a node to which everything happens.")
     parser.add_argument("node", type=Path)
     parser.add_argument("folder", type=Path)

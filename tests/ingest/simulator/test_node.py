@@ -1,4 +1,4 @@
-"""A simulated node that was killed while it wrote goes on as if it had not been."""
+"""A simulated node killed while writing continues as if it had not been."""
 
 from __future__ import annotations
 

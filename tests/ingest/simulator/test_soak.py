@@ -1,4 +1,4 @@
-"""The long run in short: a node, a service and clients, and then everything at once."""
+"""A short version of the long run: a node, a service and clients, with all faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark and object storage, in a process of its own: Java reads its environment as it starts.
+"""Spark and object storage, in a separate process: Java reads its environment at start.
 
 ``python -m tests.ingest.spark.storage NODE LAKE URL JARS`` ingests a node with Spark, exports the
 lake to a URL, and compares every table and every named query there with the local lake.
@@ -29,7 +29,7 @@ NAMES = sorted(name for name, query in load_queries().items() if not needs_duckd
 
 
 def compare_tables(here: SparkLake, there: SparkLake) -> int:
-    """Return how many rows all tables have; they must be the same in both lakes."""
+    """Return the row counts of all tables; they must be the same in both lakes."""
     count = 0
     for name in TABLES:
         rows = sorted(map(repr, here.read(name).toArrow().to_pylist()))
@@ -39,9 +39,9 @@ def compare_tables(here: SparkLake, there: SparkLake) -> int:
 
 
 def compare_answers(here: Reader, there: SparkReader, questions: Questions) -> int:
-    """Return how many rows named queries give; they must be those of the local lake.
+    """Return the row counts of named queries; rows must equal those of the local lake.
 
-    All that differ are named, with the first row of each engine.
+    All differences are reported, with the first row of each engine.
     """
     count = 0
     different: list[str] = []
@@ -65,7 +65,7 @@ def main(node: Path, lake: Path, url: str, jars: Path) -> None:
         "spark.sql.shuffle.partitions": "1",
     }
     words = ["--node", str(node), "--lake", str(lake), "--to", url, "--master", master]
-    # Java starts once a process, and takes the jars then.
+    # Java starts once per process, and reads the list of jars at start.
     words += [word for pair in conf.items() for word in ("--conf", "=".join(pair))]
     done = CliRunner().invoke(spark_ingest_command, words, obj=compose_settings)
     assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-"""Ingest by Spark: the lake of the local path, file by file, byte by byte."""
+"""Ingest by Spark gives the same lake as the local path, file by file, byte by byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark beside object storage: ingested there, and asked there, with the rows of the local lake."""
+"""Spark ingests to and queries object storage, with the rows of the local lake."""
 
 from __future__ import annotations
 

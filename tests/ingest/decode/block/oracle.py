@@ -1,4 +1,4 @@
-"""Rows of a transaction as another implementation (pytoniq-core) reads it."""
+"""Decodes a transaction with another implementation (pytoniq-core) for comparison."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _ACTION = (
 
 
 def read_transaction(data: bytes) -> tuple[Row, list[Row]]:
-    """Return what the other implementation says: columns of the transaction and its messages."""
+    """Return the other implementation's columns of the transaction and its messages."""
     cell = Cell.one_from_boc(data)
     read = Transaction.deserialize(cell.begin_parse())
     messages = [_read_message(message, "in", 0) for message in [read.in_msg] if message]

@@ -1,4 +1,4 @@
-"""Transactions and messages of every kind, written field by field, with the columns they give."""
+"""Transactions and messages of every kind, written field by field, with the expected columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATUSES = ("uninit", "frozen", "active", "nonexist")
 
 
 class Fields:
-    """Stores fields that Hypothesis draws and remembers the column each one becomes."""
+    """Stores fields drawn by Hypothesis and remembers the column of each."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any], tree: CellTree) -> None:
         """Begin a cell in ``tree``."""
@@ -38,7 +38,7 @@ class Fields:
 
     @property
     def tree(self) -> CellTree:
-        """The tree that the cell goes to."""
+        """The tree of the cell."""
         return self.builder.tree
 
     def flag(self, name: str | None = None) -> bool:
@@ -80,7 +80,7 @@ class Fields:
         self.builder.store_bytes(self.columns[name])
 
     def choice(self, name: str, codes: dict[str, tuple[int, int]]) -> None:
-        """Store one of some constructors without fields."""
+        """Store one of several constructors without fields."""
         self.columns[name] = self.draw(st.sampled_from(sorted(codes)))
         self.builder.store_uint(*codes[self.columns[name]])
 
@@ -100,7 +100,7 @@ class Fields:
         self.columns[extra] = json.dumps(shown, separators=(",", ":"))
 
     def child(self, fill: Callable[[Fields], None]) -> None:
-        """Store a reference to a cell that ``fill`` fills; its columns belong here."""
+        """Store a reference to a cell filled by ``fill``; its columns belong here."""
         inner = Fields(self.draw, self.tree)
         fill(inner)
         self.builder.store_ref(inner.builder.end())
@@ -256,7 +256,7 @@ DESCRIPTIONS: dict[str, tuple[int, int, Callable[[Fields], None]]] = {
 
 
 def store_address(to: Fields, name: str) -> None:
-    """Store any MsgAddress; external and variable ones have no columns but their kind."""
+    """Store any MsgAddress; external and variable ones only have a column for their kind."""
     kind = to.draw(st.sampled_from(["std", "std", "none", "extern", "var"]))
     to.columns[f"{name}_kind"] = kind
     builder = to.builder

@@ -1,4 +1,4 @@
-"""Account cells of every form: made-up ones read back, recorded ones, and wrong ones."""
+"""Account cells of every form: synthetic ones round-trip, recorded and invalid ones."""
 
 from __future__ import annotations
 

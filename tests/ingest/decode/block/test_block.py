@@ -1,4 +1,4 @@
-"""Whole blocks: every genuine one gives what is known of it; damaged ones are refused by name."""
+"""Whole blocks: genuine ones match their facts; damaged ones are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Valid cells with garbage in them: only DecodeError and BlockCorrupt come out, and soon."""
+"""Valid cells with garbage in them raise only DecodeError and BlockCorrupt, quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks and states with wrong cells: only this package's errors come out."""
+"""Blocks and states with wrong cells raise only this package's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers: against the facts of whole networks, recorded summaries, and cells that are wrong."""
+"""Headers: compared with whole networks, recorded summaries, and invalid cells."""
 
 from __future__ import annotations
 

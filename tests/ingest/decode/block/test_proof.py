@@ -1,4 +1,4 @@
-"""A node's proofs of blocks: genuine ones hold, and no bit of them may be another."""
+"""A node's proofs of blocks: genuine ones hold, and any flipped bit is detected."""
 
 from __future__ import annotations
 

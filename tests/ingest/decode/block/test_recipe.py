@@ -1,4 +1,4 @@
-"""Bags of transactions made again from rows, and those kept whole because that cannot be."""
+"""Transaction bags rebuilt from rows, and bags stored whole because that is impossible."""
 
 from __future__ import annotations
 

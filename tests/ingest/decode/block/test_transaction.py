@@ -1,4 +1,4 @@
-"""Transactions: every kind and phase, recorded pairs, and what is no transaction."""
+"""Transactions: every kind and phase, recorded pairs, and invalid ones."""
 
 from __future__ import annotations
 

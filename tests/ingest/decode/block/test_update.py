@@ -1,4 +1,4 @@
-"""Account states out of Merkle updates: complete, equal to the node's, and whole without it."""
+"""Account states from Merkle updates: complete, equal to the node's, and whole without it."""
 
 from __future__ import annotations
 

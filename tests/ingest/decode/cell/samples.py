@@ -1,4 +1,4 @@
-"""Random cells for property tests, the node's own forms of bags, and a plain oracle."""
+"""Random cells for property tests, bags in the node's forms, and a simple reference."""
 
 from __future__ import annotations
 

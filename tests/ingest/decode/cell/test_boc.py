@@ -1,4 +1,4 @@
-"""Bags of cells: every form reads, every lie is refused, bombs cost nothing."""
+"""Bags of cells: every form is read, false fields are refused, bombs cost nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hash maps: what another library wrote is walked in order; bombs and lies are refused."""
+"""Hash maps of another library are walked in order; bombs and false fields are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged bags of cells: only BocError comes out, and soon."""
+"""Damaged bags of cells raise only BocError, quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells as rows: any tree comes back whole from its packed cells."""
+"""Cells as rows: any tree round-trips through its packed cells."""
 
 from __future__ import annotations
 

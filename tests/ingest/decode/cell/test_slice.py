@@ -1,4 +1,4 @@
-"""Slices give back what builders stored, and never more."""
+"""Slices read back what builders stored, and never more."""
 
 from __future__ import annotations
 

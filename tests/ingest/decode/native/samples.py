@@ -35,7 +35,7 @@ def _decline(_bundles: Sequence[McBundle], _tops: object) -> dict[str, pa.Table]
 
 
 def decode_natively(bundle: McBundle) -> dict[str, pa.Table] | None:
-    """Return what the extension alone says, None if it declines."""
+    """Return the extension's result, None if it declines."""
     try:
         return native.decode_bundles((bundle,), _decline)
     except Declined:
@@ -65,13 +65,13 @@ def check_equal(mine: dict[str, pa.Table], expected: dict[str, pa.Table]) -> Non
 
 
 def wrap(bag: bytes, raw: RawBlock, root_hash: bytes) -> McBundle:
-    """Give a bag to the decoders as the block ``raw``, under the hashes that it has."""
+    """Pass a bag to the decoders as the block ``raw``, under the hashes that it has."""
     name = BlockId(raw.id.workchain, raw.id.shard, raw.id.seqno, root_hash, sha256(bag).digest())
     return McBundle(1, (RawBlock(name, bag),))
 
 
 def destroy_account(tree: CellTree, transaction: int) -> int:
-    """Return the transaction with another end: its account does not exist any more."""
+    """Return the transaction with another end: its account no longer exists."""
     kids = list(tree.refs(transaction))
     place = len(kids) - 2
     before = tree.payload(kids[place])[1:33]
@@ -107,7 +107,7 @@ def wrap_transaction(tree: CellTree, transaction: int, version: int | None = Non
 
 
 def _end_info(tree: CellTree, version: int | None) -> int:
-    """BlockInfo of a block that names a masterchain block and one before it."""
+    """BlockInfo of a block with a reference to a masterchain block and a predecessor."""
     info = CellBuilder(tree).store_uint(0x9BC7A987, 32).store_uint(0, 32)
     info.store_bit(1).store_uint(0, 7).store_uint(version is not None, 8)
     info.store_uint(SEQNO, 32).store_uint(0, 32).store_uint(0, 8).store_int(0, 32)

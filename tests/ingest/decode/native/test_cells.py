@@ -1,4 +1,4 @@
-"""Bags of cells parsed and hashed by the extension: what the reference in Python finds."""
+"""The extension parses and hashes bags of cells like the Python reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The native decoder gives, row for row and byte for byte, what the Python decoder gives."""
+"""The native decoder equals the Python decoder, row for row and byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bags made again by the extension: those of the reference, and none of rows that are damaged."""
+"""Bags rebuilt by the extension equal the reference's; damaged rows give none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first blocks of the demo node, as lite servers have them."""
+"""The first blocks of the demo node, as served by lite servers."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def bundles(demo_node: Path) -> list[McBundle]:
 
 @pytest.fixture(scope="package")
 def chain(demo_node: Path, bundles: list[McBundle]) -> Chain:
-    """What a server knows that has these blocks."""
+    """The knowledge of a server with these blocks."""
     with closing(open_node(demo_node)) as source:
         return make_chain(bundles, source.zero_states())

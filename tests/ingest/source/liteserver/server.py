@@ -1,4 +1,4 @@
-"""A lite server: ADNL over TCP, and the queries about blocks, answered from given blocks.
+"""A lite server: ADNL over TCP, and answers to the block queries from given blocks.
 
 The handshake and the packets are written here from the protocol, not taken from the client under
 test: ``key id, client's public key, SHA-256 of 160 random bytes, these bytes`` encrypted with
@@ -44,7 +44,7 @@ Answer = dict[str, Any]
 
 
 class Chain(msgspec.Struct):
-    """What servers know: blocks by id, masterchain blocks by seqno, zero states."""
+    """The knowledge of servers: blocks by id, masterchain blocks by seqno, zero states."""
 
     blocks: dict[BlockId, RawBlock]
     masterchain: dict[int, RawBlock]
@@ -53,7 +53,7 @@ class Chain(msgspec.Struct):
 
 
 def make_chain(bundles: Iterable[McBundle], zero_states: tuple[ZeroState, ...]) -> Chain:
-    """Return what a server knows that has these blocks, which come with their proofs."""
+    """Return the knowledge of a server with these blocks, which come with their proofs."""
     blocks = {block.id: block for bundle in bundles for block in bundle.blocks}
     masterchain = {
         one.seqno: block for one, block in blocks.items() if one.workchain == MASTERCHAIN
@@ -65,7 +65,7 @@ def make_chain(bundles: Iterable[McBundle], zero_states: tuple[ZeroState, ...]) 
 
 
 class SimulatedServer:
-    """One lite server; its attributes are what can be wrong with it."""
+    """One lite server; its attributes are possible faults."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
@@ -151,7 +151,7 @@ class SimulatedServer:
             await writer.drain()
 
     def _shake(self, data: bytes) -> tuple[Any, Any]:
-        """Return the ciphers of what comes and of what goes."""
+        """Return the ciphers of the incoming and the outgoing stream."""
         key_id, theirs, checksum, secret = data[:32], data[32:64], data[64:96], data[96:]
         own = bytes(self._key.verify_key)
         assert key_id == hashlib.sha256(PUBLIC_KEY_TAG + own).digest()
@@ -221,7 +221,7 @@ class SimulatedServer:
         return None, (NOT_READY, "state not found")
 
     def _on_getBlockProof(self, question: Answer) -> Any:  # noqa: N802 - TL names it
-        """Lead from the zero state or a key block to a block, by the key blocks between them."""
+        """Prove the path from the zero state or a key block to a block, by key blocks."""
         if self.proof_answer is not None:
             return self.proof_answer
         known, target = question["known_block"], question["target_block"]
@@ -286,7 +286,7 @@ class SimulatedServer:
 
 
 def wrap_whole(boc: bytes) -> bytes:
-    """Return the Merkle proof that leaves nothing out."""
+    """Return the Merkle proof that prunes nothing."""
     source, target = parse_boc(boc), CellTree()
     root = graft_cell(target, source, source.roots[0])
     depth = target.depth(root).to_bytes(2, "big")

@@ -1,4 +1,4 @@
-"""Proofs of states, cut out of a node's celldb as a lite server cuts them."""
+"""Builds proofs of states from a node's celldb, as a lite server does."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ProvenStates:
         return prove_header(block.proof), serialize_boc(proof, [_prove(proof, tree, keep)])
 
     def _find_block(self, mc_seqno: int, named: NamedState) -> RawBlock:
-        """Return the block that a state stands after."""
+        """Return the block that produced a state."""
         for seqno in range(mc_seqno, 0, -1):
             for block in self._source.read_bundle(seqno).blocks:
                 if block.id.workchain != named.workchain:
@@ -98,7 +98,7 @@ class ProvenStates:
 
 
 def _list_way(tree: CellTree, accounts: int, account: bytes) -> list[int]:
-    """Return the nodes of ShardAccounts on the way to an account, or to where it would be."""
+    """Return the nodes of ShardAccounts on the path to an account, or to its missing place."""
     cell = tree.slice(accounts).load_maybe_ref()
     key, left, way = int.from_bytes(account, "big"), 256, []
     while cell is not None:

@@ -1,4 +1,4 @@
-"""A lake that follows lite servers, by the commands that people type."""
+"""A lake that follows lite servers, run by the commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def write_config(path: Path, *servers: SimulatedServer, **changes: Any) -> Path:
-    """Write the configuration file of a network that has these servers."""
+    """Write the configuration file of a network with these servers."""
     zero = servers[0].chain.zero_states[0]
     block = {
         "workchain": -1,
@@ -76,7 +76,7 @@ def test_a_range_by_command(chain: Chain, tmp_path: Path, monkeypatch: pytest.Mo
 
 @mock.patch.object(follow, "HEAL_S", math.inf)
 def test_the_chain_is_followed(chain: Chain, tmp_path: Path) -> None:
-    """Block by block; servers that are cut off, and one that lags, make no hole."""
+    """Block by block: disconnected servers and a lagging one leave no hole."""
     settings = compose(
         liteserver={"poll_ms": 0},
         ingest={"detect_contracts": False, "classify_actions": False},

@@ -1,4 +1,4 @@
-"""What validators signed, by genuine signatures, and what nobody or too few signed."""
+"""Signatures of validators: genuine ones are accepted, too few or none are refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_genuine_signatures(chain: Chain, bundles: list[McBundle]) -> None:
 
 @pytest.mark.long
 def test_key_blocks_lead_on(shared: Path, tmp_path: Path) -> None:
-    """The validators of a network that elects them anew: each key block names the next ones."""
+    """The validators of a network that re-elects them: each key block names the next ones."""
     db_dir = unpack(shared / "node" / "localnet-db.tar.zst", tmp_path)
     with closing(open_node(db_dir, proofs=True)) as node:
         first, last = node.first_mc_seqno(), node.last_mc_seqno()
@@ -75,7 +75,7 @@ def test_key_blocks_lead_on(shared: Path, tmp_path: Path) -> None:
 
 
 def test_blocks_without_signatures(chain: Chain, bundles: list[McBundle]) -> None:
-    """They are refused, and taken from a server that can prove them."""
+    """Unproven blocks are refused, and taken from a server that can prove them."""
     server = SimulatedServer(chain)
     server.signatures = 0
     with ExitStack() as stack:

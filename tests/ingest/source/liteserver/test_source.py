@@ -1,4 +1,4 @@
-"""Blocks from lite servers that speak the real protocol are those of the node's folder."""
+"""Blocks from lite servers over the real protocol equal those of the node's folder."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_bundles_are_those_of_the_node(chain: Chain, bundles: list[McBundle]) ->
 
 
 def read_lake(lake_dir: Path) -> dict[str, list[str]]:
-    """Return all rows of a lake by table, in an order of their own."""
+    """Return all rows of a lake by table, in a fixed order."""
     snapshot = open_snapshot(lake_dir)
     with closing(connect(snapshot, SETTINGS.lake)) as connection:
         return {
@@ -86,7 +86,7 @@ def test_the_lake_is_that_of_the_node(chain: Chain, demo_node: Path, tmp_path: P
 
 
 def test_connections_that_are_cut(chain: Chain, bundles: list[McBundle]) -> None:
-    """A server that hangs up after every few answers is connected anew; another one helps out."""
+    """A server that disconnects after every few answers is reconnected; another one helps out."""
     shaky, steady = SimulatedServer(chain), SimulatedServer(chain)
     shaky.drop_after = 3
     with opened(shaky, steady) as source:
@@ -95,7 +95,7 @@ def test_connections_that_are_cut(chain: Chain, bundles: list[McBundle]) -> None
 
 
 def test_wrong_bytes(chain: Chain, bundles: list[McBundle]) -> None:
-    """What is not the block that was asked for is told by its hash, and asked of another server."""
+    """A wrong block is recognized by its hash, and requested from another server."""
     wrong = SimulatedServer(chain)
     target = bundles[19].blocks[-1]
     wrong.swapped = {target.id: bundles[20].blocks[-1].data}
@@ -125,7 +125,7 @@ def test_a_server_that_keeps_few_blocks(chain: Chain, bundles: list[McBundle]) -
     server = SimulatedServer(chain)
     server.first = 20
     with opened(server) as source:
-        # Which shard blocks are new is told by the block before.
+        # The previous block determines which shard blocks are new.
         assert source.first_mc_seqno() == 21
         assert source.find_head(19) is None
         with pytest.raises(BlockNeverHad, match="are unknown without the block before it"):
@@ -134,7 +134,7 @@ def test_a_server_that_keeps_few_blocks(chain: Chain, bundles: list[McBundle]) -
 
 
 def test_a_server_that_is_behind(chain: Chain, bundles: list[McBundle]) -> None:
-    """The newest block of any server counts, and is asked of one that has it."""
+    """The newest block of any server counts, and is requested from a server that has it."""
     behind, ahead = SimulatedServer(chain), SimulatedServer(chain)
     behind.last = 10
     with opened(behind) as source:
@@ -207,7 +207,7 @@ def test_heads(chain: Chain, bundles: list[McBundle]) -> None:
 
 
 def test_windows_are_asked_for_ahead(chain: Chain) -> None:
-    """Reading in order asks for every block once, and not for all at a time."""
+    """Reading in order requests every block once, and not all at a time."""
     server = SimulatedServer(chain)
     with opened(server) as source:
         source.read_bundle(1)

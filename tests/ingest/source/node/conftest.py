@@ -1,4 +1,4 @@
-"""Blocks that databases hold, and a way to see that a folder was left alone."""
+"""Blocks of databases, and a check that a folder is unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_expected(facts: Path) -> dict[BlockId, int]:
-    """Return the masterchain seqno that committed each block, as the lite server told."""
+    """Return the masterchain seqno that committed each block, according to the lite server."""
     found = {}
     for line in (facts / "expected-blocks.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -29,7 +29,7 @@ def read_expected(facts: Path) -> dict[BlockId, int]:
 
 
 def fingerprint(folder: Path) -> dict[str, tuple[str, int, int]]:
-    """Return what would betray any write: names, contents, times of change, inodes."""
+    """Return everything that a write would change: names, contents, mtimes, inodes."""
     found = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()

@@ -1,4 +1,4 @@
-"""Plays a node that is writing: ``live_writer.py SOURCE_DB TARGET_DB MILLISECONDS``.
+"""Simulates a writing node: ``live_writer.py SOURCE_DB TARGET_DB MILLISECONDS``.
 
 Writes the bundles of one node's folder into another folder, and prints each masterchain seqno
 once it is complete. Small buffers make flushes, compactions and log changes frequent.

@@ -1,4 +1,4 @@
-"""Writes a node's folder, in every form nodes have used, out of genuine blocks.
+"""Writes a node's folder, in every form nodes have used, from genuine blocks.
 
 The encoders here are independent of the reader's: they follow the scheme, not its code.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Header(Protocol):
-    """What a handle says of a block."""
+    """The contents of a block's handle."""
 
     @property
     def previous(self) -> tuple[BlockId, ...]: ...
@@ -53,7 +53,7 @@ def entry_name(one: BlockId, kind: str = "block") -> str:
 
 
 def encode_proof(one: BlockId) -> bytes:
-    """Return the entry before that of a block."""
+    """Return the previous entry of a block."""
     kind = "proof" if one.workchain == -1 else "prooflink"
     return encode_entry(entry_name(one, kind), b"a proof")
 
@@ -76,12 +76,12 @@ def encode_desc(seqno: int, header: Header) -> bytes:
 
 
 def slice_name(slice_id: int) -> str:
-    """Return where the index of a slice stands."""
+    """Return the path of a slice's index."""
     return f"archive/packages/arch{slice_id // 100000:04d}/archive.{slice_id:05d}.index"
 
 
 def open_store(folder: Path, *, buffer_bytes: int = 1 << 20) -> Rdict:
-    """Open a RocksDB as a node does, but with small files, so that they move often."""
+    """Open a RocksDB as a node does, but with small files, so that they are compacted often."""
     folder.mkdir(parents=True, exist_ok=True)
     options = Options(raw_mode=True)
     options.create_if_missing(True)  # noqa: FBT003 - its only argument
@@ -96,7 +96,7 @@ def open_store(folder: Path, *, buffer_bytes: int = 1 << 20) -> Rdict:
 
 
 def read_bytes(store: Rdict, key: bytes) -> bytes:
-    """Return a value; nothing where there is none."""
+    """Return a value, or an empty one if the key is missing."""
     value = store.get(key, b"")
     assert isinstance(value, bytes)
     return value
@@ -134,7 +134,7 @@ class NodeWriter:
             self.write_index()
 
     def _go_on(self) -> None:
-        """Take up a folder of the form "new" that another writer left, however it ended."""
+        """Open a folder of the form "new" that another writer left, however it ended."""
         value = read_bytes(self.index, INDEX_KEY)
         count = int.from_bytes(value[4:8], "little")
         for slice_id in struct.unpack_from(f"<{count}i", value, 8):
@@ -242,7 +242,7 @@ class NodeWriter:
         return self.files[slice_id].index(key), path, f"{package}.{workchain}:{hexed}"
 
     def place_file(self, key: tuple[int, int, int]) -> Path:
-        """Return where the package of a first masterchain block, a workchain and a shard stands."""
+        """Return the path of the package of a first masterchain block, a workchain and a shard."""
         package, workchain, shard = key
         stem = f"archive.{package:05d}"
         if workchain != -1:

@@ -1,4 +1,4 @@
-"""celldb: genuine ones of both forms hold the states of their blocks, cell by cell."""
+"""Genuine celldbs of both forms have the states of their blocks, cell by cell."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def encode_ref(levels: list[tuple[bytes, int]]) -> bytes:
 
 
 def updated_cells(tree: CellTree) -> Iterator[int]:
-    """Yield the cells of the new state that a block carries, pruned branches aside."""
+    """Yield the cells of the new state in a block, without pruned branches."""
     todo = [tree.refs(read_parts(tree).state_update)[1]]
     seen = set(todo)
     while todo:
@@ -60,7 +60,7 @@ def updated_cells(tree: CellTree) -> Iterator[int]:
 
 
 def check_same_cells(celldb: CellDb, block: bytes) -> int:
-    """Hold every cell of a block's update against the record of the same hash."""
+    """Compare every cell of a block's update with the record of the same hash."""
     tree = parse_boc(block, check_crc=False)
     count = 0
     for cell in updated_cells(tree):

@@ -1,4 +1,4 @@
-"""Stores are followed while they are written, and left as they are."""
+"""Stores are followed while they are written, and are never changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Block handles: every field behind its own bit."""
+"""Block handles: every field has its own presence bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipe or a folder in place of a node's file: an error that names it, and no waiting."""
+"""A pipe or a folder in place of a node's file gives an error with its name, without blocking."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def copied(demo_node: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Fail if what is done takes long, as reading from a pipe would, that has no writer."""
+    """Fail if the block takes long, as reading from a pipe without a writer would."""
 
     def give_up(_number: int, _frame: object) -> None:
         raise AssertionError("it waits")

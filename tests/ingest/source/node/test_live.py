@@ -1,4 +1,4 @@
-"""A node that is writing is followed block by block, and a copy of it at any moment is read."""
+"""A writing node is followed block by block, and a copy of it at any moment is readable."""
 
 from __future__ import annotations
 

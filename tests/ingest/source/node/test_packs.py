@@ -1,4 +1,4 @@
-"""Archive packages alone: everything is found, and gaps and damage are told apart."""
+"""Archive packages alone: everything is found, and gaps are distinguished from damage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAGIC = bytes.fromhex("01dd8fae")
 
 
 def read_all(source: PackSource) -> dict[BlockId, int]:
-    """Return every block with the masterchain block that commits it; none may come twice."""
+    """Return every block with the masterchain block that commits it; fail on duplicates."""
     found: dict[BlockId, int] = {}
     for mc_seqno in range(source.first_mc_seqno(), source.last_mc_seqno() + 1):
         ids = [block.id for block in source.read_bundle(mc_seqno).blocks]

@@ -1,4 +1,4 @@
-"""Slices of every form: where a block is, and what is refused."""
+"""Slices of every form: locations of blocks, and refusals."""
 
 from __future__ import annotations
 

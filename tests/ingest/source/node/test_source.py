@@ -1,4 +1,4 @@
-"""A node's folder as a source: genuine databases, and every way in which parts disagree."""
+"""A node's folder as a source: genuine databases, and all inconsistencies between files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGES = "archive/packages/arch0000"
 
 
 def read_all(source: NodeSource) -> dict[BlockId, int]:
-    """Return every block with the masterchain block that commits it; none may come twice."""
+    """Return every block with the masterchain block that commits it; fail on duplicates."""
     found: dict[BlockId, int] = {}
     for mc_seqno in range(source.first_mc_seqno(), source.last_mc_seqno() + 1):
         bundle = source.read_bundle(mc_seqno)
@@ -39,7 +39,7 @@ def read_all(source: NodeSource) -> dict[BlockId, int]:
 
 @pytest.fixture
 def copied(demo_node: Path, tmp_path: Path) -> Path:
-    """A copy of the demo node that a test may change."""
+    """A writable copy of the demo node."""
     shutil.copytree(demo_node, tmp_path / "db")
     return tmp_path / "db"
 

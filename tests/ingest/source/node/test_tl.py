@@ -1,4 +1,4 @@
-"""TL values: constructors follow from the scheme, readers refuse what is cut or wrong."""
+"""TL values: constructor ids follow from the scheme, readers refuse truncated or wrong data."""
 
 from __future__ import annotations
 

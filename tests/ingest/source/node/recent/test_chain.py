@@ -1,4 +1,4 @@
-"""Temporary packages of a genuine node go on where its archive ends, and never with forks."""
+"""Temporary packages of a genuine node continue its archive, and never with forks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cut(demo_node: Path, tmp_path: Path) -> Path:
 
 
 def write_client(db_dir: Path, block_id: BlockId) -> None:
-    """Set the shard client of a node that has stopped."""
+    """Set the shard client of a stopped node."""
     writer = NodeWriter.__new__(NodeWriter)
     with closing(open_store(db_dir / "state")) as writer.state:
         writer.write_shard_client(block_id)
@@ -107,7 +107,7 @@ def test_blocks_that_no_known_validator_signed_are_not(cut: Path, bundles: list[
 def test_a_chain_that_does_not_lead_to_the_archive_is_another_one(
     cut: Path, bundles: list[McBundle]
 ) -> None:
-    """The block before the first one that is missing is lost: nothing is known to follow."""
+    """Blocks from the first missing one on are unusable: nothing is known to follow."""
     path = cut / NEWEST
     lost = bundles[179].blocks[0]
     data = path.read_bytes()
