@@ -25,14 +25,14 @@ LAST_BLOCK, BLOCKS_PER_COMMIT = 90, 15
 
 @pytest.fixture(scope="session")
 def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
-    """Ask the API over the whole demo lake."""
+    """A client of the API over the whole demo lake."""
     with TestClient(create_app(demo_lake, PATIENT)) as asker:
         yield asker
 
 
 @pytest.fixture(scope="session")
 def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first blocks of the demo node in commits of a few."""
+    """The first blocks of the demo node in small commits."""
     lake_dir = tmp_path_factory.mktemp("many-commits")
     settings = compose(
         ingest={
@@ -48,5 +48,5 @@ def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def growth(many_commits: Path, tmp_path: Path) -> Growth:
-    """A lake of which nothing is shown yet."""
+    """A lake without any published commit."""
     return Growth(many_commits, tmp_path / "lake")

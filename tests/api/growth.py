@@ -30,10 +30,10 @@ WAIT_S = 60.0
 
 
 class Growth:
-    """A lake into which the commits of another one are brought, one at a time."""
+    """A lake that receives the commits of another one, one at a time."""
 
     def __init__(self, whole: Path, lake_dir: Path) -> None:
-        """Take the lake that has all commits, and a folder for the other one."""
+        """Take the complete lake, and a folder for the growing one."""
         self.lake_dir = lake_dir
         self.commits = len([path for path in (whole / LOG_FOLDER).iterdir() if path.stem.isdigit()])
         self.shown = 0
@@ -41,7 +41,7 @@ class Growth:
         shutil.copytree(whole, lake_dir, ignore=shutil.ignore_patterns("*.json"))
 
     def show(self, count: int = 1) -> None:
-        """Bring in the next commits."""
+        """Add the next commits."""
         for _ in range(count):
             self.shown += 1
             name = f"{LOG_FOLDER}/{self.shown}.json"
@@ -66,7 +66,7 @@ def list_events(lake_dir: Path, commits: Iterable[int], *kinds: str) -> list[Eve
 
 
 class Served:
-    """A running server, and what is asked of it."""
+    """A running server, and requests to it."""
 
     def __init__(self, port: int) -> None:
         """Take the port."""
@@ -75,7 +75,7 @@ class Served:
 
     @contextmanager
     def stream(self, last: str | None = None, **params: Any) -> Iterator[Frames]:
-        """Open a stream; the first frame, which says that it is open, is taken already."""
+        """Open a stream; the first frame, which confirms it, is consumed."""
         headers = {} if last is None else {"Last-Event-ID": last}
         url = f"{self.url}/api/streaming/v2/sse"
         with httpx.stream("GET", url, params=params, headers=headers, timeout=WAIT_S) as answer:
@@ -97,12 +97,12 @@ class Frames:
     """Reads events as browsers do."""
 
     def __init__(self, answer: httpx.Response) -> None:
-        """Take an answer whose body is read as it comes."""
+        """Take a response whose body is read as it comes."""
         self._lines = answer.iter_lines()
         self._id = ""
 
     def next(self) -> Frame:
-        """Return the next event; StopIteration where the server has ended the stream."""
+        """Return the next event; raise StopIteration where the server has ended the stream."""
         name, data = "message", ""
         while True:
             line = next(self._lines)

@@ -1,4 +1,4 @@
-"""Get-method calls that a node's lite server answered, and its answers in comparable form."""
+"""Get-method calls answered by a node's lite server, in comparable form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RecordedCall = tuple[dict[str, Any], dict[str, Any]]
 
 
 def list_calls(summary: dict[str, Any]) -> Iterator[tuple[str, RecordedCall]]:
-    """Yield kind of contract with method, request and answer for all of an ``expected.json``."""
+    """Yield contract kind, method, request and answer of each call in an ``expected.json``."""
     for contract in summary["contracts"]:
         for name, answer in (contract.get("get_methods") or {}).items():
             body = {
@@ -58,7 +58,7 @@ def _simplify(value: Any) -> Any:
 
 
 def read_typed(entry: dict[str, Any]) -> Any:
-    """Return a typed entry of an answer in the same form; lists as the pairs they are."""
+    """Return a typed entry of an answer in the same form; lists as nested pairs."""
     kind = entry["@type"].removeprefix("tvm.stackEntry").lower()
     if kind == "number":
         return int(entry["number"]["number"])

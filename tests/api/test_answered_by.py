@@ -1,4 +1,4 @@
-"""A debug header names what answered a request."""
+"""A debug header names the source of a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame of all answers: headers, errors, limits, and a real server."""
+"""Properties of all responses: headers, errors, limits, and a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake that begins late, with a baseline, answers about accounts as that of the whole chain."""
+"""A lake that begins late, with a baseline, knows accounts as the lake of the whole chain does."""
 
 from __future__ import annotations
 

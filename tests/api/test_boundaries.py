@@ -1,4 +1,4 @@
-"""Whatever values the parameters of an operation have, its answer is no internal error."""
+"""No parameter values of any operation cause an internal error."""
 
 from __future__ import annotations
 

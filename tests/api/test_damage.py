@@ -1,4 +1,4 @@
-"""A running service whose files are damaged answers what it knows, or 503 with the file's name."""
+"""A running service with damaged files answers correctly, or 503 with the file's name."""
 
 from __future__ import annotations
 

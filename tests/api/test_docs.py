@@ -1,4 +1,4 @@
-"""Pages for people, and the description for programs: complete, valid, and from here alone."""
+"""Pages for people and the OpenAPI document: complete, valid, and without foreign resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts that a lake does not know are fetched from lite servers, proven, and kept."""
+"""Accounts missing from a lake are fetched from lite servers, proven, and stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lakes of genuine networks that begin late, with a baseline, asked as those of the whole chain."""
+"""Lakes of genuine networks that begin late, with a baseline, answer like whole ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pruned lake answers about later blocks as it did before, and claims nothing about others."""
+"""A pruned lake gives the same answers about later blocks, and claims nothing about others."""
 
 from __future__ import annotations
 

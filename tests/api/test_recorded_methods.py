@@ -1,4 +1,4 @@
-"""Get-methods of the two reference networks: every call that their lite servers answered.
+"""Get-methods of the two reference networks: every call answered by their lite servers.
 
 Here one call of each kind of contract and method, of one network; all calls of both in ``make
 long``.

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not bui
 
 
 def draw(rng: Random, messages: list[Message]) -> dict[str, Any]:
-    """Return filters that a message has, or nearly, an order and a page."""
+    """Return filters that a message satisfies, or nearly, an order and a page."""
     found: dict[str, Any] = {
         "msg_hashes": [],
         "by_time": rng.random() < 0.4,
@@ -70,7 +70,7 @@ def draw(rng: Random, messages: list[Message]) -> dict[str, Any]:
 
 
 def draw_ends(rng: Random, messages: list[Message]) -> dict[str, Any]:
-    """Return likewise for the transactions at the ends of messages with an opcode or a body."""
+    """Return the same for the transactions at the ends of messages with an opcode or a body."""
     like, names = rng.choice(messages), ("opcode", "body_hash")
     kept = {"msg_hashes", "descending", "limit", "offset", "direction"}
     kept.update(f"{end}{part}" for end in ("source", "destination") for part in ("", "_workchain"))
@@ -101,7 +101,7 @@ def list_messages(lake_dir: Path) -> tuple[Reader, Reader, list[Message]]:
 
 
 def compare(lake_dir: Path, rng: Random, draws: int, name: str = "v3/messages") -> list[float]:
-    """Compare pages through the door with those of SQL, and return the CPU milliseconds of each."""
+    """Compare pages through the reader with those from SQL, and return the CPU ms of each."""
     indexed, plain, messages = list_messages(lake_dir)
     columns, make = (COLUMNS, draw) if name == "v3/messages" else (("hash", "lt"), draw_ends)
     answered = filled = 0

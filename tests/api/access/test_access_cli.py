@@ -1,4 +1,4 @@
-"""The command that keeps the file of keys."""
+"""The command that manages the key file."""
 
 from __future__ import annotations
 

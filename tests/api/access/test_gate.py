@@ -1,4 +1,4 @@
-"""Token buckets on a clock of the test's own."""
+"""Token buckets on a manual clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonlake.api.access.gate import TokenBuckets
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A manual clock."""
 
     now_s = 0.0
 

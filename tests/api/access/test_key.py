@@ -1,4 +1,4 @@
-"""API keys: what is kept of them, and what finds them."""
+"""API keys: their stored form, and their look-up."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A manual clock."""
 
     now_s = 1000.0
 

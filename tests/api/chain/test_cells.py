@@ -1,4 +1,4 @@
-"""Whole cells out of a lake: put together again with the right hash, or said to be missing."""
+"""Whole cells from a lake: rebuilt with the right hash, or reported as missing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_body_is_read_to_its_end(demo_lake: Path) -> None:
 
 @pytest.mark.usefixtures("empty_cache")
 def test_the_same_cells_in_the_past(demo_lake: Path) -> None:
-    """Every state of every account at every block has whole code and data."""
+    """Every state of every account at every block has complete code and data."""
     reader = _open(demo_lake)
     connection = reader._connection
     rows = connection.execute("select distinct code_hash from account_states").fetchall()

@@ -1,4 +1,4 @@
-"""Traces emulated on the lake, beside what the chain then did."""
+"""Traces emulated on the lake, compared with the chain's."""
 
 from __future__ import annotations
 

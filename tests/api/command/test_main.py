@@ -1,4 +1,4 @@
-"""The command ``tonlake``: each of its commands is where the table says, and loads no others."""
+"""The command ``tonlake``: every command is found by its table, and loads no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user who lacks the rights to a file gets an error that names it and says what to do."""
+"""A user without permission for a file gets an error with its name and advice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RIGHTS = "-dac_override,-dac_read_search"
 
 
 def run(*arguments: object, config: object = "") -> tuple[int, str]:
-    """Return the exit code of a command without the rights of root, and what it says."""
+    """Return the exit code and output of a command without root's permissions."""
     as_user: list[str] = []
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
@@ -41,7 +41,7 @@ def run(*arguments: object, config: object = "") -> tuple[int, str]:
 
 @contextmanager
 def barred(path: Path, mode: int = 0) -> Iterator[None]:
-    """Take the rights to a file or folder away while the block runs."""
+    """Remove the permissions of a file or folder while the block runs."""
     before = path.stat().st_mode
     path.chmod(mode)
     try:
@@ -56,7 +56,7 @@ def lake(demo_lake: Path, tmp_path: Path) -> Path:
 
 
 def check(found: tuple[int, str], code: int, name: str) -> None:
-    """Check that a command ended in one line with the name of the file and the right advice."""
+    """Check that a command failed with one line that has the file's name and the right advice."""
     assert found[0] == code, found
     last = found[1].strip().splitlines()[-1]
     assert name in last

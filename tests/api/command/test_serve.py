@@ -1,4 +1,4 @@
-"""Commands around the API, run as people run them."""
+"""Commands around the API, run as users run them."""
 
 from __future__ import annotations
 

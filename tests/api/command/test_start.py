@@ -1,4 +1,4 @@
-"""The beginning of a command, while its modules load."""
+"""The start of a command, while its modules load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process beside the server: it comes back when it dies, and ends when asked to."""
+"""The follower process of the server: it is restarted when it dies, and ends on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A headless Chromium, steered over its DevTools pipe: nothing but the browser is needed."""
+"""A headless Chromium, controlled through its DevTools pipe, without further dependencies."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def find_chrome() -> str | None:
-    """Return the program, or None where there is none."""
+    """Return the program, or None if it is not installed."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Chrome:
-    """One tab; ``problems`` are errors of its console and requests to anywhere else."""
+    """One tab; ``problems`` are console errors and requests to other origins."""
 
     def __init__(self, program: str, profile: Path, origin: str) -> None:
-        """Start the browser; ``origin`` is the only place it should ask."""
+        """Start the browser; ``origin`` is the only allowed one."""
         self.origin = origin
         self.problems: list[str] = []
         self.loads = 0
@@ -66,7 +66,7 @@ class Chrome:
         self._reader.close()
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Return the answer to one command."""
+        """Return the response to one command."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self._session is not None:
@@ -100,7 +100,7 @@ class Chrome:
             self._read()
 
     def run(self, expression: str) -> Any:
-        """Return the value of an expression in the page, or what its promise brings."""
+        """Return the value of an expression in the page, awaited if it is a promise."""
         found = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -118,12 +118,12 @@ class Chrome:
             )
 
     def picture(self) -> bytes:
-        """Return what the tab shows as PNG, in base64."""
+        """Return a screenshot of the tab as PNG, in base64."""
         data: str = self.call("Page.captureScreenshot")["data"]
         return data.encode()
 
     def _read(self) -> dict[str, Any]:
-        """Return the next message, and note what it tells of problems."""
+        """Return the next message, and record the problems in it."""
         while b"\0" not in self._buffer:
             assert select.select([self._from], [], [], SILENCE_S)[0], "the browser says nothing"
             piece = os.read(self._from, 1 << 16)

@@ -1,4 +1,4 @@
-"""A browser walks every page: no request elsewhere, no error, no overflow, nothing unlabelled."""
+"""A browser visits every page: no foreign request, no error, no overflow, nothing unlabelled."""
 
 from __future__ import annotations
 

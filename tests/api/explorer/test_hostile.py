@@ -1,4 +1,4 @@
-"""Names, comments and contents that strangers wrote are shown as text and as nothing else."""
+"""Names, comments and contents written by strangers are shown as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configuration, validators and lists: what pages say is what the lake has."""
+"""Configuration, validators and lists: the pages agree with the lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every page over the demo lake by HTTP: what it says, where its links lead, what it loads."""
+"""Every page over the demo lake by HTTP: its text, its links, and its resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages as of a past block: later rows are left out, links stay there, and one leads back."""
+"""Pages as of a past block: later rows are left out, links keep the block, and one leads back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: what they draw is what was asked, and nothing lies upon another."""
+"""Pictures draw what was requested, and nothing overlaps."""
 
 from __future__ import annotations
 

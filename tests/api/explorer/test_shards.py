@@ -1,4 +1,4 @@
-"""The picture of shards: every block over its account ids, none upon another."""
+"""The picture of shards: every block above its account ids, without overlap."""
 
 from __future__ import annotations
 

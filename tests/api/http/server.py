@@ -1,4 +1,4 @@
-"""A server of any application, in the loop of a test, and clients that write bytes as they like."""
+"""A server of any application, in the test's event loop, and raw socket clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REQUEST = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A manual clock."""
 
     now_s = 0.0
 
@@ -30,7 +30,7 @@ class Clock:
 def make_connections(
     clock: Clock | None = None, *, most: int = 100, of_address: int = 100, unsent: int = 1 << 30
 ) -> Connections:
-    """Return a registry with wide bounds, on the clock of a test or on that of the machine."""
+    """Return a registry with generous limits, on a test's clock or the machine's."""
     own = {} if clock is None else {"clock": clock}
     return Connections(most=most, most_of_address=of_address, most_unsent_bytes=unsent, **own)
 
@@ -44,7 +44,7 @@ class Clients:
         self._open: list[socket.socket] = []
 
     async def open(self, sent: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
-        """Return a socket that has sent something; the kernel takes little for it."""
+        """Return a socket that has sent something, with a small receive buffer."""
         client = socket.socket()
         self._open.append(client)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -64,7 +64,7 @@ class Clients:
 
 
 async def read(client: socket.socket, wait_s: float = 0.3) -> tuple[bytes, bool]:
-    """Return what comes within a time, and whether the other end has closed."""
+    """Return the data received within a time, and whether the other end has closed."""
     found = b""
     try:
         async with asyncio.timeout(wait_s):
@@ -79,7 +79,7 @@ async def read(client: socket.socket, wait_s: float = 0.3) -> tuple[bytes, bool]
 
 @asynccontextmanager
 async def serving(app: Any, connections: Connections, body_s: float = 30) -> AsyncIterator[Clients]:
-    """Serve an application while the block runs; yields what opens sockets to it."""
+    """Serve an application while the block runs; yields a factory of sockets."""
     config = configure_server(app, connections, body_s)
     config.lifespan = "off"
     config.load()

@@ -1,4 +1,4 @@
-"""Streams and WebSockets within their bounds, and how late an event loop is."""
+"""Limits of streams and WebSockets, and measurement of event loop delay."""
 
 from __future__ import annotations
 

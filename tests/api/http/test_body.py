@@ -1,4 +1,4 @@
-"""Bodies: a deadline, a minimum rate, a share of each address, and no place in flight meanwhile."""
+"""Request bodies: a deadline, a minimum rate, a share per address, and no slot meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of connections, over sockets: silent ones, those that do not read, shares."""
+"""Limits of connections, over sockets: silent clients, clients that do not read, shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short way to a handler: whoever goes it gets what the framework would have sent."""
+"""The fast path to a handler sends the same response as the framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and limits as clients meet them: no way of asking gets around them."""
+"""Keys and limits as clients see them: no form of request bypasses them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WAYS = [
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A manual clock."""
 
     now_s = 0.0
 

@@ -1,4 +1,4 @@
-"""Lanes of threads: what is quick does not wait for what is not, and nothing waits for ever."""
+"""Lanes of threads: quick requests do not wait for slow ones, and nothing waits forever."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WAIT_S = 2.0
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A manual clock."""
 
     now_s = 0.0
 

@@ -1,4 +1,4 @@
-"""The layers around the application, in a server over sockets: each bounds what it is there for."""
+"""The layers around the application, in a server over sockets: each enforces its limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transport of a connection: what is held, sent together, closed and dropped."""
+"""The transport of a connection: data is buffered, sent together, and dropped on close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large answers: in pieces, as fast as they are read, and bounded in all and for an address."""
+"""Large responses: sent in chunks as fast as they are read, with total and per-address limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forwarded requests: whose they are, and that they are never this machine's own."""
+"""Forwarded requests belong to the forwarded client, and are never local."""
 
 from __future__ import annotations
 

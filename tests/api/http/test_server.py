@@ -1,4 +1,4 @@
-"""The server's bound on the head of a request."""
+"""The server's limit for the head of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs as lines of JSON, and as text."""
+"""Logs as JSON lines, and as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads: every figure has its source, and no label comes from a client."""
+"""Prometheus metrics: every figure has its source, and no label comes from a client."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_others_than_this_machine_need_a_key(demo_lake: Path) -> None:
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A manual clock."""
 
     now_s = 0.0
 

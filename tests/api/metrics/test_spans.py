@@ -1,4 +1,4 @@
-"""Spans: what a collector of OpenTelemetry is told of requests, and what it is not told."""
+"""Spans: the data about requests that is exported to an OpenTelemetry collector."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLIENT_TRACE, CLIENT_SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b716920333
 
 
 class Collector(BaseHTTPRequestHandler):
-    """Keeps the spans that it is sent."""
+    """Stores the exported spans."""
 
     spans: ClassVar[list[Any]] = []
     bodies: ClassVar[list[bytes]] = []

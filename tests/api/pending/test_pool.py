@@ -1,4 +1,4 @@
-"""Messages on their way: what they would do is told, until the chain says what they did."""
+"""Pending messages: their emulated effects are shown until the chain has the real ones."""
 
 from __future__ import annotations
 

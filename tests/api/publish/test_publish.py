@@ -1,4 +1,4 @@
-"""The lake's own files over HTTP: which, to whom, whole or in part; and a lake pulled by them."""
+"""The lake's files over HTTP: which, to whom, whole or in part; and a lake pulled from them."""
 
 from __future__ import annotations
 

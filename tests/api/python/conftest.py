@@ -1,4 +1,4 @@
-"""Lakes as Python opens them."""
+"""Lakes opened from Python."""
 
 from __future__ import annotations
 

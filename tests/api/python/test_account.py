@@ -1,4 +1,4 @@
-"""An account in Python: the same as the API, whose answers other tests prove."""
+"""An account in Python equals the API's answer, which other tests verify."""
 
 from __future__ import annotations
 

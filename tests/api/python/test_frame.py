@@ -1,4 +1,4 @@
-"""Tables as lazy frames: the rows of the snapshot, and of the days that are asked for alone."""
+"""Tables as lazy frames: the rows of the snapshot, limited to the requested days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Get-methods over time against single runs on the same states."""
+"""Get-methods over time, compared with single runs on the same states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ten everyday questions in one line of Python: the rows that two lines of SQL give.
+"""Ten everyday questions in one line of Python give the same rows as two lines of SQL.
 
 ``tests/lake/duck/test_questions.py`` compares the views of these lines with plain Python.
 """

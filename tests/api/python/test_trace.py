@@ -1,4 +1,4 @@
-"""A trace in Python: actions, tree and picture are those of the API and the explorer."""
+"""A trace in Python: actions, tree and picture equal those of the API and the explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots while a lake grows: the newest is served, an older one can be asked for."""
+"""Snapshots of a growing lake: the newest is served, an older one can be requested."""
 
 from __future__ import annotations
 

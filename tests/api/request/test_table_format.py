@@ -1,4 +1,4 @@
-"""CSV that no spreadsheet takes for formulas."""
+"""CSV that spreadsheets do not interpret as formulas."""
 
 from __future__ import annotations
 

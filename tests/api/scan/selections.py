@@ -1,4 +1,4 @@
-"""Random scans, and what SQL answers to the same question."""
+"""Random scans, and the answers of SQL to the same questions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _JOINS = {
 
 
 def watch_index(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that grows with each selection asked of the index: whether it answered."""
+    """Return a list that grows with each selection tried on the index: whether it answered."""
     select, answered = Reader.select, []
 
     def watch(self: Reader, *args: Any) -> Any:
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
 def draw(
     chance: random.Random, lake: Lake, only: Mapping[str, Sequence[str]] | None = None
 ) -> Asked:
-    """Return a random scan whose filters have values of the lake, so that they find something.
+    """Return a random scan that finds rows, since its filters use values of the lake.
 
     ``only`` has the tables to choose from, and the columns to filter by.
     """
@@ -136,7 +136,7 @@ def _is_used(
 
 
 def _draw_values(chance: random.Random, lake: Lake, table: Table, name: str) -> list[Any]:
-    """Return values that some rows have, and perhaps NULL; of addresses with their workchain."""
+    """Return values that some rows have, and perhaps NULL; addresses include their workchain."""
     prefix, dot, rest = name.partition(".")
     of = list_joins(table)[prefix].table if dot else table
     column = rest if dot else name

@@ -1,4 +1,4 @@
-"""The programs of docs/indexer.md, run as they are written."""
+"""The programs of docs/indexer.md run as written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scan killed with SIGKILL resumes after the last batch that arrived: every row comes once."""
+"""A scan killed with SIGKILL resumes after the last received batch: every row comes once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans that are stopped and go on, over commits that come, merge and are undone."""
+"""Scans are stopped and resumed over commits that are added, merged and undone."""
 
 from __future__ import annotations
 

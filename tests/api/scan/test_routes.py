@@ -1,4 +1,4 @@
-"""``POST /api/scan`` over real HTTP, and what ``tonlake.connect`` makes of it."""
+"""``POST /api/scan`` over real HTTP, and its client ``tonlake.connect``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans give the rows that SQL gives, in chain order, also those of the genuine networks."""
+"""Scans give the same rows as SQL, in chain order, on genuine networks too."""
 
 from __future__ import annotations
 

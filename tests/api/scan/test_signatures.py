@@ -1,4 +1,4 @@
-"""Scans of the tables of signatures give what SQL gives of them."""
+"""Scans of signature tables give the same rows as SQL."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Statements that try to do more than read the lake.
 
-``{lake}`` is its folder, ``{file}`` one of its data files, ``{out}`` a folder that anybody may
-write to.
+``{lake}`` is its folder, ``{file}`` one of its data files, ``{out}`` a world-writable folder.
 """
 
 from __future__ import annotations

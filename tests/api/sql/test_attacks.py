@@ -1,4 +1,4 @@
-"""Statements out for harm: nothing changes, the service stays, the next one is answered."""
+"""Hostile statements: nothing changes, the service stays up, the next one is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page /sql in a browser: the editor, its keys, what it keeps, and the page without scripts."""
+"""The page /sql in a browser: the editor, its keys, its storage, and the page without scripts."""
 
 from __future__ import annotations
 

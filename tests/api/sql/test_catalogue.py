@@ -1,4 +1,4 @@
-"""The schema beside the editor is that of the database."""
+"""The schema shown beside the editor equals the database's."""
 
 from __future__ import annotations
 

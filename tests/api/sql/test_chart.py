@@ -1,4 +1,4 @@
-"""Pictures of results."""
+"""Charts of results."""
 
 from __future__ import annotations
 

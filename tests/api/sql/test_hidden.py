@@ -1,4 +1,4 @@
-"""No statement shows where the lake is on the machine."""
+"""No statement reveals where the lake is on the machine."""
 
 from __future__ import annotations
 

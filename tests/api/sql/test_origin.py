@@ -1,4 +1,4 @@
-"""Pages of other origins, and under foreign names, get no SQL; programs and its own page do."""
+"""Pages of other origins or host names get no SQL; programs and the service's own page do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of a result: their text, and the pages they lead to."""
+"""Cells of a result: their text and their links."""
 
 from __future__ import annotations
 

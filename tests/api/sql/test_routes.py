@@ -1,4 +1,4 @@
-"""SQL over HTTP: what is asked, in which form, and what is refused."""
+"""SQL over HTTP: statements, formats, and refusals."""
 
 from __future__ import annotations
 

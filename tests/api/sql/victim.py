@@ -1,7 +1,7 @@
-"""A process confined as those of SQL over HTTP, which then runs whatever it is told to.
+"""A process confined like those of SQL over HTTP, which runs any statement.
 
-It reads a list of statements from its input. Nothing looks at them first: what holds here holds
-where a statement gets past every check.
+It reads a list of statements from stdin. No statement is checked first: the confinement must hold
+even if a statement gets past every check.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def attempt(act: Callable[[], object]) -> str:
-    """Return what an attempt came to."""
+    """Return the outcome of an attempt."""
     try:
         act()
     except (OSError, ValueError, duckdb.Error, ImportError) as error:
@@ -36,7 +36,7 @@ def attempt(act: Callable[[], object]) -> str:
 
 
 def main() -> None:
-    """Run the statements, and some tries of Python's own."""
+    """Run the statements, and some attempts by Python itself."""
     asked: dict[str, Any] = json.load(sys.stdin)
     lake_dir, out = Path(asked["lake"]), Path(asked["out"])
     snapshot = Snapshot(lake_dir, read_state(lake_dir))

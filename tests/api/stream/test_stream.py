@@ -1,4 +1,4 @@
-"""Streams over real HTTP: every event once, in order, wherever a client comes back."""
+"""Streams over real HTTP: every event once, in order, wherever a client reconnects."""
 
 from __future__ import annotations
 

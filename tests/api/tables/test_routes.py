@@ -1,4 +1,4 @@
-"""Own tables over HTTP, by the example of docs/indexer.md: the holders of a jetton."""
+"""User-defined tables over HTTP, by the example of docs/indexer.md: the holders of a jetton."""
 
 from __future__ import annotations
 

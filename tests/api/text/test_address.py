@@ -1,4 +1,4 @@
-"""Addresses: both forms, all flags, and everything that is no address."""
+"""Addresses: both forms, all flags, and invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges in messages: readable, however many there are."""
+"""Ranges in messages are readable, however many there are."""
 
 from __future__ import annotations
 

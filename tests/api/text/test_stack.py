@@ -1,4 +1,4 @@
-"""The codec of stacks: every spelling that is read, every form that is written."""
+"""The stack codec: every accepted spelling, every written form."""
 
 from __future__ import annotations
 

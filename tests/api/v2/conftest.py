@@ -1,4 +1,4 @@
-"""Asking methods of version 2, over the demo lake or another one."""
+"""Clients of version 2, over the demo lake or another one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Asker:
-    """Asks methods of version 2 and opens their envelopes."""
+    """Calls methods of version 2 and unwraps their envelopes."""
 
     def __init__(self, client: TestClient[Any]) -> None:
         """Take the client of an application."""
         self.client = client
 
     def raw(self, method: str, /, **params: Any) -> Response:
-        """Return the whole answer to a GET request."""
+        """Return the whole response to a GET request."""
         return self.client.get(f"/api/v2/{method}", params=params)
 
     def __call__(self, method: str, /, **params: object) -> Any:
@@ -31,13 +31,13 @@ class Asker:
         return body["result"]
 
     def post(self, method: str, /, **params: object) -> Any:
-        """Return the result of a method asked by POST."""
+        """Return the result of a method called by POST."""
         answer = self.client.post(f"/api/v2/{method}", json=params)
         assert answer.status_code == 200, answer.text
         return answer.json()["result"]
 
     def rpc(self, method: str, params: object) -> Response:
-        """Return the whole answer to a jsonRPC request."""
+        """Return the whole response to a jsonRPC request."""
         body = {"jsonrpc": "2.0", "id": "1", "method": method, "params": params}
         return self.client.post("/api/v2/jsonRPC", json=body)
 
@@ -53,11 +53,11 @@ class Asker:
 
 @pytest.fixture(scope="session")
 def asker() -> type[Asker]:
-    """For tests over a lake of their own."""
+    """The client class, for tests over a lake of their own."""
     return Asker
 
 
 @pytest.fixture(scope="session")
 def ask(client: TestClient[Any]) -> Asker:
-    """Ask the API over the whole demo lake."""
+    """A client over the whole demo lake."""
     return Asker(client)

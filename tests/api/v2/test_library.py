@@ -1,4 +1,4 @@
-"""Public libraries that are published and taken back, in a lake of two blocks."""
+"""Public libraries that are published and removed, in a lake of two blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lake with holes and without a beginning: what it cannot know, it does not claim to know."""
+"""A lake with holes and without a beginning claims nothing that it cannot know."""
 
 from __future__ import annotations
 

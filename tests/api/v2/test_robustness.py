@@ -1,4 +1,4 @@
-"""Whatever is asked, the answer is an envelope, and never an internal error."""
+"""Every request gets an envelope, and never an internal error."""
 
 from __future__ import annotations
 

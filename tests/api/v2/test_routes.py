@@ -1,4 +1,4 @@
-"""The envelope, the three ways to ask, and what is refused."""
+"""The envelope, the three forms of request, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages to the network through lite servers, by the methods and the route that send."""
+"""Messages sent to the network through lite servers, by all methods and routes."""
 
 from __future__ import annotations
 

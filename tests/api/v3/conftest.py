@@ -1,4 +1,4 @@
-"""Asking version 3, and what the demo node's lite server says about the same things."""
+"""Clients of version 3, and the facts of the demo node's lite server."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Asker:
-    """Asks operations of version 3."""
+    """Calls operations of version 3."""
 
     def __init__(self, client: TestClient[Any]) -> None:
         """Take the client of an application."""
         self.client = client
 
     def __call__(self, operation: str, **params: Any) -> Any:
-        """Return the answer of an operation that must succeed."""
+        """Return the response of an operation that must succeed."""
         answer = self.client.get(f"/api/v3/{operation}", params=params)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -41,7 +41,7 @@ class Asker:
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the demo node's database holds, by its own lite server; hashes are base64."""
+    """The contents of the demo node's database, by its own lite server; hashes are base64."""
 
     blocks: list[dict[str, Any]]
     transactions: list[dict[str, Any]]
@@ -73,7 +73,7 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def ask(client: TestClient[Any]) -> Asker:
-    """Ask version 3 over the whole demo lake."""
+    """A version 3 client over the whole demo lake."""
     return Asker(client)
 
 
@@ -97,7 +97,7 @@ def facts(demo_facts: Path) -> Facts:
 
 @pytest.fixture(scope="session")
 def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    """Ask the scene of module ``market``."""
+    """A client over the scene of module ``market``."""
     lake_dir = build_market().commit(tmp_path_factory.mktemp("market") / "lake")
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)

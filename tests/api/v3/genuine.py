@@ -1,4 +1,4 @@
-"""Holds what version 3 says of contracts to the get-methods that a node's lite server answered."""
+"""Compares version 3's contracts with get-method results of a node's lite server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Stack = list[dict[str, Any]]
 
 
 def compare_contract(ask: Asker, contract: Contract) -> bool:
-    """Compare one contract of an ``expected.json``; False for kinds with no list of their own."""
+    """Compare one contract of an ``expected.json``; return False for kinds without a list."""
     if contract["state"]["status"] != "active" or contract["kind"] not in _KINDS:
         return False
     operation, parameter, key, method, compare = _KINDS[contract["kind"]]

@@ -1,4 +1,4 @@
-"""A small lake of contracts, written row by row: what each of them was at which block."""
+"""Writes a small lake of contracts row by row: the state of each at a given block."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EMPTY: dict[str, Any] = {
 
 
 def make_id(name: str) -> bytes:
-    """Return the account id, or hash, that a name stands for in all scenes."""
+    """Return the account id, or hash, that a name has in all scenes."""
     return hashlib.sha256(name.encode()).digest()
 
 
@@ -43,7 +43,7 @@ def make_raw(name: str) -> str:
 
 
 class Scene:
-    """Rows of one commit, whose masterchain blocks run without a hole."""
+    """Rows of one commit, whose masterchain blocks have no gap."""
 
     def __init__(self, last_mc_seqno: int, first_mc_seqno: int = 1) -> None:
         """Begin with the headers of the masterchain blocks, and a zero state before the first."""

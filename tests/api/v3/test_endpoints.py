@@ -1,4 +1,4 @@
-"""Every route of the public service is there."""
+"""Every route of the public service exists."""
 
 from __future__ import annotations
 

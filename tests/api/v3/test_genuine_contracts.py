@@ -1,4 +1,4 @@
-"""Contracts of genuine nodes: what is listed is what their get-methods say, now and in the past."""
+"""Lists of genuine nodes' contracts agree with their get-methods, now and in the past."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of every list: their union is the whole, in order, and none overlaps another."""
+"""Pages of every list: their union is the whole list, in order, without overlaps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFIG, COLLECTOR = "-1:" + "5" * 64, "-1:" + "3" * 64
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """A list of the API: its operation, where its rows stand, and filters that keep it short."""
+    """A list of the API: its operation, the key of its rows, and filters that keep it short."""
 
     operation: str
     rows: str

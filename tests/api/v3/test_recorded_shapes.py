@@ -1,4 +1,4 @@
-"""Recorded answers of the public service have our fields, of our types, and no others."""
+"""Recorded responses of the public service have our fields, of our types, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written without structs equals what the structs say, for every row there is."""
+"""Rows written without structs equal those written from structs, for every row of the lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/api/x/prices``: prices by hour and day as computed by hand, in the manner of version 3."""
+"""``/api/x/prices``: hourly and daily prices equal those computed by hand."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Questions:
         return dict(zip(names, row, strict=True))
 
     def required(self, query: Query) -> dict[str, object]:
-        """Return what a query must be given, and no more; lists that filter are empty."""
+        """Return only the required parameters of a query; filter lists are empty."""
         filters = any("empty: any" in item.doc for item in query.parameters.values())
         given: dict[str, object] = {}
         for name, item in query.parameters.items():
@@ -131,7 +131,7 @@ class Questions:
         return given | self._aligned(query)
 
     def _aligned(self, query: Query) -> dict[str, object]:
-        """Return the lists that belong together, row by row, or the values of one row."""
+        """Return matching lists, row by row, or the values of one row."""
         if query.name == "v2/fetched_account":
             found = self._connection.execute(FETCHED).fetchall()
             return {

@@ -1,4 +1,4 @@
-"""What the doctor finds, and the exit codes that say so."""
+"""The doctor's findings and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What accounts and tokens are called on pages."""
+"""Displayed names of accounts and tokens."""
 
 from __future__ import annotations
 

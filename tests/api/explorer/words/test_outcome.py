@@ -1,4 +1,4 @@
-"""What became of transactions: every combination of phases on the demo lake, and by its parts."""
+"""Outcomes of transactions: every combination of phases on the demo lake, and single cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are sent again: equal to the first, of the right snapshot, within their bound."""
+"""Cached responses: equal to the first, of the right snapshot, within their size limit."""
 
 from __future__ import annotations
 

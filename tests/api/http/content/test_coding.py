@@ -1,4 +1,4 @@
-"""Content codings: what is chosen for any header, and that any body comes back from its coding."""
+"""Content codings: the choice for any Accept-Encoding, and round-trips of any body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed answers, tags and lifetimes as clients meet them, over real HTTP where it matters."""
+"""Compressed responses, ETags and lifetimes as clients see them, partly over real HTTP."""
 
 from __future__ import annotations
 

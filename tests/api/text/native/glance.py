@@ -1,4 +1,4 @@
-"""What ``peek_opcode`` of api/text/native does: the opcode of a body from the head of its bag.
+"""Python reference of ``peek_opcode``: the opcode of a body from the head of its bag.
 
 serialized_boc#b5ee9c72 has_idx:Bool has_crc32c:Bool has_cache_bits:Bool flags:uint2 size:uint3
 off_bytes:uint8 cells roots absent (size bytes each) tot_cells_size (off_bytes) root_list (size) ...
@@ -17,7 +17,7 @@ _SIGNED_SIZE = 2 * (64 + _OPCODE_BYTES)
 
 
 def peek_opcode(boc: bytes) -> int | None:
-    """Return the first 32 bits of the root; None where that takes more than a glance.
+    """Return the first 32 bits of the root; None if that needs a full parse.
 
     None asks for reading the bag: it may have an index, another root than the first cell, an exotic
     root, one of less than 32 bits, or one with room for a signature and a request behind it.

@@ -1,4 +1,4 @@
-"""A glance at the opcode says what reading the bag says, or nothing."""
+"""The peeked opcode equals that of the parsed bag, or is None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extension writes what Python would: text, numbers, hashes, checksums; all else it refuses."""
+"""The extension writes the same as Python: text, numbers, hashes, checksums; or refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts against what the node itself answers, at the last block and at past ones."""
+"""Accounts compared with the node's own answers, at the last block and at past ones."""
 
 from __future__ import annotations
 

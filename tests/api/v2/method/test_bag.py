@@ -1,4 +1,4 @@
-"""Bags of transactions: what rows give, or an error that names the file."""
+"""Bags of transactions: rebuilt from rows, or an error that names the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks against the demo node's list of blocks."""
+"""Blocks compared with the demo node's list of blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""estimateFee of both versions, beside what the chain charged."""
+"""estimateFee of both versions, compared with the fees that the chain charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Get-methods over the demo lake: what the node's lite server answered, now and in the past."""
+"""Get-methods over the demo lake give the lite server's answers, now and in the past."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures and proofs of blocks, checked as one would who trusts nobody."""
+"""Signatures and proofs of blocks, verified without trusting the server."""
 
 from __future__ import annotations
 

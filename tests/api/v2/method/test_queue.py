@@ -1,4 +1,4 @@
-"""How many messages wait, as the recorded shape has it; unknown is not empty."""
+"""Sizes of message queues in the recorded form; unknown is not empty."""
 
 from __future__ import annotations
 

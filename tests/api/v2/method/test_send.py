@@ -1,4 +1,4 @@
-"""Messages to be sent: checked first, then refused, or handed to an upstream."""
+"""Sent messages are checked first, then refused, or passed to an upstream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suspended accounts, by a configuration made here."""
+"""Suspended accounts, by a synthetic configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""getTokenData and dnsResolve, beside what the demo node's contracts were made with."""
+"""getTokenData and dnsResolve, compared with the deployed data of the demo node's contracts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories, pages and located messages against the demo node's list of transactions."""
+"""Histories, pages and located messages, compared with the demo node's transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both writers follow one layout: for generated rows they give the same bytes, as described."""
+"""Both writers follow one layout: they give the same bytes for generated rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lakes with a hole and without a beginning: nothing is called empty that may be in a gap."""
+"""Lakes with a hole and without a beginning: data that may be in a gap is never called empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tokens say of themselves, alone and beside other answers."""
+"""Metadata of tokens, alone and within other responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces that are written without structs equal those that the structs say."""
+"""Traces written without structs equal those written from structs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that are written without structs equal those that the structs say."""
+"""Pages written without structs equal those written from structs."""
 
 from __future__ import annotations
 

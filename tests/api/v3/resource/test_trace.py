@@ -1,4 +1,4 @@
-"""Rendered traces: trees of any depth, and what is left out of those that are too large."""
+"""Rendered traces: trees of any depth, and the parts omitted from large ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rendered transactions: equal to what the public service answered for the same bytes."""
+"""Rendered transactions equal the public service's answers for the same bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations about accounts and wallets, against what the demo node's lite server says."""
+"""Operations about accounts and wallets, compared with the demo node's lite server."""
 
 from __future__ import annotations
 

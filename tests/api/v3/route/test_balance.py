@@ -1,4 +1,4 @@
-"""What transactions did to balances, held to the states around them."""
+"""Balance changes of transactions, compared with the states around them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations about blocks, against what the demo node's lite server says."""
+"""Operations about blocks, compared with the demo node's lite server."""
 
 from __future__ import annotations
 

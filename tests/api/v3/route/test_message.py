@@ -1,4 +1,4 @@
-"""The operation about messages, against what the demo node's lite server says."""
+"""The operation about messages, compared with the demo node's lite server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not in a block yet, and messages handed in where no upstream is set."""
+"""Pending data, and messages submitted without an upstream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations about traces, over the demo lake and over what was recorded from mainnet."""
+"""The operations about traces, over the demo lake and over mainnet recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations about transactions, against what the demo node's lite server says."""
+"""Operations about transactions, compared with the demo node's lite server."""
 
 from __future__ import annotations
 

@@ -261,12 +261,12 @@ def make_key(moment: int | None) -> int:
 
 
 def wrap(number: int) -> int:
-    """Return a number as 64 bits hold it."""
+    """Return a number as 64 bits store it."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def find_peer(message: Row) -> tuple[str | None, bytes]:
-    """Return which end of a message the other one is, and its account."""
+    """Return the direction and account of a message's other end, None if there is none."""
     if message["direction"].startswith("i") and message["source"] is not None:
         return "from", message["source"]
     if message["destination"] is not None:
@@ -275,7 +275,7 @@ def find_peer(message: Row) -> tuple[str | None, bytes]:
 
 
 def read_end(message: Row) -> Row:
-    """Return what postings have of one end of a message."""
+    """Return the posting of one end of a message."""
     msg_hash, norm = message["msg_hash"], message["hash_norm"]
     opcode, created = message["opcode"], message["created_lt"]
     return {
@@ -309,6 +309,6 @@ def add_numbers(writer: SegmentWriter, name: str, numbers: list[int]) -> None:
 
 
 def group_rows(table: pa.Table, key: Sequence[str], order: Sequence[str]) -> dict[Any, list[Row]]:
-    """Return rows by some columns, those of each in an order."""
+    """Return rows grouped by some columns, each group in order."""
     rows = sorted(table.to_pylist(), key=itemgetter(*key, *order))
     return {each: list(group) for each, group in groupby(rows, key=lambda row: pick(row, key))}
