@@ -65,7 +65,7 @@ def test_times_are_of_answers_with_rows() -> None:
     assert describe(unanswered)["no_answer"] == {"reset": 2, "late": 1}
 
 
-def test_a_kept_connection_that_was_closed_is_made_anew() -> None:
+def test_a_closed_kept_connection_is_reopened() -> None:
     async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request as if the connection were kept alive, and close it."""
         head = await reader.readuntil(b"\r\n\r\n")

@@ -153,9 +153,7 @@ def test_a_file_that_breaks_later_changes_nothing(
     assert key not in caplog.text
 
 
-def test_a_file_that_is_not_there_is_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_file_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, clock = tmp_path / "keys.json", Clock()
     ring = Keyring(path, clock)
     told = f"the key file {path} does not exist: no key is valid until it does"

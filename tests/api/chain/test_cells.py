@@ -88,7 +88,7 @@ def test_what_is_missing_is_left_out_even_if_known_later(demo_node: Path, tmp_pa
     assert read_cell_trees(_open(tmp_path, 1), wanted) == partial
 
 
-def test_a_hash_that_nobody_has(demo_lake: Path) -> None:
+def test_an_unknown_hash(demo_lake: Path) -> None:
     assert read_cell_trees(_open(demo_lake), [bytes(32)]) == {}
     assert read_cell_trees(_open(demo_lake), []) == {}
 

@@ -44,7 +44,7 @@ def _look_always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tonlake.api.request.snapshot, "LOOK_EVERY_S", 0.0)
 
 
-def test_a_lake_without_commits_is_told_apart(tmp_path: Path) -> None:
+def test_a_lake_without_commits_is_not_found(tmp_path: Path) -> None:
     holder = SnapshotHolder(tmp_path, PATIENT)
     with pytest.raises(LakeNotFound):
         holder.reader()

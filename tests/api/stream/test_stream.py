@@ -141,7 +141,9 @@ def test_many_clients_while_the_lake_grows(growth: Growth, expected: Shown) -> N
                 assert show_frames(again.take(len(rest))) == rest
 
 
-def test_a_client_that_was_told_nothing_misses_nothing(growth: Growth, expected: Shown) -> None:
+def test_a_client_cut_off_before_its_first_event_misses_nothing(
+    growth: Growth, expected: Shown
+) -> None:
     """The first frame has an id: what comes while the client is away is told when it is back."""
     growth.show(3)
     with (

@@ -45,7 +45,7 @@ def test_an_event_ends_the_wait_and_all_are_taken(tmp_path: Path) -> None:
         writer.join()
 
 
-def test_a_pipe_may_come_later_and_be_made_anew(tmp_path: Path) -> None:
+def test_a_pipe_may_appear_later_and_be_recreated(tmp_path: Path) -> None:
     path = tmp_path / "events"
     with closing(Wakeup(str(path))) as wakeup:
         for _ in range(2):

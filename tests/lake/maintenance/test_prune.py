@@ -427,7 +427,7 @@ def test_command(lake: Path) -> None:
 
 
 @pytest.mark.parametrize("border", ["yesterday", "0", "-5", "2026-13-01", ""])
-def test_command_refuses_what_is_no_border(lake: Path, border: str) -> None:
+def test_command_refuses_an_invalid_border(lake: Path, border: str) -> None:
     result = CliRunner().invoke(main, ["prune", "--lake", str(lake), f"--before={border}"])
     assert result.exit_code == 2
     assert "neither a day" in result.output

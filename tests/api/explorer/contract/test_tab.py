@@ -165,7 +165,7 @@ def test_an_order_says_what_it_does() -> None:
     assert _write_action(2, change) == Fact("Action 2", "multisig update params")
 
 
-def test_a_jetton_wallet_says_whose_it_is(client: TestClient[Any], wallet: dict[str, Any]) -> None:
+def test_a_jetton_wallet_shows_its_owner(client: TestClient[Any], wallet: dict[str, Any]) -> None:
     page = show(client, wallet["address"])
     assert "Jetton wallet" in page.words
     params = {"address": wallet["owner"]}

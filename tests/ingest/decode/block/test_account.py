@@ -189,7 +189,7 @@ def test_without_a_version_the_end_of_the_cell_decides(
     assert read_account(tree, cell) == state
 
 
-def test_account_none_is_the_state_of_what_does_not_exist() -> None:
+def test_account_none_is_the_state_of_a_missing_account() -> None:
     builder = CellBuilder().store_bit(0)
     cell = builder.end()
     assert read_account(builder.tree, cell) == NONEXIST

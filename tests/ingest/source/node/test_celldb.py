@@ -186,7 +186,7 @@ def write_celldb(db_dir: Path, rows: dict[bytes, bytes]) -> Path:
     return db_dir
 
 
-def test_a_permanent_celldb_is_told(tmp_path: Path) -> None:
+def test_a_permanent_celldb_is_recognized(tmp_path: Path) -> None:
     record = struct.pack("<i", 1 << 29) + EMPTY_CELL
     rows = {b"opts.permanent_mode": b"1", EMPTY_HASH: record}
     with closing(open_celldb(write_celldb(tmp_path, rows))) as celldb:
@@ -201,9 +201,7 @@ def test_a_compressed_celldb_is_refused(tmp_path: Path) -> None:
         open_celldb(write_celldb(tmp_path, {EMPTY_HASH: record}))
 
 
-def test_a_crash_while_probing_harms_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_while_probing_is_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     crashing = tmp_path / "python"
     crashing.write_text("#!/bin/sh\nkill -SEGV $$\n", encoding="ascii")
     crashing.chmod(0o755)

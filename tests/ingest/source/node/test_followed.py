@@ -96,7 +96,7 @@ def test_what_the_owner_writes_is_seen_after_each_catch_up(
     store.close()
 
 
-def test_a_store_that_was_replaced_is_opened_anew(tmp_path: Path, scratch: Scratch) -> None:
+def test_a_replaced_store_is_reopened(tmp_path: Path, scratch: Scratch) -> None:
     folder = tmp_path / "db"
     fill(folder, 20)
     store = FollowedStore(folder, "db", scratch)

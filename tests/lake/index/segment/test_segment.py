@@ -87,7 +87,7 @@ def test_damage_is_an_error_or_a_wrong_value_and_no_crash(chained: Path) -> None
     assert refused > 10
 
 
-def test_a_segment_that_lacks_an_array_is_corrupt(chained: Path) -> None:
+def test_a_segment_without_an_array_is_corrupt(chained: Path) -> None:
     whole = compose(chained)
     names = SegmentFile(whole, "whole").arrays.keys()
     may_lack = {name for name in names if name.endswith((".end", ".place"))}
@@ -183,7 +183,7 @@ def draw_filters(rng: random.Random, lines: list[Any]) -> Iterator[Filter]:
     yield "created_lt", -(1 << 70), 1 << 70
 
 
-def test_filters_of_what_there_is_not_are_refused(chained: Path) -> None:
+def test_filters_of_other_types_or_columns_are_refused(chained: Path) -> None:
     segment = Segment(SegmentFile(compose(chained), "whole"))
     wrong: Any
     for wrong in (("opcode", b"", b""), ("msg_hash", 1, 2), ("msg_hash", b"", 2)):
