@@ -215,7 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name in ("disk", "before"):
         (options.folder / name).mkdir(parents=True)
     day, began_s = Day(options.folder, options.seed), time.monotonic()
-    # What is lost with the power is told by the layer above it; a mock would keep every call.
+    # The layer above knows what a power loss destroys; a mock would keep every call.
     with (
         mock.patch.object(commit, "CHECKPOINT_COMMITS", 16),
         mock.patch("os.fsync", _sync_nothing),

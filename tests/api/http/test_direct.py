@@ -47,7 +47,7 @@ def serving(lake: Path, **settings: Any) -> Iterator[TestClient[Any]]:
 
 
 def _compare(client: TestClient[Any], path: str, **headers: str) -> int:
-    """Ask both ways; the answers are the same but for what web origins are told."""
+    """Request both ways; the responses are equal except for CORS headers."""
     short = client.get(path, headers=headers)
     long = client.get(path, headers={**headers, **ORIGIN})
     assert "access-control-allow-origin" in long.headers

@@ -43,7 +43,7 @@ def show_frames(frames: Iterable[Frame]) -> Shown:
 
 @pytest.fixture(scope="module")
 def expected(many_commits: Path, tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """All events of all commits that one is told who asks for nothing in particular."""
+    """All events of all commits that an unfiltered client receives."""
     growth = Growth(many_commits, tmp_path_factory.mktemp("expected") / "lake")
     growth.show(growth.commits)
     wanted = make_subscription(StreamQuery())
@@ -114,7 +114,7 @@ def test_merged_files_give_the_same_rows(growth: Growth, expected: Shown) -> Non
 
 
 def test_many_clients_while_the_lake_grows(growth: Growth, expected: Shown) -> None:
-    """All are told the same; one that goes comes back where it was, even to another server."""
+    """All clients receive the same; one that reconnects resumes, even on another server."""
     growth.show(2)
     new = [one for one in expected if Cursor(*map(int, one[0].split(":"))) >= (3, 0, 0)]
     half = len(new) // 2
@@ -144,7 +144,7 @@ def test_many_clients_while_the_lake_grows(growth: Growth, expected: Shown) -> N
 def test_a_client_cut_off_before_its_first_event_misses_nothing(
     growth: Growth, expected: Shown
 ) -> None:
-    """The first frame has an id: what comes while the client is away is told when it is back."""
+    """The first frame has an id: events missed while the client is away come on reconnect."""
     growth.show(3)
     with (
         serve(growth.lake_dir) as server,
@@ -205,7 +205,7 @@ def test_messages_that_began_traces(growth: Growth, expected: Shown) -> None:
 
 @mock.patch.object(hub, "CLIENT_EVENTS", 3)
 def test_a_client_that_cannot_follow_is_closed(growth: Growth, expected: Shown) -> None:
-    """More comes with one block than may wait: it is told how far it got, and goes on there."""
+    """A block has more events than the backlog: the client gets its position, and resumes there."""
     growth.show()
     with serve(growth.lake_dir) as server:
         with server.stream() as frames:

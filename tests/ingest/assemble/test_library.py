@@ -41,7 +41,7 @@ class _Chain:
         self.changes: list[Change] = []
 
     def library(self, number: int) -> bytes:
-        """Return the hash of a made-up library."""
+        """Return the hash of a synthetic library."""
         return self.tree.hash(CellBuilder(self.tree).store_uint(number, 64).end())
 
     def hold(self, account: bytes, at: int, numbers: dict[int, bool], workchain: int = -1) -> None:

@@ -31,7 +31,7 @@ def _all_hashes(boc: bytes) -> set[bytes]:
 
 
 def test_the_configuration_is_a_cell_of_the_zero_state(ask: Asker, demo_facts: Path) -> None:
-    """The dictionary is put together anew and must have the chain's own hash."""
+    """The dictionary is rebuilt and must have the chain's own hash."""
     boc = _bytes(ask("getConfigAll"))
     tree = parse_boc(boc)
     assert tree.hash(tree.roots[0]) in _all_hashes((demo_facts / "zerostate.boc").read_bytes())

@@ -71,7 +71,7 @@ def test_objects_that_are_no_cells(ask: Asker) -> None:
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """Answers what it is told to, and remembers what it was asked."""
+    """Sends the configured responses, and records the requests."""
 
     asked: list[tuple[str, str | None, Any]] = []  # noqa: RUF012 - shared by the requests
     answer: tuple[int | None, bytes] = (200, b"")

@@ -42,7 +42,7 @@ def _twist(data: bytes, draw: st.DataObject) -> CellTree:
 
 
 def _mend(tree: CellTree) -> CellTree:
-    """Write the cells anew from the last to the first, so that only their meaning is wrong."""
+    """Rewrite the cells from the last to the first, so that only their meaning is wrong."""
     made = type(tree)()
     places: dict[int, int] = {}
     for cell in range(tree.count - 1, -1, -1):
