@@ -10,15 +10,6 @@ static int add_literal(Buffer *out, const char *text)
     return buffer_add(out, text, strlen(text));
 }
 
-static int add_json(Buffer *out, PyObject *json)
-{
-    char *data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(json, &data, &size) < 0)
-        return -1;
-    return buffer_add(out, data, (size_t)size);
-}
-
 static int add_address(Buffer *out, long long workchain, const uint8_t *account, int tag)
 {
     if (add_literal(out, "\"") < 0 || buffer_add_number(out, workchain) < 0 ||
@@ -86,8 +77,8 @@ static int add_row(Buffer *out, PyObject *pair, PyObject *facts, PyObject *domai
     if (add_address(out, workchain, (const uint8_t *)account, tag) < 0 ||
         add_literal(out, ",\"domain\":") < 0)
         return -1;
-    if ((domain ? add_json(out, domain) : add_literal(out, "null")) < 0 ||
-        add_literal(out, ",\"interfaces\":") < 0 || add_json(out, interfaces) < 0)
+    if ((domain ? buffer_add_json(out, domain) : add_literal(out, "null")) < 0 ||
+        add_literal(out, ",\"interfaces\":") < 0 || buffer_add_json(out, interfaces) < 0)
         return -1;
     return add_literal(out, "}");
 }

@@ -132,3 +132,12 @@ int buffer_add_text(Buffer *buffer, const char *data, size_t size)
     buffer->size += (size_t)(to - start);
     return 0;
 }
+
+int buffer_add_json(Buffer *buffer, PyObject *json)
+{
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(json, &data, &size) < 0)
+        return -1;
+    return buffer_add(buffer, data, (size_t)size);
+}

@@ -30,6 +30,9 @@ int buffer_add_base64(Buffer *buffer, const uint8_t *data, size_t size);
 /* Add a JSON string with quotes; `data` is UTF-8. */
 int buffer_add_text(Buffer *buffer, const char *data, size_t size);
 
+/* Add bytes of Python that are JSON already. */
+int buffer_add_json(Buffer *buffer, PyObject *json);
+
 static inline int buffer_add(Buffer *buffer, const char *data, size_t size)
 {
     char *to = buffer_room(buffer, size);

@@ -4,8 +4,8 @@
 #include "crc32c.h"
 #include "layout.h"
 #include "record.h"
+#include "rows.h"
 #include "trace.h"
-#include "writer.h"
 
 static PyMethodDef methods[] = {
     {"add_crc32c", add_crc32c, METH_O, "Return a bag of cells with its checksum."},

@@ -7,21 +7,9 @@
 #include "writer.h"
 
 #include "body.h"
-#include "record.h"
-
-enum { MOST_SOURCES = 8 };
+#include "decoded.h"
 
 static int write_object(Writer *writer, Layout *layout, PyObject *row);
-
-/* Add bytes that are JSON already. */
-static int add_json(Buffer *out, PyObject *value)
-{
-    char *data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(value, &data, &size) < 0)
-        return -1;
-    return buffer_add(out, data, (size_t)size);
-}
 
 /* Add base64 and the closing quote. */
 static int add_base64(Buffer *out, const Value *value)
@@ -126,88 +114,12 @@ static int add_opcode(Buffer *out, const Value *value)
     return buffer_add(out, text, sizeof text - 1);
 }
 
-/* Return whether the column `beside` of a field equals its text; -1 on error. */
-static int equals_text(Field *field, PyObject *row)
-{
-    Value beside;
-    if (read_column(row, &field->beside, 0, &beside) < 0)
-        return -1;
-    int equal = equals_object(&beside, field->equals);
-    drop_value(&beside);
-    return equal;
-}
-
-enum { NAME, CONTENT, BODY_BYTES, MAY_FOLLOW, WRITTEN };
-
-/* Return the cached result for a body with the same hash, bytes and kind (new reference), or NULL,
- * with or without an error set. */
-static PyObject *find_written(Field *field, PyObject *row, const Value *bag, int may_follow)
-{
-    Value hash;
-    if (read_column(row, &field->body_hash, 0, &hash) < 0)
-        return NULL;
-    PyObject *key = make_object(&hash);
-    drop_value(&hash);
-    PyObject *written = key ? PyDict_GetItemWithError(field->kept, key) : NULL;
-    Py_XDECREF(key);
-    if (!written || !PyTuple_Check(written) || PyTuple_Size(written) != WRITTEN)
-        return NULL;
-    Value body = lend_object(PyTuple_GetItem(written, BODY_BYTES));
-    int same = equals_value(&body, bag);
-    if (same > 0 && (PyTuple_GetItem(written, MAY_FOLLOW) == Py_True) == may_follow)
-        return Py_NewRef(written);
-    return NULL;
-}
-
-/* Add the opcode name of a decoded body; keep its JSON for add_body. */
-static int take_written(Writer *writer, PyObject *written)
-{
-    if (!PyTuple_Check(written) || PyTuple_Size(written) != WRITTEN) {
-        PyErr_SetString(PyExc_TypeError, "a written body is a tuple (name, content, body, may_follow)");
-        return -1;
-    }
-    PyObject *body = PyTuple_GetItem(written, CONTENT);
-    if (!PyBytes_Check(body)) {
-        PyErr_SetString(PyExc_TypeError, "a body is written as bytes");
-        return -1;
-    }
-    writer->body = Py_NewRef(body);
-    return add_json(&writer->out, PyTuple_GetItem(written, NAME));
-}
-
-/* Add the name of a body's opcode, decoding the body unless its opcode is unknown. */
-static int add_decoded_name(Writer *writer, Field *field, PyObject *row, const Value *bag,
-                            int may_follow)
-{
-    int is_unknown = may_follow ? 0 : is_unknown_body(bag, field->known);
-    if (is_unknown)
-        return is_unknown < 0 ? -1 : buffer_add(&writer->out, "null", 4);
-    PyObject *written = find_written(field, row, bag, may_follow);
-    if (!written && !PyErr_Occurred())
-        written = PyObject_CallFunctionObjArgs(field->decode, row, NULL);
-    int failed = written ? take_written(writer, written) : -1;
-    Py_XDECREF(written);
-    return failed;
-}
-
-static int add_opcode_name(Writer *writer, Field *field, PyObject *row)
-{
-    Py_CLEAR(writer->body);
-    Value bag;
-    int may_follow = equals_text(field, row);
-    if (may_follow < 0 || read_column(row, field->columns, 0, &bag) < 0)
-        return -1;
-    int failed = add_decoded_name(writer, field, row, &bag, may_follow);
-    drop_value(&bag);
-    return failed;
-}
-
 /* Add a body: as decoded by add_opcode_name, else by its own layout. */
 static int add_body(Writer *writer, Field *field, PyObject *row)
 {
     if (!writer->body)
         return write_object(writer, field->inner, row);
-    int failed = add_json(&writer->out, writer->body);
+    int failed = buffer_add_json(&writer->out, writer->body);
     Py_CLEAR(writer->body);
     return failed;
 }
@@ -434,59 +346,4 @@ void free_writer(Writer *writer)
     Py_XDECREF(writer->body);
     buffer_free(&writer->out);
     free_accounts(&writer->accounts);
-}
-
-PyObject *write_row(PyObject *self, PyObject *args)
-{
-    (void)self;
-    PyObject *capsule, *given, *sources[MOST_SOURCES], *text = NULL;
-    if (!PyArg_ParseTuple(args, "OO!:write_row", &capsule, &PyTuple_Type, &given))
-        return NULL;
-    Layout *layout = open_layout(capsule);
-    Py_ssize_t count = PyTuple_Size(given);
-    if (!layout)
-        return NULL;
-    if (count < 1 || count > MOST_SOURCES)
-        return PyErr_Format(PyExc_IndexError, "a row is written from 1 to %d", MOST_SOURCES);
-    for (Py_ssize_t at = 0; at < count; at++)
-        sources[at] = PyTuple_GetItem(given, at);
-    Writer writer = {0};
-    if (add_sources(&writer, layout, sources, count) == 0)
-        text = PyBytes_FromStringAndSize(writer.out.data, (Py_ssize_t)writer.out.size);
-    free_writer(&writer);
-    return text;
-}
-
-/* Append the JSON of a record to a list. */
-static int add_text_of(Writer *writer, Layout *layout, RecordParts *parts, PyObject *record,
-                       PyObject *texts)
-{
-    PyObject *sources[RECORD_SOURCES], *text = NULL;
-    if (take_record(parts, record, sources) < 0)
-        return -1;
-    writer->out.size = 0;
-    if (add_sources(writer, layout, sources, RECORD_SOURCES) == 0)
-        text = PyBytes_FromStringAndSize(writer->out.data, (Py_ssize_t)writer->out.size);
-    drop_record(sources);
-    int failed = text ? PyList_Append(texts, text) : -1;
-    Py_XDECREF(text);
-    return failed;
-}
-
-PyObject *write_records(PyObject *self, PyObject *args)
-{
-    (void)self;
-    PyObject *capsule, *record, *listed, *named;
-    if (!PyArg_ParseTuple(args, "OOO!O!:write_records", &capsule, &record, &PyList_Type, &listed,
-                          &PySet_Type, &named))
-        return NULL;
-    Layout *layout = open_layout(capsule);
-    RecordParts *parts = layout ? open_record(record) : NULL;
-    PyObject *texts = parts ? PyList_New(0) : NULL;
-    Writer writer = {.accounts = {.named = named}};
-    for (Py_ssize_t at = 0; texts && at < PyList_Size(listed); at++)
-        if (add_text_of(&writer, layout, parts, PyList_GetItem(listed, at), texts) < 0)
-            Py_CLEAR(texts);
-    free_writer(&writer);
-    return texts;
 }

@@ -20,11 +20,4 @@ int add_sources(Writer *writer, Layout *layout, PyObject *const *sources, Py_ssi
 
 void free_writer(Writer *writer);
 
-/* Return the first of a tuple of rows as JSON; the others are its sources. */
-PyObject *write_row(PyObject *self, PyObject *args);
-
-/* Return a list of records as JSON, one text each, and add the accounts for the address book to a
- * set. */
-PyObject *write_records(PyObject *self, PyObject *args);
-
 #endif
