@@ -106,7 +106,7 @@ def create_app(
     meter = Meter(log_requests=settings.log.requests, spans=spans)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
     tvm = TvmPool(settings.tvm)
-    sql = SqlPool(settings.sql, settings.lake, most_bytes=http.response_bytes)
+    sql = SqlPool(settings.sql, settings.lake, max_bytes=http.response_bytes)
     scans = ScanLane(settings.scan)
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)

@@ -26,14 +26,14 @@ def _():
 
 @app.cell
 def _(lake, mo):
-    most_held = lake.sql("""
+    max_held = lake.sql("""
         select ton_friendly(jetton_workchain, jetton)
         from latest_jetton_wallets
         group by all
         order by count(*) desc, ton_friendly(jetton_workchain, jetton)
         limit 1
     """).fetchall()
-    asked = mo.cli_args().get("jetton") or (most_held[0][0] if most_held else "0:" + "00" * 32)
+    asked = mo.cli_args().get("jetton") or (max_held[0][0] if max_held else "0:" + "00" * 32)
     master = mo.ui.text(value=asked, label="jetton master, raw or friendly", full_width=True)
     master
     return (master,)

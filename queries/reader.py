@@ -61,14 +61,14 @@ class Reader:
         index: Index | None = None,
         lasting: dict[str, Any] | None = None,
         timeout_ms: int = 0,
-        most_rows: int = 0,
+        max_rows: int = 0,
         observe: Callable[[str, float, str], None] | None = None,
         may_query: bool = True,
     ) -> None:
         """Take a snapshot, its own database or shared views, and an index.
 
         Without ``may_query`` no SQL runs: a query that the index does not answer is rejected.
-        The limits of a query are ``timeout_ms`` and, of a page, ``most_rows``; 0 means none.
+        The limits of a query are ``timeout_ms`` and, of a page, ``max_rows``; 0 means none.
         ``lasting`` caches the results of ``lasting_rows`` for all readers of the snapshot.
         ``observe`` is called with the name of every query, the seconds it took, and what answered
         it: ``index`` or ``sql``.
@@ -79,7 +79,7 @@ class Reader:
         """What answered the queries so far: ``index``, ``sql``, or both."""
         self._index = index
         self._database = database
-        self._timeout_ms, self._most_rows = timeout_ms, most_rows
+        self._timeout_ms, self._max_rows = timeout_ms, max_rows
         self._observe = observe
         self.may_query = may_query
 
@@ -193,7 +193,7 @@ class Reader:
             self._note(query.name, started_s, SQL)
 
     def _check_work(self, name: str, bound: Mapping[str, object]) -> None:
-        most = self._most_rows
+        most = self._max_rows
         rows = count_work(self.snapshot, name, bound, most) if most else 0
         if rows:
             advice = advise_narrowing(bound)

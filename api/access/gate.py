@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from litestar.types import Scope
 
-MOST_CLIENTS = 65_536
+MAX_CLIENTS = 65_536
 """Clients remembered, least recently seen dropped; a dropped one starts with a full bucket."""
 
 BURST_S = 1
@@ -34,7 +34,7 @@ class _Bucket(NamedTuple):
 class TokenBuckets:
     """One token bucket per client, refilled over time; for one thread."""
 
-    def __init__(self, clock: Callable[[], float], most: int = MOST_CLIENTS) -> None:
+    def __init__(self, clock: Callable[[], float], most: int = MAX_CLIENTS) -> None:
         """Take a clock in seconds and the maximum number of clients to remember."""
         self._clock, self._most = clock, most
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()

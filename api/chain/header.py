@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_MOST_SHARDS = 2_000
+_MAX_SHARDS = 2_000
 """Upper bound of blocks with the same seqno, one per shard."""
 
 
@@ -36,7 +36,7 @@ def find_block(reader: Reader, workchain: int, shards: Sequence[int], seqno: int
     if workchain == MASTERCHAIN:
         found = _find_masters(reader, seqno)
     else:
-        found = reader.rows("v3/blocks", workchain=workchain, seqno=seqno, limit=_MOST_SHARDS)
+        found = reader.rows("v3/blocks", workchain=workchain, seqno=seqno, limit=_MAX_SHARDS)
     places = {shard: at for at, shard in enumerate(shards)}
     fitting = [row for row in found if row["shard"] in places]
     return max(fitting, key=lambda row: places[row["shard"]], default=None)

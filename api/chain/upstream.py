@@ -25,7 +25,7 @@ TIMEOUT_MS = 10_000
 """Timeout of the upstream."""
 
 NO_NETWORK = "sending is not available: this server has no network connection"
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 _ERRORS = range(400, 600)
@@ -126,7 +126,7 @@ def _exchange(request: urllib.request.Request, timeout_s: float) -> tuple[int, b
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
-            return answer.status, answer.read(_MOST_BYTES)
+            return answer.status, answer.read(_MAX_BYTES)
     except (OSError, HTTPException) as error:
         reason = str(error) or type(error).__name__
         raise SendingUnavailable(f"the upstream cannot be reached: {reason}") from error

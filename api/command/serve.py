@@ -265,9 +265,9 @@ def _with_children(
 ) -> Iterator[None]:
     """Keep child processes running: ``commands``, and the metadata fetcher if it is enabled."""
     pause_s = settings.follow.restart_s
-    tails = [Tail(command, most_pause_s=pause_s, name=name) for name, command in commands.items()]
+    tails = [Tail(command, max_pause_s=pause_s, name=name) for name, command in commands.items()]
     if settings.metadata.enabled:
-        tails.append(Tail(name_fetcher(lake, settings), most_pause_s=pause_s, name="fetcher"))
+        tails.append(Tail(name_fetcher(lake, settings), max_pause_s=pause_s, name="fetcher"))
     if tails:
         # The server re-raises the signal that ended it; this lets the child processes end first.
         signal.signal(signal.SIGTERM, signal.default_int_handler)

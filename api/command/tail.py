@@ -24,11 +24,11 @@ class Tail:
     """Keeps one process running; its exit is logged and does not affect the server."""
 
     def __init__(
-        self, command: Sequence[str], *, most_pause_s: float, name: str = "follower"
+        self, command: Sequence[str], *, max_pause_s: float, name: str = "follower"
     ) -> None:
         """Take the command, the maximum pause before a restart, and the name for logs."""
         self._command = tuple(command)
-        self._most_pause_s = most_pause_s
+        self._max_pause_s = max_pause_s
         self._name = name
         self._is_over = threading.Event()
         self._lock = threading.Lock()
@@ -69,7 +69,7 @@ class Tail:
                 pause_s = FIRST_PAUSE_S
             LOG.warning("the %s exited with code %s: restart in %.1f s", self._name, code, pause_s)
             self._is_over.wait(pause_s)
-            pause_s = min(self._most_pause_s, pause_s * 2)
+            pause_s = min(self._max_pause_s, pause_s * 2)
 
     def _run_once(self) -> int | None:
         """Run the process until it exits; return its exit code, or None after ``stop``."""

@@ -41,7 +41,7 @@ Row = dict[str, Any]
 START_ROWS = 8
 PAGE_ROWS = 25
 BLOCK_ROWS = 50
-MOST_COMMITTED = 1000
+MAX_COMMITTED = 1000
 SHARD_MASK = (1 << 64) - 1
 _ID = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{16}):([0-9]{1,10})")
 
@@ -186,7 +186,7 @@ def _read_id(text: str) -> tuple[int, int, int]:
 
 def _list_committed(question: Question, mc_seqno: int) -> list[Block]:
     """Return the shard blocks that a masterchain block commits, in the order of the diagram."""
-    query = BlocksQuery(mc_seqno=mc_seqno, limit=MOST_COMMITTED, offset=0)
+    query = BlocksQuery(mc_seqno=mc_seqno, limit=MAX_COMMITTED, offset=0)
     found = get_blocks(question.call, query).blocks
     committed = (each for each in found if each.workchain != MASTERCHAIN)
     return sorted(committed, key=lambda each: (each.workchain, each.shard, each.seqno))

@@ -18,7 +18,7 @@ CELL = 14
 """Side of one day in the calendar, gap included."""
 
 WEEK_DAYS = 7
-MOST_WEEKS = 54
+MAX_WEEKS = 54
 SHADES = 4
 
 
@@ -106,7 +106,7 @@ def fill_calendar(rows_by_day: Mapping[date, int]) -> Calendar | None:
         return None
     last = max(rows_by_day)
     monday = last - timedelta(days=last.weekday())
-    begin = max(min(rows_by_day), monday - timedelta(weeks=MOST_WEEKS - 1))
+    begin = max(min(rows_by_day), monday - timedelta(weeks=MAX_WEEKS - 1))
     origin = begin - timedelta(days=begin.weekday())
     most = max(rows_by_day.values())
     days = []

@@ -226,8 +226,8 @@ def load_templates() -> Environment:
 ELECTOR = f"-1:{'3' * 64}"
 """The elector has a transaction in every masterchain block: new-block pages watch its state."""
 
-MOST_OFFSET = (1 << 31) - 1
-MOST_ADDRESS_CHARACTERS = 80
+MAX_OFFSET = (1 << 31) - 1
+MAX_ADDRESS_CHARACTERS = 80
 """Maximum length of an invalid address quoted in an error message."""
 
 T = TypeVar("T")
@@ -257,7 +257,7 @@ def link_kept(path: str, kept: dict[str, str], **changed: str) -> str:
 def read_offset(question: Question) -> int:
     """Return the ``offset`` parameter; 0 if it is not a number."""
     text = question.argument("offset")
-    return min(int(text), MOST_OFFSET) if text.isascii() and text.isdecimal() else 0
+    return min(int(text), MAX_OFFSET) if text.isascii() and text.isdecimal() else 0
 
 
 def read_hash(question: Question) -> bytes:
@@ -281,5 +281,5 @@ def read_address(question: Question) -> Address:
     try:
         return parse_any_address(question.parts["address"])
     except ConversionError as error:
-        text = shorten(question.parts["address"], MOST_ADDRESS_CHARACTERS // 2)
+        text = shorten(question.parts["address"], MAX_ADDRESS_CHARACTERS // 2)
         raise RequestInvalid(f"not an address: {text!r}") from error

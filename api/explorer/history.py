@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from tonlake.api.v3.resource.action import Action
 
 ROWS = 20
-BATCH, MOST_READ = 100, 1000
+BATCH, MAX_READ = 100, 1000
 """Batch size and maximum of actions read for one page filtered by direction or token."""
 
-MOST_TOKENS = 50
+MAX_TOKENS = 50
 DAY_S = 86_400
 _CSV_COLUMNS = (
     *("time", "type", "direction", "amount", "asset", "asset_address", "other"),
@@ -194,7 +194,7 @@ def _find(
     cursor = _read_cursor(question)
     is_filtered = bool(filters.direction or filters.token)
     limit, read = BATCH if is_filtered else ROWS, 0
-    while read < MOST_READ:
+    while read < MAX_READ:
         query = make_query(address, filters, cursor, limit)
         actions = _ask(question, query)
         for action in actions:
@@ -292,7 +292,7 @@ def _read_day(name: str, text: str) -> int | None:
 
 def _list_tokens(question: Question, address: Address, filters: Filters) -> dict[str, str]:
     """Return the assets offered as filters: TON, NFTs and the jettons of the account."""
-    query = WalletsQuery(owner_address=(address,), limit=MOST_TOKENS, offset=0)
+    query = WalletsQuery(owner_address=(address,), limit=MAX_TOKENS, offset=0)
     held = [wallet.jetton for wallet in question.ask(get_wallets, query).jetton_wallets]
     chosen = [filters.token] if filters.token not in ("", TON, NFT) else []
     jettons = dict.fromkeys(held + chosen)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 Values = dict[str, Any]
 Params = dict[int, bytes]
 
-MOST_CHANGES = 20
-MOST_ADDRESS = 4
+MAX_CHANGES = 20
+MAX_ADDRESS = 4
 """Parameters 0 to 4 are accounts of the masterchain."""
 
 SETS = {CURRENT: "Current validators", NEXT: "Next validators", PREVIOUS: "Previous validators"}
@@ -89,7 +89,7 @@ def show_config(question: Question) -> Shown:
         NotCovered: the key block is not in the lake.
     """
     key_seqno, params = _read_configuration(question)
-    rows = question.call.reader.rows("explorer/config_changes", limit=MOST_CHANGES)
+    rows = question.call.reader.rows("explorer/config_changes", limit=MAX_CHANGES)
     values = {
         "key_seqno": key_seqno,
         "params": [_show_param(number, params[number]) for number in sorted(params)],
@@ -109,7 +109,7 @@ def _read_configuration(question: Question) -> tuple[int, Params]:
 def _show_param(number: int, boc: bytes) -> Param:
     decoded = decode_param(number, boc)
     values = () if decoded is None else list_values(decoded)
-    if number <= MOST_ADDRESS:
+    if number <= MAX_ADDRESS:
         values = tuple(
             Node(node.name, f"{MASTERCHAIN}:{node.text}", is_account=True) for node in values
         )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tonlake.api.request.call import Call
 
-MOST_CHARACTERS = 300
+MAX_CHARACTERS = 300
 INT32_MAX = (1 << 31) - 1
 WORKCHAINS = (0, -1)
 """Workchains in which a bare account id is looked up."""
@@ -50,8 +50,8 @@ BOUNCEABLE, NON_BOUNCEABLE, TEST_ONLY = 0x11, 0x40, 0x80
 """The tag of a bounceable friendly address, and the bits of the other flags (TEP-2)."""
 
 HASH_DIGITS = 64
-MOST_RESULTS = 20
-MOST_NAME_CHARACTERS = 60
+MAX_RESULTS = 20
+MAX_NAME_CHARACTERS = 60
 PARTIAL_MC_BLOCKS = 100_000
 """Newest masterchain blocks searched for hash prefixes: no index is sorted by hash."""
 
@@ -84,7 +84,7 @@ class Result(msgspec.Struct, frozen=True):
 
 def show_search(question: Question) -> Shown | Redirect:
     """Redirect to the page that ``q`` identifies, or list the matches; status 404 without any."""
-    text = question.argument("q").strip()[:MOST_CHARACTERS]
+    text = question.argument("q").strip()[:MAX_CHARACTERS]
     if not text:
         return Redirect("/")
     path = find_path(question.call, text)
@@ -111,7 +111,7 @@ def find_names(question: Question, text: str) -> tuple[list[Result], list[Result
 
     Labels count only if their account is in the lake.
     """
-    rows = question.call.reader.rows("explorer/named", text=text, limit=MOST_RESULTS)
+    rows = question.call.reader.rows("explorer/named", text=text, limit=MAX_RESULTS)
     labelled = {Address(row["workchain"], row["account"]) for row in rows if row["kind"] == "label"}
     unknown = labelled - read_accounts(question.call, labelled).keys()
     rows = [row for row in rows if Address(row["workchain"], row["account"]) not in unknown]
@@ -122,8 +122,8 @@ def find_names(question: Question, text: str) -> tuple[list[Result], list[Result
 
 def _name_result(question: Question, row: Mapping[str, Any]) -> Result:
     friendly = question.names.friendly(render_raw(row["workchain"], row["account"]))
-    name = (row["name"] or "").strip()[:MOST_NAME_CHARACTERS]
-    symbol = (row["symbol"] or "").strip()[:MOST_NAME_CHARACTERS]
+    name = (row["name"] or "").strip()[:MAX_NAME_CHARACTERS]
+    symbol = (row["symbol"] or "").strip()[:MAX_NAME_CHARACTERS]
     text = f"{name} ({symbol})" if name and symbol and name != symbol else name or symbol
     page = _PAGES.get(row["kind"], "nft")
     return Result(_KINDS[row["kind"]], f"/{page}/{quote(friendly)}", text, friendly)
@@ -140,7 +140,7 @@ def find_partial(question: Question, text: str) -> list[Result]:
         high=bytes.fromhex(match[1].ljust(HASH_DIGITS, "f")),
         suffix=match[2] or "",
         first=find_first_searched(question.call),
-        limit=MOST_RESULTS,
+        limit=MAX_RESULTS,
     )
     return [_hash_result(question, row) for row in rows]
 
@@ -181,7 +181,7 @@ def find_partial_address(question: Question, text: str) -> list[Result]:
         suffix=end,
         bounceable=not tag & NON_BOUNCEABLE,
         test_only=bool(tag & TEST_ONLY),
-        limit=MOST_RESULTS,
+        limit=MAX_RESULTS,
     )
     found = (Address(row["workchain"], row["account"]) for row in rows)
     shown = [question.names.friendly(str(each)) for each in found]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WIDTH, ROW, GAP = 100, 34, 0.3
 """Width of the diagram and gap between boxes in percent; height of a row in pixels."""
 
-LEAST_LABEL = 9
+MIN_LABEL = 9
 """Minimum width of a box with a label; narrower boxes have only a title."""
 
 ID_BITS = 64
@@ -90,7 +90,7 @@ def _draw_workchain(
                 round(start * WIDTH, 3),
                 level * ROW,
                 max(width, 0.1),
-                f"{seqno}: {transactions:,}" if is_new and width >= LEAST_LABEL else "",
+                f"{seqno}: {transactions:,}" if is_new and width >= MIN_LABEL else "",
                 f"{workchain}:{shard:016x}:{seqno}, {count}",
                 f"/block/{workchain}:{shard:016x}:{seqno}",
                 is_new,

@@ -30,7 +30,7 @@ Listed = tuple[list[Any], str, str]
 """Rows, path of the newest rows ("" if shown) and of older ones ("" if none)."""
 
 ROWS = 25
-MOST_CONTENT_CHARACTERS = 2000
+MAX_CONTENT_CHARACTERS = 2000
 """Maximum length of one field of a token's content; longer ones are cut."""
 
 
@@ -171,4 +171,4 @@ def clip_content(content: dict[str, object] | None) -> dict[str, str] | None:
     """Return the content of a token as text, with long fields cut."""
     if content is None:
         return None
-    return {name: str(value)[:MOST_CONTENT_CHARACTERS] for name, value in content.items()}
+    return {name: str(value)[:MAX_CONTENT_CHARACTERS] for name, value in content.items()}

@@ -42,7 +42,7 @@ RETRY_S = 600
 FETCHES = 4
 """Concurrent fetches; further ones wait."""
 
-MOST_WAITING = 64
+MAX_WAITING = 64
 """Requests that may wait for pictures; more are refused, so that no slow host blocks the server."""
 
 PICTURE_HEADERS = {
@@ -84,7 +84,7 @@ class Pictures:
         if kept is not None and (kept[1] is not None or self._clock() < kept[0] + RETRY_S):
             self._kept.move_to_end(uri)
             return kept[1]
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MAX_WAITING:
             raise ServiceBusy("too many requests wait for pictures")
         task = self._fetched.get(uri)
         if task is None:

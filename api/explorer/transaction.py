@@ -76,8 +76,8 @@ def _read_bag(question: Question, tx_hash: bytes, keys: list[Row]) -> str:
     return encode_bytes(bag) if bag else ""
 
 
-MOST_ACTIONS = 100
-MOST_FAILURES = 100
+MAX_ACTIONS = 100
+MAX_FAILURES = 100
 
 
 def show_trace(question: Question) -> Shown:
@@ -134,10 +134,10 @@ def list_failures(
 ) -> list[tuple[Transaction, Outcome]]:
     """Return the failed transactions with their outcomes."""
     judged = [(each, judge_with(each, names)) for each in transactions]
-    return [(each, outcome) for each, outcome in judged if outcome.kind == BAD][:MOST_FAILURES]
+    return [(each, outcome) for each, outcome in judged if outcome.kind == BAD][:MAX_FAILURES]
 
 
 def _list_actions(question: Question, trace_id: bytes) -> list[WrittenAction]:
-    query = ActionsQuery(trace_id=(trace_id,), limit=MOST_ACTIONS, offset=0, sort="asc")
+    query = ActionsQuery(trace_id=(trace_id,), limit=MAX_ACTIONS, offset=0, sort="asc")
     found = question.ask(answer_actions, query)
     return write_actions(found.actions, question.names)

@@ -21,16 +21,16 @@ COLUMN, ROW = 296, 66
 """Distance between boxes, across and down."""
 
 MARGIN = 8
-MOST_BOXES = 400
+MAX_BOXES = 400
 """Maximum transactions in the tree; a larger trace shows its first ones."""
 
-MOST_BRANCHES = 12
+MAX_BRANCHES = 12
 """Maximum branches of one transaction when folded; branches with failures are always drawn."""
 
 TURN, CORNER = 12, 6
 """Distance at which a line turns down, and the radius of its corners."""
 
-MOST_LABEL_CHARACTERS = 23
+MAX_LABEL_CHARACTERS = 23
 
 
 class Box(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ def draw_tree(transactions: Sequence[Transaction], names: Names, *, fold: bool =
     outcomes = {each.hash: judge_with(each, names) for each in transactions}
     folded = fold_fans(transactions, outcomes) if fold else {}
     kept = _leave_out(transactions, folded)
-    shown = kept[:MOST_BOXES]
+    shown = kept[:MAX_BOXES]
     placed = place_tree(shown)
     counts = {parent: len(_list_branch(transactions, cut)) for parent, cut in folded.items()}
     boxes = {
@@ -133,8 +133,8 @@ def fold_fans(
     return {
         parent: cut
         for parent, found in branches.items()
-        if len(found) > MOST_BRANCHES
-        and (cut := [each for each in found[MOST_BRANCHES - 2 :] if each not in notable])
+        if len(found) > MAX_BRANCHES
+        and (cut := [each for each in found[MAX_BRANCHES - 2 :] if each not in notable])
     }
 
 
@@ -232,8 +232,8 @@ def _draw_box(
         x=MARGIN + column * COLUMN,
         y=MARGIN + row * ROW,
         tx_hash=transaction.hash,
-        label=clip(names.label(transaction.account), MOST_LABEL_CHARACTERS),
-        call=clip(call, MOST_LABEL_CHARACTERS),
+        label=clip(names.label(transaction.account), MAX_LABEL_CHARACTERS),
+        call=clip(call, MAX_LABEL_CHARACTERS),
         outcome=outcome,
         returned=message is not None and bool(message.bounced),
         folded=folded.get(transaction.hash, 0),

@@ -68,7 +68,7 @@ class Admission:
         lanes: Lanes,
         pulse: Pulse,
         *,
-        most_in_flight: int,
+        max_in_flight: int,
         streams: str | tuple[str, ...],
     ) -> None:
         """Store the limit of requests in flight and the path prefixes of streams.
@@ -76,7 +76,7 @@ class Admission:
         Streams are long-lived and not counted here; `Crowd` limits their number.
         """
         self._app, self._lanes, self._pulse = app, lanes, pulse
-        self._most, self._streams = most_in_flight, streams
+        self._most, self._streams = max_in_flight, streams
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +88,7 @@ class Admission:
         state[STARTED_S] = time.perf_counter()
         if REFUSAL not in state and not is_monitoring(scope["path"]):
             # After a pause of the whole process, the few requests queued meanwhile are answered.
-            crowded = self._in_flight >= self._lanes.fewest_waiting
+            crowded = self._in_flight >= self._lanes.min_waiting
             waited_s = self._pulse.measure_s() if crowded else 0.0
             turn = state[TURN] = self._lanes.enter(scope)
             if self._in_flight >= self._most or turn.lane.is_late(waited_s):
@@ -122,7 +122,7 @@ class Crowd:
     def __init__(self, app: ASGIApp, *, most: int, streams: str | tuple[str, ...]) -> None:
         """Store the limit of streams, and the path prefixes of HTTP streams."""
         self._app, self._streams = app, streams
-        self._most, self._most_of_address = most, max(1, most // SHARE)
+        self._most, self._max_of_address = most, max(1, most // SHARE)
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,8 +131,8 @@ class Crowd:
             await self._app(scope, receive, send)
             return
         address, state = read_address(scope), scope.setdefault("state", {})
-        if self._open[address] >= self._most_of_address:
-            text = SHARE_FULL.format(count=self._most_of_address)
+        if self._open[address] >= self._max_of_address:
+            text = SHARE_FULL.format(count=self._max_of_address)
             state.setdefault(REFUSAL, ShareExceeded(text))
         if scope["type"] == ScopeType.WEBSOCKET:
             # The stream itself counts its WebSocket clients, like those over HTTP.

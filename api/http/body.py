@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 GRACE_S = 5.0
 """Grace period in which a body may be slower than the minimum rate."""
 
-LEAST_BYTES_S = 1024
+MIN_BYTES_S = 1024
 """Minimum rate of a body in bytes per second, after the grace period."""
 
 LATE = "the body of the request did not come in time"
@@ -39,27 +39,27 @@ class Bodies:
         app: ASGIApp,
         transit: Transit,
         *,
-        most_s: float,
-        most_bytes: int,
-        most_of_address: int,
+        max_s: float,
+        max_bytes: int,
+        max_of_address: int,
     ) -> None:
         """Store the limits.
 
         Args:
             app: The next layer.
             transit: Counts the bytes held in memory.
-            most_s: Deadline of a body in seconds.
-            most_bytes: Largest body; a longer one is forwarded unbuffered, to be refused.
-            most_of_address: Incomplete bodies allowed for one address.
+            max_s: Deadline of a body in seconds.
+            max_bytes: Largest body; a longer one is forwarded unbuffered, to be refused.
+            max_of_address: Incomplete bodies allowed for one address.
         """
         self._app, self._transit = app, transit
-        self._most_s, self._most_bytes = most_s, most_bytes
-        self._most_of_address = most_of_address
+        self._max_s, self._max_bytes = max_s, max_bytes
+        self._max_of_address = max_of_address
         self._waiting: defaultdict[str, dict[int, asyncio.Timeout]] = defaultdict(dict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Wait for the body, if any, and forward the request."""
-        if scope["type"] != ScopeType.HTTP or not _has_body(scope, self._most_bytes):
+        if scope["type"] != ScopeType.HTTP or not _has_body(scope, self._max_bytes):
             await self._app(scope, receive, send)
             return
         state: dict[str, Any] = scope.setdefault("state", {})
@@ -80,10 +80,10 @@ class Bodies:
     ) -> list[HTTPReceiveMessage] | None:
         """Return the messages of a body; None, with the refusal noted, if it does not arrive."""
         waiting = self._waiting[address := read_address(scope)]
-        if len(waiting) >= self._most_of_address:
+        if len(waiting) >= self._max_of_address:
             next(iter(waiting.values())).reschedule(asyncio.get_running_loop().time())
         try:
-            async with asyncio.timeout(min(self._most_s, GRACE_S)) as timeout:
+            async with asyncio.timeout(min(self._max_s, GRACE_S)) as timeout:
                 waiting[id(load)] = timeout
                 return await self._collect(receive, load, timeout)
         except TimeoutError:
@@ -102,7 +102,7 @@ class Bodies:
         began_s = asyncio.get_running_loop().time()
         messages: list[HTTPReceiveMessage] = []
         size = 0
-        while size <= self._most_bytes:
+        while size <= self._max_bytes:
             message: Any = await receive()
             messages.append(message)
             if not message.get("more_body"):
@@ -110,16 +110,16 @@ class Bodies:
             size += len(message["body"])
             if not self._transit.add(load, len(message["body"])):
                 raise ServiceBusy(FULL)
-            allowed_s = min(self._most_s, GRACE_S + size / LEAST_BYTES_S)
+            allowed_s = min(self._max_s, GRACE_S + size / MIN_BYTES_S)
             within.reschedule(began_s + allowed_s)
         return messages
 
 
-def _has_body(scope: HTTPScope, most_bytes: int) -> bool:
+def _has_body(scope: HTTPScope, max_bytes: int) -> bool:
     """Return whether the request has a body to wait for: none that its length already rules out."""
     for name, value in scope["headers"]:
         if name == b"content-length":
-            return value.isdigit() and 0 < int(value) <= most_bytes
+            return value.isdigit() and 0 < int(value) <= max_bytes
         if name == b"transfer-encoding":
             return True
     return False

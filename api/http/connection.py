@@ -38,8 +38,8 @@ CLOSED_PART = 20
 """Fraction (1/20) of idle connections that is closed at a time: finding them takes a scan."""
 
 
-MOST_CONNECTIONS = 20_000
-MOST_UNSENT_BYTES = 256 << 20
+MAX_CONNECTIONS = 20_000
+MAX_UNSENT_BYTES = 256 << 20
 OTHER_FILES = 1024
 """File descriptors reserved for the files of the lake."""
 
@@ -48,8 +48,8 @@ def count_connections() -> int:
     """Return how many connections the descriptor limit allows beside the files of the lake."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    return min(MOST_CONNECTIONS, max(most // 2, most - OTHER_FILES))
+        return MAX_CONNECTIONS
+    return min(MAX_CONNECTIONS, max(most // 2, most - OTHER_FILES))
 
 
 class Connection(Protocol):
@@ -75,21 +75,21 @@ class Connections:
     def __init__(
         self,
         *,
-        most: int = MOST_CONNECTIONS,
-        most_of_address: int = MOST_CONNECTIONS,
-        most_unsent_bytes: int = MOST_UNSENT_BYTES,
+        most: int = MAX_CONNECTIONS,
+        max_of_address: int = MAX_CONNECTIONS,
+        max_unsent_bytes: int = MAX_UNSENT_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Store the limits.
 
         Args:
             most: Limit of all connections.
-            most_of_address: Limit of connections of one address.
-            most_unsent_bytes: Limit of unsent bytes of all connections.
+            max_of_address: Limit of connections of one address.
+            max_unsent_bytes: Limit of unsent bytes of all connections.
             clock: Returns seconds.
         """
-        self._most, self._most_of_address = most, most_of_address
-        self._most_unsent_bytes = most_unsent_bytes
+        self._most, self._max_of_address = most, max_of_address
+        self._max_unsent_bytes = max_unsent_bytes
         self._clock = clock
         self._open: dict[Peer, Connection] = {}
         self._shares: defaultdict[str, dict[Peer, Connection]] = defaultdict(dict)
@@ -101,7 +101,7 @@ class Connections:
         Connections that have been idle longest are closed to make room.
         """
         share = self._shares[name_address(connection.peer[0])]
-        full = len(share) >= self._most_of_address and not self._end_silent(share.values())
+        full = len(share) >= self._max_of_address and not self._end_silent(share.values())
         full = full or (len(self._open) >= self._most and not self._end_silent(self._open.values()))
         if full:
             return False
@@ -158,8 +158,8 @@ class Connections:
             elif now_s - connection.progress_s > STALLED_S:
                 connection.outlet.abort()
             unsent_bytes += unsent
-        if unsent_bytes > self._most_unsent_bytes:
-            self._end_stalled(unsent_bytes - self._most_unsent_bytes)
+        if unsent_bytes > self._max_unsent_bytes:
+            self._end_stalled(unsent_bytes - self._max_unsent_bytes)
 
     def _end_stalled(self, excess_bytes: int) -> None:
         """Close stalled connections until ``excess_bytes`` of unsent data are freed."""

@@ -124,7 +124,7 @@ class Lanes:
             wait_s: Longest time in a queue.
             clock: Returns seconds.
         """
-        self.fewest_waiting = 2 * threads
+        self.min_waiting = 2 * threads
         """With fewer requests in flight a thread is free, so none is queued."""
         self._quick = Lane("quick", threads, wait_s, clock)
         self._heavy = Lane("heavy", threads, wait_s, clock)

@@ -58,8 +58,8 @@ def make_connections(settings: HttpSettings) -> Connections:
     """Return a registry of connections for one server."""
     return Connections(
         most=count_connections(),
-        most_of_address=CONNECTION_PARTS * settings.requests_in_flight,
-        most_unsent_bytes=TRANSIT_PARTS * settings.response_bytes,
+        max_of_address=CONNECTION_PARTS * settings.requests_in_flight,
+        max_unsent_bytes=TRANSIT_PARTS * settings.response_bytes,
     )
 
 
@@ -87,19 +87,19 @@ def wrap_application(
     transit = Transit(
         parts.connections,
         most=TRANSIT_PARTS * http.response_bytes,
-        most_of_address=http.response_bytes,
+        max_of_address=http.response_bytes,
     )
     app: ASGIApp
-    app = Admission(direct, parts.lanes, parts.pulse, most_in_flight=most, streams=streams)
+    app = Admission(direct, parts.lanes, parts.pulse, max_in_flight=most, streams=streams)
     app = Bodies(
         app,
         transit,
-        most_s=http.body_timeout_ms / 1000,
-        most_bytes=REQUEST_BYTES,
-        most_of_address=max(1, most // BODY_PARTS),
+        max_s=http.body_timeout_ms / 1000,
+        max_bytes=REQUEST_BYTES,
+        max_of_address=max(1, most // BODY_PARTS),
     )
     app = Cache(app, parts.cache, parts.newest, any_origin=any_origin)
-    app = Representations(app, parts.cache, most_bytes=http.response_bytes, streams=streams)
+    app = Representations(app, parts.cache, max_bytes=http.response_bytes, streams=streams)
     app = Pieces(app, transit, direct.refuse, streams=streams)
     app = Crowd(app, most=settings.stream.clients, streams=streams)
     app = Metrics(app, parts.begin)

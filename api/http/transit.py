@@ -32,10 +32,10 @@ class Load:
 class Transit:
     """Counts the bytes of all requests; used only by the event loop's thread."""
 
-    def __init__(self, connections: Connections, *, most: int, most_of_address: int) -> None:
+    def __init__(self, connections: Connections, *, most: int, max_of_address: int) -> None:
         """Store the connections and the limits in bytes; that of an address fits one response."""
         self._connections = connections
-        self._most, self._most_of_address = most, most_of_address
+        self._most, self._max_of_address = most, max_of_address
         self._of_address: defaultdict[str, int] = defaultdict(int)
         self._loads: dict[Load, None] = {}
         self.held = 0
@@ -81,7 +81,7 @@ class Transit:
     def _is_full(self, address: str, size: int) -> tuple[bool, bool]:
         """Return whether ``size`` more bytes exceed the limit of the address, and that of all."""
         of_address = self._of_address.get(address, 0)
-        return of_address + size > self._most_of_address, self.held + size > self._most
+        return of_address + size > self._max_of_address, self.held + size > self._most
 
     def _end_stalled(self, address: str, size: int) -> None:
         loads = {load.peer: load for load in self._loads if load.peer is not None}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tonlake.queries.reader import Row
 
 NAME = "get_method_history"
-MOST_POINTS = 1_000_000
+MAX_POINTS = 1_000_000
 """Maximum accounts times points in time of one call."""
 
 HISTORY = pa.schema(
@@ -115,10 +115,10 @@ def read_history(
     """
     found = opened.reader().ask(_MOMENTS, {"every": str(every), "first": first, "last": last})
     moments = list(zip(*(found[name].to_pylist() for name in ("time", "seqno")), strict=True))
-    if len(moments) * len(accounts) > MOST_POINTS:
+    if len(moments) * len(accounts) > MAX_POINTS:
         raise RequestInvalid(
             f"{len(moments):,} times of {len(accounts):,} accounts are more than "
-            f"{MOST_POINTS:,}: reduce them with every, first and last"
+            f"{MAX_POINTS:,}: reduce them with every, first and last"
         )
     number = method if isinstance(method, int) else method_id(method)
     runner = _Runner(opened, number, [seqno for _time, seqno in moments])

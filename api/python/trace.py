@@ -15,7 +15,7 @@ import msgspec
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer.frame import ask_or_say, fill_template
 from tonlake.api.explorer.transaction import find_trace
-from tonlake.api.explorer.tree import MOST_BOXES, ROW, draw_tree, place_tree
+from tonlake.api.explorer.tree import MAX_BOXES, ROW, draw_tree, place_tree
 from tonlake.api.explorer.words.form import name_call, write_ton
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.sentence import WrittenAction, write_actions
@@ -169,7 +169,7 @@ class Trace:
         if not self._found.transactions:
             return None
         page = self.picture()
-        rows = max(row for _each, _depth, row in place_tree(self.transactions[:MOST_BOXES])) + 1
+        rows = max(row for _each, _depth, row in place_tree(self.transactions[:MAX_BOXES])) + 1
         actions = ask_or_say(lambda: len(self.actions))
         height = _FRAME_PX + ROW * rows + _ACTION_PX * (actions if isinstance(actions, int) else 1)
         return (

@@ -44,7 +44,7 @@ AT_ONCE = "at_once"
 STARTED_S = "started_s"
 """Key in the scope's state: when the request arrived; streams have none."""
 
-MOST_NOTES, MOST_NOTE_CHARACTERS = 10, 300
+MAX_NOTES, MAX_NOTE_CHARACTERS = 10, 300
 """Limits of the warning header; further warnings are only counted."""
 
 ApiRequest = Request[Any, Any, Any]
@@ -212,9 +212,9 @@ def note_warnings(request: ApiRequest, lines: list[str], settings: HttpSettings)
 
 def join_notes(notes: list[str]) -> str:
     """Return the text of the warning header; long lists are truncated."""
-    shown = [note[:MOST_NOTE_CHARACTERS] for note in notes[:MOST_NOTES]]
-    if len(notes) > MOST_NOTES:
-        shown.append(f"and {len(notes) - MOST_NOTES} more")
+    shown = [note[:MAX_NOTE_CHARACTERS] for note in notes[:MAX_NOTES]]
+    if len(notes) > MAX_NOTES:
+        shown.append(f"and {len(notes) - MAX_NOTES} more")
     return "; ".join(shown)
 
 

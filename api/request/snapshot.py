@@ -116,7 +116,7 @@ class SnapshotHolder:
             index=opened.memory if at_once else opened.index,
             lasting=opened.lasting,
             timeout_ms=limit_ms,
-            most_rows=self._settings.http.query_rows,
+            max_rows=self._settings.http.query_rows,
             observe=self._observe,
             may_query=not at_once,
         )

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from tonlake.lake.scan.plan import Filter, Join
     from tonlake.lake.schema import Column, Table
 
-MOST_DIGITS = 300
+MAX_DIGITS = 300
 """Maximum length of a number: 256 bits need less, and parsing longer ones would take seconds."""
 
-MOST_NAMES = 40
+MAX_NAMES = 40
 """Maximum names in an error if none is similar to the requested one."""
 
 _INTEGERS = {"int8": 8, "int32": 32, "int64": 64, "ints": 32}
@@ -65,8 +65,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """Return the text that ``name`` does not exist, with the most similar known names."""
     listed = sorted(known)
     near = get_close_matches(name[:80], listed, 3) or [
-        *listed[:MOST_NAMES],
-        *(["and others"] if len(listed) > MOST_NAMES else []),
+        *listed[:MAX_NAMES],
+        *(["and others"] if len(listed) > MAX_NAMES else []),
     ]
     return f"{name[:80]!r} does not exist here; there are: {', '.join(near)}"
 
@@ -161,7 +161,7 @@ def read_number(value: str | int) -> int:
     """
     if isinstance(value, int):
         return value
-    if len(value) > MOST_DIGITS:
+    if len(value) > MAX_DIGITS:
         raise ConversionError(f"the number has {len(value):,} characters")
     try:
         return int(value, 0)

@@ -43,7 +43,7 @@ FOOTER = b"tonlake.batch"
 
 Bytes = bytes | bytearray
 
-MOST_CHUNKS = 16
+MAX_CHUNKS = 16
 """Maximum record batches written for one batch; beyond that, rows are copied into one."""
 
 
@@ -111,7 +111,7 @@ class _ArrowFrames:
             metadata["undone"] = "-".join(map(str, mark.undone))
         if mark.misfits:
             metadata["misfits"] = msgspec.json.encode(mark.misfits).decode()
-        if rows.num_columns and rows.column(0).num_chunks > MOST_CHUNKS:
+        if rows.num_columns and rows.column(0).num_chunks > MAX_CHUNKS:
             rows = rows.combine_chunks()
         parts = rows.to_batches() or [_make_empty(self._schema)]
         for part in parts[:-1]:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 _SNAPSHOT = "snapshot:"
 
 
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 """Maximum values in all filters of a scan."""
 
-MOST_TABLES = 20
+MAX_TABLES = 20
 
 
 def make_source(scan: Scan, settings: LakeSettings) -> RowSource:
@@ -55,10 +55,10 @@ def make_source(scan: Scan, settings: LakeSettings) -> RowSource:
     else:
         tables = scan.tables
     chosen = [values for each in tables.values() for one in each.where for values in one.values()]
-    if sum(map(len, chosen)) > MOST_VALUES:
-        raise RequestInvalid(f"more than {MOST_VALUES:,} values in all filters: use several scans")
-    if len(tables) > MOST_TABLES:
-        raise RequestInvalid(f"more than {MOST_TABLES} tables: use several scans")
+    if sum(map(len, chosen)) > MAX_VALUES:
+        raise RequestInvalid(f"more than {MAX_VALUES:,} values in all filters: use several scans")
+    if len(tables) > MAX_TABLES:
+        raise RequestInvalid(f"more than {MAX_TABLES} tables: use several scans")
     if HEIGHT in scan.tables:
         raise RequestInvalid(f"no table may be called {HEIGHT}, which is a column of the scan")
     known = read_signature_tables(scan.signature)

@@ -19,10 +19,10 @@ WIDTH, HEIGHT = 100, 300
 
 EDGE, TOP, BOTTOM = 0.3, 12, 30
 NAME_HEIGHT, BAR_HEIGHT, BAR_GAP = 18, 16, 6
-DIGIT_WIDTH, LEAST_WIDTH = 8, 320
+DIGIT_WIDTH, MIN_WIDTH = 8, 320
 """Pixels of a digit, and of the narrowest chart, in which numbers must fit beside their bars."""
 
-MOST_SERIES, MOST_BARS, MOST_DOTS = 4, 40, 60
+MAX_SERIES, MAX_BARS, MAX_DOTS = 4, 40, 60
 KEPT_ENDS = 10
 """Characters kept of each end of a long name."""
 
@@ -150,7 +150,7 @@ def draw_chart(columns: Columns, rows: Rows, choice: Choice = DEFAULT) -> Chart:
     series = _list_series([name for name, _ in columns], rows, axis, drawn, choice.by)
     if not series:
         raise ChartUnfit(f"{drawn[0]} has no values")
-    shown, lost = series[:MOST_SERIES], series[MOST_SERIES:]
+    shown, lost = series[:MAX_SERIES], series[MAX_SERIES:]
     y = drawn[0] if choice.by else ", ".join(each.name for each in shown)
     chart = _draw_series(choice.kind, axis, kinds[axis], y, shown)
     return msgspec.structs.replace(chart, series_left_out=tuple(each.name for each in lost))
@@ -200,10 +200,10 @@ def _list_series(
 def _draw_named(axis: str, y: str, series: list[Series]) -> Chart:
     """Return horizontal bars, grouped under each name."""
     names = list(dict.fromkeys(_cut(name) for each in series for name, _ in each.points))
-    shown = names[: max(1, MOST_BARS // len(series))]
+    shown = names[: max(1, MAX_BARS // len(series))]
     values = [value for each in series for name, value in each.points if _cut(name) in shown]
     longest = max(len(write_number(value)) for value in values)
-    beside = min(0.75, DIGIT_WIDTH * (longest + 1) / LEAST_WIDTH)
+    beside = min(0.75, DIGIT_WIDTH * (longest + 1) / MIN_WIDTH)
     scale = fit_scale(values, 0, WIDTH * (1 - beside), zero=True)
     group = NAME_HEIGHT + BAR_HEIGHT * len(series) + BAR_GAP
     boxes = []
@@ -243,7 +243,7 @@ def _draw_measured(kind: str, axis: str, y: str, series: list[Series], *, is_tim
         [Dot(across.put(x), up.put(value), shade, text) for x, value, text in points]
         for shade, points in enumerate(placed, 1)
     ]
-    dotted = kind == "scatter" or (kind == "line" and len(places) <= MOST_DOTS)
+    dotted = kind == "scatter" or (kind == "line" and len(places) <= MAX_DOTS)
     zero = up.put(0.0) if up.low <= 0 <= up.high else None
     return Chart(
         kind,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tonlake.api.sql.pool import SqlPool
     from tonlake.lake.log.snapshot import Snapshot
 
-MOST_CHARACTERS = 120
+MAX_CHARACTERS = 120
 """Longer values are cut in the table of the page."""
 
 _HASH = re.compile(r"[0-9a-fA-F]{64}")
@@ -65,7 +65,7 @@ def write_value(value: Any) -> str | None:  # noqa: ANN401 - any JSON
     if isinstance(value, bool):
         return "true" if value else "false"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
 
 
 def find_page(name: str, value: object, row: dict[str, Any]) -> str | None:

@@ -72,17 +72,17 @@ class Answer(msgspec.Struct, frozen=True):
 class SqlPool:
     """A thread-safe pool that keeps one idle process, which saves its start-up time."""
 
-    def __init__(self, settings: SqlSettings, lake: LakeSettings, *, most_bytes: int) -> None:
+    def __init__(self, settings: SqlSettings, lake: LakeSettings, *, max_bytes: int) -> None:
         """Create the pool; no process starts before the first statement.
 
-        ``most_bytes`` limits the size of an answer; ``lake`` sets the threads and labels of a
+        ``max_bytes`` limits the size of an answer; ``lake`` sets the threads and labels of a
         process.
         """
         render_labels(lake)  # raises LabelsInvalid now rather than at the first statement
         labels = str(Path(lake.labels).absolute()) if lake.labels else ""
         self._settings = settings
         self._lake = msgspec.structs.replace(lake, labels=labels)  # workers change directory
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._places = threading.Semaphore(settings.workers)
         self._lock = threading.Lock()
         self._waiting = 0
@@ -95,10 +95,10 @@ class SqlPool:
         snapshot: Snapshot,
         query: str,
         form: str,
-        most_rows: int,
+        max_rows: int,
         signatures: tuple[str, ...] = (),
     ) -> Answer:
-        """Run a statement on a snapshot and return up to ``most_rows`` rows.
+        """Run a statement on a snapshot and return up to ``max_rows`` rows.
 
         ``signatures`` are layouts of message bodies that the statement can read as tables.
 
@@ -110,7 +110,7 @@ class SqlPool:
         """
         self._take_place()
         try:
-            answer = self._run(self._write_job(snapshot, query, form, most_rows, signatures))
+            answer = self._run(self._write_job(snapshot, query, form, max_rows, signatures))
         except RequestInvalid:
             _check_files(snapshot, list_tables(query))
             raise
@@ -139,7 +139,7 @@ class SqlPool:
         snapshot: Snapshot,
         query: str,
         form: str,
-        most_rows: int,
+        max_rows: int,
         signatures: tuple[str, ...],
     ) -> Job:
         settings = self._settings
@@ -154,8 +154,8 @@ class SqlPool:
             query=query,
             signatures=signatures,
             form=form,
-            most_rows=most_rows,
-            most_bytes=self._most_bytes,
+            max_rows=max_rows,
+            max_bytes=self._max_bytes,
             memory_mib=settings.memory_mib,
             lake=self._lake,
             bounds=Bounds(
@@ -209,7 +209,7 @@ class SqlPool:
             head = _read_head(output.read_line(began_s + limit_ms / 1000))
             if head is None:
                 raise RequestInvalid(DIED.format(memory=job.memory_mib))
-            body = output.read_rest(job.most_bytes, time.monotonic() + START_S)
+            body = output.read_rest(job.max_bytes, time.monotonic() + START_S)
         except TimeoutError as error:
             raise RequestInvalid(
                 f"the statement did not end within {limit_ms} ms: simplify it, "

@@ -11,7 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST_MARKS = 6
+MAX_MARKS = 6
 """Maximum marks per axis."""
 
 _SECOND_STEPS = (
@@ -76,14 +76,14 @@ def fit_scale(
 
 
 def _choose_step(scale: Scale) -> float:
-    least = (scale.high - scale.low) / (MOST_MARKS - 1)
+    least = (scale.high - scale.low) / (MAX_MARKS - 1)
     power: float = 10.0 ** math.floor(math.log10(least))
     return next(part * power for part in _ROUND if part * power >= least * (1 - 1e-9))
 
 
 def _choose_seconds(span: float) -> float:
-    fitting = (step for step in _SECOND_STEPS if span / step <= MOST_MARKS - 1)
-    return next(fitting, math.ceil(span / _SECOND_STEPS[-1] / MOST_MARKS) * _SECOND_STEPS[-1])
+    fitting = (step for step in _SECOND_STEPS if span / step <= MAX_MARKS - 1)
+    return next(fitting, math.ceil(span / _SECOND_STEPS[-1] / MAX_MARKS) * _SECOND_STEPS[-1])
 
 
 def write_number(number: float) -> str:

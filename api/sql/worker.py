@@ -50,8 +50,8 @@ class Job(msgspec.Struct, frozen=True):
     query: str
     signatures: tuple[str, ...]
     form: str
-    most_rows: int
-    most_bytes: int
+    max_rows: int
+    max_bytes: int
     memory_mib: int
     lake: LakeSettings
     bounds: Bounds
@@ -109,12 +109,12 @@ def answer_job(job: Job) -> tuple[Head, bytes]:
     misfits = add_tables(connection, read_tables(job.signatures))
     reader = ask(connection, snapshot, job.query)
     with naming_the_fault(snapshot):
-        table, complete = take_rows(reader, job.most_rows)
+        table, complete = take_rows(reader, job.max_rows)
         body = write_answer(table, job.form, job.snapshot, complete=complete)
     warnings = tuple(misfits.warnings())
     head = Head(rows=table.num_rows, complete=complete, warnings=warnings)
-    if len(body) > job.most_bytes:
-        text = f"the answer has {len(body):,} bytes, more than {job.most_bytes:,}: select less"
+    if len(body) > job.max_bytes:
+        text = f"the answer has {len(body):,} bytes, more than {job.max_bytes:,}: select less"
         return Head(error=text), b""
     return head, body
 

@@ -35,7 +35,7 @@ from tonlake.ingest.derive.action.version import expand_names
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MOST_FILTERS = 1000
+MAX_FILTERS = 1000
 """Maximum addresses, and maximum messages, of one subscription."""
 
 
@@ -101,8 +101,8 @@ def make_subscription(query: StreamQuery) -> Subscription:
     finality = query.min_finality or FINALITIES[FINALIZED]
     if finality not in FINALITIES:
         raise RequestInvalid(f"min_finality should be one of: {', '.join(FINALITIES)}")
-    if max(len(query.addresses), len(query.trace_external_hash_norms)) > MOST_FILTERS:
-        raise RequestInvalid(f"a subscription has at most {MOST_FILTERS} addresses")
+    if max(len(query.addresses), len(query.trace_external_hash_norms)) > MAX_FILTERS:
+        raise RequestInvalid(f"a subscription has at most {MAX_FILTERS} addresses")
     return Subscription(
         types=frozenset(query.types or TYPES),
         accounts=frozenset(render_raw(one.workchain, one.account) for one in query.addresses),
@@ -140,20 +140,20 @@ TOO_SLOW = "more than {most} events were waiting for this client: reconnect with
 class Client:
     """A stream client: its subscription, its backlog, and the cursor of the last event sent."""
 
-    def __init__(self, subscription: Subscription, cursor: Cursor, most_events: int) -> None:
+    def __init__(self, subscription: Subscription, cursor: Cursor, max_events: int) -> None:
         """Take the subscription, the cursor to begin after, and the maximum backlog."""
         self.subscription = subscription
         self.sent = cursor
         self.fault: str | None = None
         """Why it was closed; None while it is open."""
-        self._most_events = most_events
+        self._max_events = max_events
         self._events: list[Event] = []
         self._changed = asyncio.Event()
 
     def push(self, event: Event) -> bool:
         """Append an event to the backlog; close the client and return False if it is full."""
-        if len(self._events) >= self._most_events:
-            self.close(TOO_SLOW.format(most=self._most_events))
+        if len(self._events) >= self._max_events:
+            self.close(TOO_SLOW.format(most=self._max_events))
             return False
         self._events.append(event)
         self._changed.set()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.own import OwnState
 
 PREFIX = "/api/tables"
-USUAL_ROWS, MOST_ROWS = 100, 1000
+USUAL_ROWS, MAX_ROWS = 100, 1000
 _RESERVED = frozenset({"limit", "offset", "sort", "format", "api_key", "csv_safe"})
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -73,7 +73,7 @@ def answer_table(request: ApiRequest) -> Response[bytes]:
     form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or JSON
     if form not in MEDIA_TYPES:
         raise RequestInvalid(f"format is one of {', '.join(MEDIA_TYPES)}, not {form[:80]!r}")
-    limit = _read_number(arguments, "limit", USUAL_ROWS, MOST_ROWS)
+    limit = _read_number(arguments, "limit", USUAL_ROWS, MAX_ROWS)
     offset = _read_number(arguments, "offset", 0, 10**9)
     filters, order = list(_read_filters(arguments, state)), list(_read_order(arguments, state))
     try:

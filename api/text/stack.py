@@ -62,7 +62,7 @@ class _StackReader:
 
     def __init__(self) -> None:
         self._entries_left = STACK_ENTRIES
-        self._most_depth = STACK_DEPTH
+        self._max_depth = STACK_DEPTH
         self._readers: dict[str, Callable[[Any, int], StackValue]] = {
             "number": lambda value, _depth: read_number(_open(value, "number")),
             "cell": lambda value, _depth: TvmCell(_read_bag(value)),
@@ -75,7 +75,7 @@ class _StackReader:
 
     def read(self, item: object, depth: int) -> StackValue:
         self._entries_left -= 1
-        if self._entries_left < 0 or depth >= self._most_depth:
+        if self._entries_left < 0 or depth >= self._max_depth:
             raise RequestInvalid("the stack has too many entries, or is nested too deeply")
         kind, value = _name_type(item)
         if kind not in self._readers:

@@ -174,20 +174,20 @@ def check_network(source: BlockSource, lake_dir: Path, state: LogState) -> None:
 
 
 def find_last_common(
-    source: BlockSource, lake_dir: Path, state: LogState, node_last: int, *, most_mc_blocks: int
+    source: BlockSource, lake_dir: Path, state: LogState, node_last: int, *, max_mc_blocks: int
 ) -> int:
     """Return the newest masterchain block that the lake has in common with the node.
 
     That is the lake's newest one if the node continues from it, or no longer has it.
 
     Raises:
-        SourceError: the last ``most_mc_blocks`` blocks of the lake all differ from the node's.
+        SourceError: the last ``max_mc_blocks`` blocks of the lake all differ from the node's.
     """
     newest = state.ranges[-1][1]
     top = min(newest, node_last)
     if _find_common(source, lake_dir, state, (top, top)) is not None:
         return top
-    oldest = max(state.ranges[0][0], top - most_mc_blocks)
+    oldest = max(state.ranges[0][0], top - max_mc_blocks)
     common = _find_common(source, lake_dir, state, (oldest, top - 1))
     if common is None:
         raise SourceError(

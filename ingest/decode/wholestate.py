@@ -43,7 +43,7 @@ Tables = dict[str, "pa.Table"]
 BRANCH_ACCOUNTS = 32_768
 """Most accounts of a branch, estimated: 5 to 7 cells each, about 100 MB."""
 
-MOST_CELLS = 600_000
+MAX_CELLS = 600_000
 """Most cells in memory at a time: a branch with more is read in parts."""
 
 _SAMPLED = 64
@@ -166,11 +166,11 @@ def list_pruned(store: CellStore, root: Branch) -> tuple[list[Branch], list[Bran
 
 
 def load_branch(store: CellStore, branch: Branch) -> Iterator[tuple[Branch, Loaded]]:
-    """Yield a branch with its cells; split it, in order, if it exceeds ``MOST_CELLS``."""
+    """Yield a branch with its cells; split it, in order, if it exceeds ``MAX_CELLS``."""
     todo = [branch]
     while todo:
         each = todo.pop()
-        loaded = Loaded(store, [each.cell], MOST_CELLS)
+        loaded = Loaded(store, [each.cell], MAX_CELLS)
         if not loaded.is_whole:
             below = _open_forks(store, [each])
             if below != [each]:

@@ -30,7 +30,7 @@ TIMEOUT_MS = 5000
 REDIRECTS = 3
 """Maximum number of redirects for the content of one token."""
 
-MOST_URI_CHARS = 2048
+MAX_URI_CHARS = 2048
 """Longer URLs are not requested: servers refuse them (RFC 9110, 4.1, requires 8,000 at least)."""
 
 _OK = 200
@@ -53,7 +53,7 @@ class Accepted(NamedTuple):
 
     accept: str
     allows_type: Callable[[str], bool]
-    most_bytes: int
+    max_bytes: int
 
 
 def _is_object(kind: str) -> bool:
@@ -176,15 +176,15 @@ def _read_body(answer: httpcore.Response, headers: Mapping[str, str], accepted: 
     body = bytearray()
     for part in answer.iter_stream():
         body += part
-        if len(body) > accepted.most_bytes:
-            raise ContentInvalid(f"more than {accepted.most_bytes} bytes")
+        if len(body) > accepted.max_bytes:
+            raise ContentInvalid(f"more than {accepted.max_bytes} bytes")
     return bytes(body)
 
 
 def _check_url(text: str) -> httpx.URL:
     """Parse a URL, and check everything but its IP addresses."""
-    if len(text) > MOST_URI_CHARS:
-        raise FetchRefused(f"a URL of more than {MOST_URI_CHARS} characters")
+    if len(text) > MAX_URI_CHARS:
+        raise FetchRefused(f"a URL of more than {MAX_URI_CHARS} characters")
     try:
         url = httpx.URL(text)
     except (httpx.InvalidURL, UnicodeError) as error:

@@ -2,8 +2,8 @@
 --
 -- $now        bigint   Unix seconds
 -- $everything boolean  include URLs that were abandoned or are not due yet
--- $most_chars integer  maximum length of a URL
--- $most_rows  integer  maximum number of rows
+-- $max_chars integer  maximum length of a URL
+-- $max_rows  integer  maximum number of rows
 --
 -- returns: uri, the first masterchain block that has it, and the last result
 with named as (
@@ -38,8 +38,8 @@ select
 from named
 left join known on named.uri = known.uri
 where
-    length(named.uri) between 1 and $most_chars
+    length(named.uri) between 1 and $max_chars
     and (known.uri is null or known.last[4] <= $now
         or ($everything and known.last[2] < $now))
 order by known.uri is not null, named.mc_seqno, named.uri
-limit $most_rows
+limit $max_rows

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
-from tonlake.ingest.metadata.download import MOST_URI_CHARS, Document, Downloader
+from tonlake.ingest.metadata.download import MAX_URI_CHARS, Document, Downloader
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file.datafile import write_changes
@@ -49,7 +49,7 @@ LISTED, BATCH = 65_536, 1024
 rewrites the files to which it adds rows."""
 
 _TABLES = ("jetton_masters", "nft_collections", "nft_items", OFFCHAIN_METADATA.name)
-_MOST_PAUSE_S = 86_400
+_MAX_PAUSE_S = 86_400
 """Maximum pause between retries: one day."""
 
 Row = dict[str, Any]
@@ -145,8 +145,8 @@ def list_due(
     parameters = {
         "now": now_s,
         "everything": everything,
-        "most_chars": MOST_URI_CHARS,
-        "most_rows": most,
+        "max_chars": MAX_URI_CHARS,
+        "max_rows": most,
     }
     with connect(snapshot, settings, tables=_TABLES) as connection:
         return [Due(*row) for row in connection.execute(text, parameters).fetchall()]
@@ -186,7 +186,7 @@ def _plan_retry(attempts: int, now_s: int) -> int | None:
     """Return when to retry after this many failures; None for never."""
     if attempts >= ATTEMPTS:
         return None
-    return now_s + min(RETRY_S << (attempts - 1), _MOST_PAUSE_S)
+    return now_s + min(RETRY_S << (attempts - 1), _MAX_PAUSE_S)
 
 
 def _commit_rows(lake_dir: Path, rows: list[Row], settings: LakeSettings) -> int:

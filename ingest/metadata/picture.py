@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PICTURE_BYTES = 1 << 21
 """Maximum size of a picture."""
-MOST_PIXELS = 1 << 24
+MAX_PIXELS = 1 << 24
 """Maximum pixels of a picture: a small file can declare far more, which browsers would allocate."""
 
 Size = tuple[int, int]
@@ -43,7 +43,7 @@ def read_picture(body: bytes) -> Picture:
                 width, height = measure(body)
             except IndexError as error:
                 raise ContentInvalid(f"a damaged picture of type {kind}") from error
-            if not 0 < width * height <= MOST_PIXELS:
+            if not 0 < width * height <= MAX_PIXELS:
                 raise ContentInvalid(f"a picture of {width} by {height} pixels")
             return Picture(kind, body)
     raise ContentInvalid("no picture of type PNG, JPEG, GIF or WebP")

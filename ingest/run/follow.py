@@ -169,7 +169,7 @@ class Follower:
         theirs = source.find_head(newest) if newest <= node_last else None
         common = newest
         if head is None or theirs is None or head.root_hash != theirs.root_hash:
-            common = find_last_common(source, self._lake_dir, state, node_last, most_mc_blocks=most)
+            common = find_last_common(source, self._lake_dir, state, node_last, max_mc_blocks=most)
         if common >= newest:
             self._shorter_since_s = None
             return None, state
@@ -188,7 +188,7 @@ class Follower:
             self._lake_dir,
             common,
             self._settings.lake,
-            most_mc_blocks=self._settings.follow.undo_mc_blocks,
+            max_mc_blocks=self._settings.follow.undo_mc_blocks,
             source=source.describe(),
             reopen=lambda before, first: reopen_traces(self._lake_dir, before, first),
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.spread import HERE
 from tonlake.lake.index.builder.plan import choose_rows, list_due
 from tonlake.lake.index.builder.rebuild import (
-    MOST_ROWS,
+    MAX_ROWS,
     build_segment,
     commit_segments,
     order_segment,
@@ -60,7 +60,7 @@ class Indexing:
         """
         if NATIVE is None:
             return
-        due = list_due(self._log.read(), self._ahead, MOST_ROWS, self._easy_rows)
+        due = list_due(self._log.read(), self._ahead, MAX_ROWS, self._easy_rows)
         if not due:
             return
         self._name()
@@ -78,8 +78,8 @@ class Indexing:
         """
         self._name()
         before = sum(each.rows for each in self._log.find().segments)
-        rows = choose_rows(before, MOST_ROWS, self._easy_rows)
-        rebuild_index(self._lake_dir, most_rows=rows, run=self._spread.map)
+        rows = choose_rows(before, MAX_ROWS, self._easy_rows)
+        rebuild_index(self._lake_dir, max_rows=rows, run=self._spread.map)
 
     def _name(self) -> None:
         """Commit the segments started before."""

@@ -176,17 +176,15 @@ def write_parquet(
     pieces: Iterable[pa.Table],
     table: Table,
     settings: LakeSettings,
-    most_rows: int,
+    max_rows: int,
 ) -> int:
-    """Write rows that are already sorted, at most ``most_rows``, and return their number.
+    """Write rows that are already sorted, at most ``max_rows``, and return their number.
 
     The bytes depend only on the rows, not on how they are cut into pieces.
     """
     count = 0
     options = (
-        choose_plain(table)
-        if most_rows <= PLAIN_ROWS
-        else _choose_packed(table, settings, most_rows)
+        choose_plain(table) if max_rows <= PLAIN_ROWS else _choose_packed(table, settings, max_rows)
     )
     with pq.ParquetWriter(sink, table.arrow, **options) as writer:
         for group in _cut_groups(pieces, settings.row_group_rows):
@@ -195,7 +193,7 @@ def write_parquet(
     return count
 
 
-def _choose_packed(table: Table, settings: LakeSettings, most_rows: int) -> dict[str, Any]:
+def _choose_packed(table: Table, settings: LakeSettings, max_rows: int) -> dict[str, Any]:
     """Return pyarrow's options for large files: compression, dictionaries and bloom filters."""
     odds = _CELL_BLOOM_ODDS if table is STATE_CELLS else _BLOOM_ODDS
     return {
@@ -207,7 +205,7 @@ def _choose_packed(table: Table, settings: LakeSettings, most_rows: int) -> dict
         },
         "write_statistics": [column.name for column in table.columns if not _may_mislead(column)],
         "bloom_filter_options": {
-            name: {"ndv": min(settings.row_group_rows, most_rows), "fpp": odds}
+            name: {"ndv": min(settings.row_group_rows, max_rows), "fpp": odds}
             for name in table.names
             if name in _LOOKED_UP
         },

@@ -59,12 +59,12 @@ class KeptRows:
     A commit is composed alone, and again with seven others; then its rows are dropped.
     """
 
-    def __init__(self, most_bytes: int = _READ_BYTES) -> None:
+    def __init__(self, max_bytes: int = _READ_BYTES) -> None:
         """Start empty."""
         self._lock = threading.Lock()
         self._rows: OrderedDict[Key, tuple[int, pa.Table]] = OrderedDict()
         self._bytes = 0
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
 
     def keep(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file, and cache them for ``take``."""
@@ -74,7 +74,7 @@ class KeptRows:
             size = rows.get_total_buffer_size()  # may be many times the size of the file
             self._rows[str(lake_dir), file.path, file.sha256] = size, rows
             self._bytes += size
-            while self._bytes > self._most_bytes:
+            while self._bytes > self._max_bytes:
                 self._bytes -= self._rows.popitem(last=False)[1][0]
         return rows
 

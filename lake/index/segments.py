@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _READ_AT_ONCE = 100
 """Accounts looked up in newer segments at a time."""
 
-MOST_RANKED = 50_000
+MAX_RANKED = 50_000
 """Most accounts ranked across several segments; deeper pages are left to SQL."""
 
 
@@ -57,7 +57,7 @@ class Ranking:
             Declined: the page is too deep.
         """
         last = offset + limit
-        if last > MOST_RANKED:
+        if last > MAX_RANKED:
             if len(self._segments) > 1:
                 raise Declined
             return self._segments[0].rank_accounts(offset, last)

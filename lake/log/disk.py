@@ -31,7 +31,7 @@ QUEUE_FILE = "_log/queue"
 Maintenance and sweeps do not wait for it. ``LOCK_FILE`` is taken inside it, for the commit only.
 """
 
-_MOST_HELD = 64
+_MAX_HELD = 64
 """Most files kept open until they are synced."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -109,7 +109,7 @@ class NewFiles:
         """
         temporary, stream = _write_unsynced(final, data, self._crash_name)
         self._held.append((temporary, final, stream))
-        if len(self._held) >= _MOST_HELD:
+        if len(self._held) >= _MAX_HELD:
             self.finish()
 
     def adopt(self, final: Path, temporary: Path) -> None:

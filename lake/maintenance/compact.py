@@ -145,8 +145,8 @@ def _merge_files(
     merged = merge_rows(pieces, table, MEMORY_ROWS, folder)
     if table.name in _ONCE:
         merged = keep_first(merged, _ONCE[table.name])
-    most_rows = sum(file.rows for file in files)
-    return write_stream(lake_dir, table, merge.place, merged, most_rows, settings)
+    max_rows = sum(file.rows for file in files)
+    return write_stream(lake_dir, table, merge.place, merged, max_rows, settings)
 
 
 def _read_pieces(
@@ -168,7 +168,7 @@ def write_stream(
     table: Table,
     place: Place,
     pieces: Iterable[pa.Table],
-    most_rows: int,
+    max_rows: int,
     settings: LakeSettings,
 ) -> DataFile:
     """Write sorted rows in batches, durably, as the file at a place.
@@ -178,7 +178,7 @@ def write_stream(
     """
     folder = make_table_folder(lake_dir, table, place)
     with open_temporary(folder, "merge") as (stream, temporary):
-        rows = write_parquet(stream, pieces, table, settings, most_rows)
+        rows = write_parquet(stream, pieces, table, settings, max_rows)
         sha256 = seal_file(stream, "merge")
         path = path_at(table.name, place, sha256)
         size = temporary.stat().st_size

@@ -220,10 +220,10 @@ class KeptRows:
         return self._put(table, map(keep, self._stream(table)), most, thin)
 
     def _put(
-        self, table: Table, pieces: Iterable[pa.Table], most_rows: int, thin: Thin = iter
+        self, table: Table, pieces: Iterable[pa.Table], max_rows: int, thin: Thin = iter
     ) -> list[DataFile]:
         """Write rows, sorted, as the file of a table; no file if there are none."""
-        if not most_rows:
+        if not max_rows:
             return []
         folder = make_table_folder(self._lake_dir, table, self._place)
         filled = (rows for rows in pieces if rows.num_rows)
@@ -236,7 +236,7 @@ class KeptRows:
             table,
             self._place,
             chain((first,), merged),
-            most_rows,
+            max_rows,
             self._settings,
         )
         self._files.append(file)

@@ -43,7 +43,7 @@ class _Unit(NamedTuple):
     rows: Counter[str]
 
     @property
-    def most_rows(self) -> int:
+    def max_rows(self) -> int:
         return max(self.rows.values(), default=0)
 
 
@@ -101,12 +101,12 @@ def _are_decoded(rows: Counter[str]) -> bool | None:
     return MESSAGE_BODIES.name in rows if MESSAGES.name in rows else None
 
 
-def _pack(units: Iterable[_Unit], most_rows: int) -> Iterator[Merge]:
+def _pack(units: Iterable[_Unit], max_rows: int) -> Iterator[Merge]:
     """Yield maximal runs of consecutive places that fit; single places are left out."""
     held: list[_Unit] = []
     total = Counter[str]()
     for unit in units:
-        if held and max((total + unit.rows).values(), default=0) > most_rows:
+        if held and max((total + unit.rows).values(), default=0) > max_rows:
             yield from _join(held)
             held, total = [], Counter()
         held.append(unit)
@@ -133,10 +133,10 @@ def _pack_small(units: list[_Unit], settings: LakeSettings) -> list[Merge]:
         sizes.append(sizes[-1] // fan_in)
     for size in reversed(sizes):
         found: list[Merge] = []
-        for is_small, group in groupby(units, key=lambda unit: unit.most_rows <= size):
+        for is_small, group in groupby(units, key=lambda unit: unit.max_rows <= size):
             together = list(group)
             # The result must be too large for this step, or its rows would be merged in it twice.
-            total = sum(unit.most_rows for unit in together)
+            total = sum(unit.max_rows for unit in together)
             if is_small and len(together) >= fan_in and total > size:
                 found += _pack(together, settings.compact_rows)
         if found:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LASTS_S = 60.0
 """Work ends after this time, even if more commits arrived meanwhile."""
 
-MOST_MIB = 256
+MAX_MIB = 256
 """A process that has grown beyond this exits after its work; the next work starts another."""
 
 KEPT_BYTES = 32 << 20
@@ -162,7 +162,7 @@ def main() -> NoReturn:
 def _work_on(log: LogReader) -> int:
     for line in sys.stdin.buffer:
         failure = _maintain(log, msgspec.json.decode(line, type=LakeSettings))
-        done = Done(failure, ends=read_peak_mib() > MOST_MIB)
+        done = Done(failure, ends=read_peak_mib() > MAX_MIB)
         sys.stdout.buffer.write(msgspec.json.encode(done) + b"\n")
         sys.stdout.buffer.flush()
         if done.ends:

@@ -38,7 +38,7 @@ def undo_after(
     last_kept: int,
     settings: LakeSettings,
     *,
-    most_mc_blocks: int,
+    max_mc_blocks: int,
     source: Mapping[str, str],
     reopen: Reopen,
 ) -> Commit | None:
@@ -48,7 +48,7 @@ def undo_after(
     unfinished again.
 
     Raises:
-        UndoRefused: more than ``most_mc_blocks`` blocks would go, or all of them.
+        UndoRefused: more than ``max_mc_blocks`` blocks would go, or all of them.
         LakeCorrupt: a required file is damaged.
         LakeFull: no room; nothing was undone.
     """
@@ -58,7 +58,7 @@ def undo_after(
         if newest <= last_kept:
             return None
         first_gone = last_kept + 1
-        day = _check_border(state, last_kept, most_mc_blocks)
+        day = _check_border(state, last_kept, max_mc_blocks)
         gone = {
             file.path
             for file in state.files
@@ -99,7 +99,7 @@ def _spans(path: str, last_kept: int) -> bool:
     return not place.is_open and place.first <= last_kept < place.last
 
 
-def _check_border(state: LogState, last_kept: int, most_mc_blocks: int) -> str:
+def _check_border(state: LogState, last_kept: int, max_mc_blocks: int) -> str:
     """Return the day of the last block that stays.
 
     Raises:
@@ -112,10 +112,10 @@ def _check_border(state: LogState, last_kept: int, most_mc_blocks: int) -> str:
             f"the chain differs from the lake after masterchain block {last_kept}, and the lake"
             " begins after that: ingest into a new lake"
         )
-    if newest - last_kept > most_mc_blocks:
+    if newest - last_kept > max_mc_blocks:
         raise UndoRefused(
             f"the chain differs from the lake after masterchain block {last_kept}: to undo all up"
             f" to {newest}, set [follow] undo_mc_blocks to {newest - last_kept} or more (it is"
-            f" {most_mc_blocks}); if the node is the wrong one, name another"
+            f" {max_mc_blocks}); if the node is the wrong one, name another"
         )
     return kept[-1].day

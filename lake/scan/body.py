@@ -39,7 +39,7 @@ _COLUMNS = tuple(name for name in MESSAGE_COLUMNS if name != "day")
 _ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
 """Sort order of messages; with a signature, a transaction has at most one inbound message."""
 
-MOST_READ = 65_536
+MAX_READ = 65_536
 """Most transactions whose messages a statement reads through the index; they are held in memory."""
 
 _FILTERED = ("opcode", "direction", "kind", "body")
@@ -139,7 +139,7 @@ def read_messages(newest: Newest, table: BodyTable) -> pa.Table | None:
     most = sum(file.rows for file in snapshot.files[MESSAGES.name]) // ROWS_PER_RECORD
     selections = ((_choose_opcodes(layout.opcode for layout in table.layouts),),)
     span = 0, snapshot.last_mc_seqno
-    found = newest.select(MESSAGES, names, selections, span, min(most, MOST_READ))
+    found = newest.select(MESSAGES, names, selections, span, min(most, MAX_READ))
     if found is None:
         return None
     schema = pa.schema([MESSAGES.arrow.field(name) for name in names])

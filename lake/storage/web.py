@@ -27,7 +27,7 @@ _CONNECTIONS = 5
 _ATTEMPTS, _LIMITED_ATTEMPTS = 5, 120
 """Attempts without progress before a request fails, and the same while it is rate-limited."""
 
-_PAUSE_S, _MOST_PAUSE_S = 0.1, 30.0
+_PAUSE_S, _MAX_PAUSE_S = 0.1, 30.0
 _GONE = {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
 _BUSY = {
     HTTPStatus.REQUEST_TIMEOUT,
@@ -97,7 +97,7 @@ class WebFolder:
         """Yield the bytes of a file, resuming a response that breaks off."""
         at, attempts = 0, 0
         while True:
-            wait_s = min(_PAUSE_S * 2 ** min(attempts, 9), _MOST_PAUSE_S)
+            wait_s = min(_PAUSE_S * 2 ** min(attempts, 9), _MAX_PAUSE_S)
             attempts, most = attempts + 1, _ATTEMPTS
             try:
                 with self._ask(path, at) as answer:
@@ -179,4 +179,4 @@ def _read_wait(text: str | None, otherwise_s: float) -> float:
     """Return the seconds of a ``Retry-After`` header, up to a limit."""
     if text is None or not text.isdecimal():
         return otherwise_s
-    return min(float(text), _MOST_PAUSE_S)
+    return min(float(text), _MAX_PAUSE_S)

@@ -45,7 +45,7 @@ ENTRY_BYTES = 256 << 20
 SUMMED_COMMITS = 500
 """Commits held in memory before they are added to the state."""
 
-MOST_AT_ONCE = 32
+MAX_AT_ONCE = 32
 _CHUNK_BYTES = 1 << 20
 
 
@@ -168,7 +168,7 @@ class StagedLog:
         at_once = 1
         while True:
             numbers = range(total.number + 1, total.number + 1 + at_once)
-            at_once = min(2 * at_once, MOST_AT_ONCE)
+            at_once = min(2 * at_once, MAX_AT_ONCE)
             for data in work_through(self._read, numbers, self._source):
                 if data is None:
                     return self._finish(state, total, origin)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.stack import Question, Value
 
 AREA = "contracts, demo node"
-MOST_RATIO = 3.0
+MAX_RATIO = 3.0
 _BASE = {table.name for table in BASE_TABLES}
 _ROUNDS, _QUICK_ROUNDS = 10, 3
 _PLAIN = compose(
@@ -73,7 +73,7 @@ def measure_contracts(scratch: Path, *, quick: bool) -> list[Figure]:
         name="ingest with detection to ingest without",
         unit="x",
         value=costs_s[True] / costs_s[False],
-        targets={"value": at_most(MOST_RATIO)},
+        targets={"value": at_most(MAX_RATIO)},
         note="without actions and look-ups; starting the machine is counted",
     )
     return [*figures, ratio]

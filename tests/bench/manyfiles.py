@@ -197,7 +197,7 @@ def open_here(lake_dir: Path) -> Opened:
     )
 
 
-def _compare(name: str, opened: list[list[Opened]], field: str, most_ms: float | None) -> Figure:
+def _compare(name: str, opened: list[list[Opened]], field: str, max_ms: float | None) -> Figure:
     """Return a median time beside that of the almost empty lake."""
     many, few = ([getattr(one, f"{field}_ms") for one in group] for group in opened)
     walls, peer = ([getattr(one, f"{field}_wall_ms") for one in group] for group in opened)
@@ -210,7 +210,7 @@ def _compare(name: str, opened: list[list[Opened]], field: str, most_ms: float |
         wall=percentile(walls, 0.5),
         peer=percentile(few, 0.5),
         peer_wall=percentile(peer, 0.5),
-        targets={} if most_ms is None else {"value": at_most(most_ms)},
+        targets={} if max_ms is None else {"value": at_most(max_ms)},
         note="peer: an almost empty lake",
     )
 

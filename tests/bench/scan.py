@@ -45,7 +45,7 @@ RARE_SHARE, FULL_TIMES = 0.5, 10.0
 SHARES = (0.1, 0.3, 1.0)
 """Of the masterchain blocks, that are scanned to compare how much memory it takes."""
 
-MOST_GROWTH = 1.1
+MAX_GROWTH = 1.1
 """Peak of a scan of all blocks, to that of a tenth of them."""
 
 KIB_PER_MIB = 1024
@@ -64,7 +64,7 @@ class Peak(NamedTuple):
 
     rows: int
     before_kib: int
-    most_kib: int
+    max_kib: int
 
 
 def scan(lake: Any, where: dict[str, Any], stop: int | None = None) -> Took:
@@ -168,16 +168,16 @@ def _scan_share(lake_dir: Path, share: float) -> Peak:
 def describe_memory(area: str, peaks: Sequence[Peak]) -> Figure:
     """Return how the peak grows with the rows, and the memory a scan adds to an open lake."""
     each = (
-        f"{peak.rows:,} rows {peak.most_kib / KIB_PER_MIB:,.0f} MiB"
-        f" (+{(peak.most_kib - peak.before_kib) / KIB_PER_MIB:,.0f})"
+        f"{peak.rows:,} rows {peak.max_kib / KIB_PER_MIB:,.0f} MiB"
+        f" (+{(peak.max_kib - peak.before_kib) / KIB_PER_MIB:,.0f})"
         for peak in peaks
     )
     return Figure(
         area=area,
         name="peak memory of a full scan, to that of a tenth",
         unit="x",
-        value=peaks[-1].most_kib / peaks[0].most_kib,
-        targets={"value": at_most(MOST_GROWTH)},
+        value=peaks[-1].max_kib / peaks[0].max_kib,
+        targets={"value": at_most(MAX_GROWTH)},
         note=", ".join(each),
     )
 

@@ -19,7 +19,7 @@ from tests.bench.figure import percentile
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_CONNECTIONS = 4000
+MAX_CONNECTIONS = 4000
 """Requests that are waited for at once; one more than that counts as failed."""
 
 GIVE_UP_S = 120.0
@@ -110,7 +110,7 @@ class Traffic:
 
     async def _ask(self, path: str, due_s: float) -> None:
         status, why, late_s = FAILED, "too many wait", time.monotonic() - due_s
-        if self._waiting < MOST_CONNECTIONS:
+        if self._waiting < MAX_CONNECTIONS:
             self._waiting += 1
             try:
                 status, why = await self._send(path), ""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SEED, SHORT = 18, 1
-LEAST_REQUESTS, LEAST_SHORT = 2000, 300
+MIN_REQUESTS, MIN_SHORT = 2000, 300
 
 
 def _derive(lake_dir: Path, draws: int) -> list[Request]:
@@ -31,7 +31,7 @@ def _derive(lake_dir: Path, draws: int) -> list[Request]:
 def test_answers_are_the_same_without_the_extensions(demo_lake: Path) -> None:
     # Tables contain whole transactions as JSON text, whose names are in another order there.
     requests = [one for one in _derive(demo_lake, SHORT) if one.headers.get("Accept") not in TABLES]
-    assert len(requests) >= LEAST_SHORT
+    assert len(requests) >= MIN_SHORT
     sides = [Side(str(ROOT), demo_lake, {"TONLAKE_NATIVE": native}) for native in ("1", "0")]
     before, after = (side.ask(requests, SEED, SHORT) for side in sides)
     routes = compare(before, after)
@@ -42,7 +42,7 @@ def test_answers_are_the_same_without_the_extensions(demo_lake: Path) -> None:
 
 def test_a_full_run_reaches_every_route(demo_lake: Path, shared: Path) -> None:
     requests = _derive(demo_lake, FULL)
-    assert len(requests) >= LEAST_REQUESTS
+    assert len(requests) >= MIN_REQUESTS
     assert requests == _derive(demo_lake, FULL)
     reached = {(one.method, one.target.partition("?")[0]) for one in requests}
     description = msgspec.json.decode(write_description())

@@ -51,7 +51,7 @@ class History:
         yield lambda lake: sweep_orphans(lake, 0)
         yield lambda lake: self.commit(lake, RANGES[3])
         yield lambda lake: undo_after(
-            lake, KEPT, SETTINGS, most_mc_blocks=1000, source={}, reopen=lambda _state, _first: ()
+            lake, KEPT, SETTINGS, max_mc_blocks=1000, source={}, reopen=lambda _state, _first: ()
         )
         yield lambda lake: self.commit(lake, RANGES[3])
         yield lambda lake: self.commit(lake, RANGES[2])

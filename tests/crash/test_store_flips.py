@@ -135,7 +135,7 @@ def kind_of(key: bytes) -> bytes:
     return key[:4] if len(key) in {12, 14, 84} or len(key) != 64 else b"offset"
 
 
-def flip_values(node: Node, each: int, *, most_of_a_kind: int | None) -> tuple[int, int]:
+def flip_values(node: Node, each: int, *, max_of_a_kind: int | None) -> tuple[int, int]:
     """Flip bits of the values of all stores, and return how many were tried and found."""
     rng, found = random.Random(SEED), []  # noqa: S311 - a repeatable choice
     for store in node.stores():
@@ -143,7 +143,7 @@ def flip_values(node: Node, each: int, *, most_of_a_kind: int | None) -> tuple[i
         for key in cast("list[bytes]", list(store.keys())):
             kinds.setdefault(kind_of(key), []).append(key)
         for keys in kinds.values():
-            for key in rng.sample(keys, min(len(keys), most_of_a_kind or len(keys))):
+            for key in rng.sample(keys, min(len(keys), max_of_a_kind or len(keys))):
                 bits = choose_bits(len(cast("bytes", store[key])), each, rng)
                 found += flip_value(node, store, key, bits)
     assert not node.is_found("nothing")
@@ -151,7 +151,7 @@ def flip_values(node: Node, each: int, *, most_of_a_kind: int | None) -> tuple[i
 
 
 def test_bits_of_values(node: Node) -> None:
-    tried, found = flip_values(node, VALUE_FLIPS, most_of_a_kind=1)
+    tried, found = flip_values(node, VALUE_FLIPS, max_of_a_kind=1)
     assert 0 < found < tried
 
 
@@ -223,7 +223,7 @@ def test_bits_of_files(node: Node, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_many_bits_of_all_values(node: Node) -> None:
-    tried, found = flip_values(node, LONG_VALUE_FLIPS, most_of_a_kind=None)
+    tried, found = flip_values(node, LONG_VALUE_FLIPS, max_of_a_kind=None)
     print(f"\n{tried} flips of values, {found} refused, the others without effect")  # noqa: T201
     assert found > tried // 3
 

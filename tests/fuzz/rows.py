@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.segment import Filter
 
 REFUSALS = (LakeCorrupt, ValueError, IndexError, KeyError, TypeError, OverflowError)
-MOST_ROWS = 60
+MAX_ROWS = 60
 FILTERS = (
     ("created_lt", 0, 1 << 40),
     ("opcode", None, None),
@@ -147,7 +147,7 @@ def read_all(data: bytes) -> Counter[str]:
             refused[name] += 1
 
     read_numbers(file)
-    for row in range(min(rows, MOST_ROWS)):
+    for row in range(min(rows, MAX_ROWS)):
         check("record", read_record, segment, row)
         check("written", write_record, segment, row)
         for place in range(2):
@@ -160,7 +160,7 @@ def read_all(data: bytes) -> Counter[str]:
         check("linked", segment.traces.traces_of, [row])
         check("linked", segment.traces.parents_of, [row])
         check("ends", read_ends, segment, row)
-    for number in range(min(accounts, MOST_ROWS)):
+    for number in range(min(accounts, MAX_ROWS)):
         check("state", read_newest, segment, number)
     return refused
 
@@ -169,7 +169,7 @@ def read_numbers(file: SegmentFile) -> None:
     """Read the last numbers of each packed array, and look for one."""
     for array in file.arrays.values():
         if not isinstance(array, memoryview):
-            array[-MOST_ROWS:]
+            array[-MAX_ROWS:]
             array.find(1 << 40)
 
 

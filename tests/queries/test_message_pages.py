@@ -140,10 +140,10 @@ def test_pages_of_transactions_of_messages(
 def test_pages_of_several_segments(
     demo_node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ends, "FEWEST", 1)  # so that a few are many
+    monkeypatch.setattr(ends, "MIN_READ", 1)  # so that a few are many
     monkeypatch.setattr(ends, "_ROOM", 2)
-    monkeypatch.setattr(correspondence, "FEWEST", 1)
-    monkeypatch.setattr(correspondence, "_FEWEST_SCANNED", 2)
+    monkeypatch.setattr(correspondence, "MIN_READ", 1)
+    monkeypatch.setattr(correspondence, "_MIN_SCANNED", 2)
     with closing(open_node(demo_node)) as source:
         for first, last in ((20, 59), (60, 149), (150, 200)):
             ingest(source, tmp_path, Span(first, last), Settings())
@@ -158,7 +158,7 @@ def test_pages_of_several_segments(
 def test_pages_where_messages_from_outside_come_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ends, "FEWEST", 1)  # so that a few are many
+    monkeypatch.setattr(ends, "MIN_READ", 1)  # so that a few are many
     made = Chain(31, accounts=3).make(1, 100)
     rng = Random(25)  # noqa: S311 - a repeatable test
     rows = [row for row in made["messages"].to_pylist() if row["kind"] == "ext_in"]

@@ -179,7 +179,7 @@ def test_a_page_that_would_read_too_much_is_refused(demo_lake: Path) -> None:
     ((first, last, count),) = views.execute(
         "select min(lt), max(lt), count(*) from transactions"
     ).fetchall()
-    reader = Reader(snapshot, views, most_rows=count - 1)
+    reader = Reader(snapshot, views, max_rows=count - 1)
     with pytest.raises(QueryTooLarge, match=f"{count} rows, more than.*start_lt and end_lt"):
         reader.rows("v3/transaction_keys", **lists, limit=1)
     with pytest.raises(QueryTooLarge, match=r"narrow it by .*mc_seqno"):
@@ -194,7 +194,7 @@ def test_a_page_that_would_read_too_much_is_refused(demo_lake: Path) -> None:
 def test_a_page_of_few_rows_needs_no_narrowing(demo_lake: Path) -> None:
     snapshot = open_snapshot(demo_lake)
     rows = sum(file.rows for file in snapshot.files["messages"])
-    reader = Reader(snapshot, connect(snapshot).cursor(), most_rows=rows)
+    reader = Reader(snapshot, connect(snapshot).cursor(), max_rows=rows)
     assert reader.rows("v3/messages", msg_hashes=[], limit=1)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tonlake.api.explorer.frame import Question
     from tonlake.api.text.address import Address
 
-MOST_MEMBERS = 100
+MAX_MEMBERS = 100
 
 _NOTHING = "0 TON"
 _UNKNOWN = [[Fact("Members", "unknown: the data of this contract has another form")]]
@@ -77,7 +77,7 @@ def list_members(
         parts = [each["amount"], *(f"{each[name]} {text}" for name, text in waiting.items())]
         text = ", ".join(part for part in parts if not part.startswith(_NOTHING))
         facts.append(Fact("Member", text or _NOTHING, (f"0:{account.upper()}",)))
-        if len(facts) == MOST_MEMBERS:
+        if len(facts) == MAX_MEMBERS:
             break
     return facts
 
@@ -98,7 +98,7 @@ def describe_liquid(question: Question, address: Address) -> list[list[Fact]]:
         jetton_address=(parse_address(master),),
         exclude_zero_balance=True,
         sort="desc",
-        limit=MOST_MEMBERS,
+        limit=MAX_MEMBERS,
         offset=0,
     )
     holders = question.ask(jetton.get_wallets, query).jetton_wallets

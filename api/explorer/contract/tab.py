@@ -39,7 +39,7 @@ METHODS = (
 )
 """Names of get-methods besides those that identify interfaces."""
 
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 """Maximum length of code or data on a page; the API returns all of it."""
 
 CODE = b""
@@ -110,7 +110,7 @@ def _read_codes(question: Question, boc: str | msgspec.UnsetType | None) -> dict
 
 def _clip(boc: str | msgspec.UnsetType) -> str:
     text = boc if isinstance(boc, str) else ""
-    return text if len(text) <= MOST_CHARACTERS else ""
+    return text if len(text) <= MAX_CHARACTERS else ""
 
 
 def list_methods(codes: Iterable[bytes]) -> list[str]:
@@ -138,7 +138,7 @@ def _run(
         return Result(error=str(error))
     text = msgspec.json.format(msgspec.json.encode(stack), indent=2).decode()
     return Result(
-        text[:MOST_CHARACTERS],
+        text[:MAX_CHARACTERS],
         outcome.exit_code,
         outcome.gas_used,
         state.master["seqno"],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tonlake.api.text.address import Address
     from tonlake.api.v3.resource.order_action import OrderAction
 
-MOST_ORDERS = 20
+MAX_ORDERS = 20
 DOMAIN_S = 366 * 86400
 """A domain that is not renewed for this long becomes free (``one_year`` of its contract)."""
 
@@ -53,7 +53,7 @@ def _describe_multisig(question: Question, address: Address) -> list[list[Fact]]
             Fact("Signers", accounts=tuple(one.signers)),
             Fact("Proposers", accounts=tuple(one.proposers)),
             Fact("Next order", one.next_order_seqno or "any number"),
-            *(_name_order(order) for order in (one.orders or [])[:MOST_ORDERS]),
+            *(_name_order(order) for order in (one.orders or [])[:MAX_ORDERS]),
         ]
         for one in found.multisigs
     ]
@@ -76,7 +76,7 @@ def _describe_order(question: Question, address: Address) -> list[list[Fact]]:
             Fact("Multisig", accounts=(one.multisig_address,)),
             _name_order(one, linked=False),
             *_list_approvals(one),
-            *(_write_action(*each) for each in enumerate((one.actions or [])[:MOST_ORDERS], 1)),
+            *(_write_action(*each) for each in enumerate((one.actions or [])[:MAX_ORDERS], 1)),
         ]
         for one in found.orders
     ]

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     Block: TypeAlias = Callable[[int], None]
     """Writes the block below an instruction, indented to a level."""
 
-MOST_CHARACTERS = 300_000
+MAX_CHARACTERS = 300_000
 """Maximum length of a listing; the largest contracts in wide use need about 150,000."""
 
-MOST_LEVELS = 48
+MAX_LEVELS = 48
 """Maximum nesting of code in code; deeper code is not shown."""
 
 METHOD_BITS = 19
@@ -62,7 +62,7 @@ def disassemble(
     try:
         listing.write_cell(listing.tree.roots[0], 0)
     except Stopped:
-        listing.lines.append(f"… the listing ends after {MOST_CHARACTERS:,} characters")
+        listing.lines.append(f"… the listing ends after {MAX_CHARACTERS:,} characters")
     return "\n".join(listing.lines)
 
 
@@ -76,7 +76,7 @@ class _Listing:
         self.methods = methods
         self.libraries = libraries
         self.lines: list[str] = []
-        self.room = MOST_CHARACTERS
+        self.room = MAX_CHARACTERS
 
     def write(self, level: int, text: str) -> None:
         line = _INDENT * level + text
@@ -92,7 +92,7 @@ class _Listing:
             return
         self.write(level, self.show_data(cell))
         boc = self.libraries.get(self.tree.payload(cell)[1:])
-        if boc and level < MOST_LEVELS:
+        if boc and level < MAX_LEVELS:
             try:
                 library = parse_boc(boc)
             except BocError:
@@ -108,7 +108,7 @@ class _Listing:
 
     def write_code(self, code: Code, level: int) -> None:
         """Write instructions up to the end of the code or the first unknown one."""
-        if level > MOST_LEVELS:
+        if level > MAX_LEVELS:
             self.write(level, "… nested deeper")
             return
         while code.left or code.refs:
@@ -202,7 +202,7 @@ class _Listing:
         """Write the data of cells and their descendants."""
         for cell in cells:
             self.write(level, self.show_data(cell))
-            if level < MOST_LEVELS:
+            if level < MAX_LEVELS:
                 self.write_data(self.tree.refs(cell), level + 1)
 
     def _write_map(self, root: int, key_bits: int, level: int) -> None:

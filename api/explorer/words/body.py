@@ -12,13 +12,13 @@ from tonlake.api.explorer.words.form import write_count, write_duration, write_m
 if TYPE_CHECKING:
     from tonlake.api.v3.layout.message import Message
 
-MOST_VALUES = 2000
+MAX_VALUES = 2000
 """Maximum values of a body on a page; the API returns all."""
 
-MOST_CHARACTERS = 5000
+MAX_CHARACTERS = 5000
 """Maximum length of one value."""
 
-MOST_DEPTH = 40
+MAX_DEPTH = 40
 """Values nested deeper are shown as their plain text."""
 
 _TYPE = "@type"
@@ -29,7 +29,7 @@ _COINS = frozenset({"nanograms", "nanocoins"})
 _ROOT = "hashmap_root"
 _DICTIONARIES = frozenset({_ROOT, "hashmap_edge"})
 _LEAF = "hashmap_node_leaf"
-MOST_NUMBER_BITS = 64
+MAX_NUMBER_BITS = 64
 """Longer dictionary keys are shown as hex digits."""
 
 _TON = ("ton_amount", "fwd_fee", "ihr_fee")
@@ -83,7 +83,7 @@ def list_body(message: Message) -> tuple[Node, ...]:
 
 def list_values(decoded: Any) -> tuple[Node, ...]:  # noqa: ANN401 - bodies hold any JSON
     """Return the fields of a decoded object, or the items of a list, as nodes."""
-    left = [MOST_VALUES]
+    left = [MAX_VALUES]
     return _list_children(unwrap(decoded), left)
 
 
@@ -110,8 +110,8 @@ def _make_node(name: str, value: Any, left: list[int]) -> Node:  # noqa: ANN401 
     if isinstance(value, bool):
         return Node(name, "yes" if value else "no")
     text = _write_value(name, str(value))
-    if len(text) > MOST_CHARACTERS:
-        text = f"{text[:MOST_CHARACTERS]}… ({len(text):,} characters in all)"
+    if len(text) > MAX_CHARACTERS:
+        text = f"{text[:MAX_CHARACTERS]}… ({len(text):,} characters in all)"
     return Node(name, text, bool(_ACCOUNT.fullmatch(text)))
 
 
@@ -133,7 +133,7 @@ def _write_value(name: str, text: str) -> str:
 
 def unwrap(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - bodies hold any JSON
     """Simplify a decoded value: amounts to numbers, addresses to raw form, Maybe to its content."""
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         return str(value)
     if isinstance(value, list):
         return [unwrap(each, depth + 1) for each in value]
@@ -206,6 +206,6 @@ def _read_label(label: dict[str, str]) -> str:
 
 
 def _show_key(bits: str) -> str:
-    if len(bits) <= MOST_NUMBER_BITS:
+    if len(bits) <= MAX_NUMBER_BITS:
         return str(int(bits, 2)) if bits else ""
     return f"{int(bits, 2):0{len(bits) // 4}x}"

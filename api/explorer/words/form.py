@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 NANO_DIGITS = 9
 """Decimal places of TON: amounts are in nanoton."""
 
-LEAST_BRIEF_NANO = 10**6
+MIN_BRIEF_NANO = 10**6
 """Smaller amounts round to zero at three decimals."""
 
-MOST_DIGITS = 255
+MAX_DIGITS = 255
 """Maximum decimal places of a jetton (TEP-64 stores them in one byte)."""
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -34,7 +34,7 @@ def write_units(amount: str | int | None, digits: int = NANO_DIGITS) -> str:
         return "unknown"
     number = int(amount)
     sign, number = ("-", -number) if number < 0 else ("", number)
-    digits = min(max(digits, 0), MOST_DIGITS)
+    digits = min(max(digits, 0), MAX_DIGITS)
     whole, rest = divmod(number, 10**digits)
     fraction = str(rest).rjust(digits, "0").rstrip("0") if rest else ""
     return f"{sign}{whole:,}" + (f".{fraction}" if fraction else "")
@@ -48,7 +48,7 @@ def write_ton(nano: str | int | None) -> str:
 def write_brief(nano: str | int) -> str:
     """Format nanoton as TON with at most three decimals, for charts."""
     nano = int(nano)
-    if 0 < nano < LEAST_BRIEF_NANO:
+    if 0 < nano < MIN_BRIEF_NANO:
         return "< 0.001 TON"
     return f"{nano / 10**NANO_DIGITS:,.3f}".rstrip("0").rstrip(".") + " TON"
 
@@ -107,7 +107,7 @@ def shorten(text: str, keep: int = 6) -> str:
     return text if len(text) <= 2 * keep + 1 else f"{text[:keep]}…{text[-keep:]}"
 
 
-LEAST_OWN_OPCODE = 256
+MIN_OWN_OPCODE = 256
 
 
 def name_call(message: Message | None) -> str:
@@ -123,7 +123,7 @@ def name_call(message: Message | None) -> str:
         return _name_layout(message) or "external message"
     opcode, number = write_opcode(message.opcode), read_opcode(message.opcode)
     name = message.decoded_opcode or opcode
-    if number and number < LEAST_OWN_OPCODE and _name_layout(message) != name:
+    if number and number < MIN_OWN_OPCODE and _name_layout(message) != name:
         name = opcode
     # The decoded opcode of a bounced body already begins with "bounce".
     return f"bounced {name.removeprefix('bounce')}".strip() if message.bounced else name
@@ -157,7 +157,7 @@ def read_opcode(opcode: str | int | None) -> int | None:
 def describe_opcode(opcode: str | int | None) -> str:
     """Return the name of an opcode, or its hex form; opcodes below 256 are not unique."""
     number = read_opcode(opcode)
-    name = name_opcode(number) if number and number >= LEAST_OWN_OPCODE else None
+    name = name_opcode(number) if number and number >= MIN_OWN_OPCODE else None
     return name or f"opcode {write_opcode(opcode)}"
 
 

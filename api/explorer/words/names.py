@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tonlake.api.errors import AddressInvalid
-from tonlake.api.explorer.words.form import MOST_DIGITS, NANO_DIGITS, shorten, write_units
+from tonlake.api.explorer.words.form import MAX_DIGITS, NANO_DIGITS, shorten, write_units
 from tonlake.api.text.address import parse_address
 from tonlake.api.v3.page.book import describe_addresses
 from tonlake.lake.duck.labels import Label, read_labels
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tonlake.api.request.call import Call
     from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow, Metadata, TokenInfo
 
-MOST_NAME_CHARACTERS = 40
+MAX_NAME_CHARACTERS = 40
 """Names are untrusted text: longer ones are cut."""
 
 _TOKENS = ("jetton_masters", "nft_collections", "nft_items")
@@ -70,10 +70,10 @@ class Names:
         """Return the label, domain or token name of an account, or its abbreviated address."""
         known = self._labels.get(raw)
         if known is not None:
-            return known.label[:MOST_NAME_CHARACTERS]
+            return known.label[:MAX_NAME_CHARACTERS]
         row = self._look_up(raw)
         if row is not None and row.domain:
-            return row.domain[:MOST_NAME_CHARACTERS]
+            return row.domain[:MAX_NAME_CHARACTERS]
         friendly = self.friendly(raw)
         return self.token_name(raw) or (friendly if self._full else shorten(friendly, 5))
 
@@ -87,7 +87,7 @@ class Names:
         info = self._tokens.get(raw)
         if info is None:
             return ""
-        return str(info.name or (info.extra or {}).get("domain", ""))[:MOST_NAME_CHARACTERS]
+        return str(info.name or (info.extra or {}).get("domain", ""))[:MAX_NAME_CHARACTERS]
 
     def has_picture(self, raw: str) -> bool:
         """Return whether the metadata of a token contract has a picture."""
@@ -109,7 +109,7 @@ class Names:
         """Return the symbol in a jetton's metadata, else its name; "" without either."""
         info = self._tokens.get(raw)
         text = "" if info is None else info.symbol or info.name or ""
-        return text[:MOST_NAME_CHARACTERS]
+        return text[:MAX_NAME_CHARACTERS]
 
     def digits(self, raw: str | None) -> int:
         """Return the decimal places of a jetton by its master, 9 if its metadata has none."""
@@ -118,8 +118,8 @@ class Names:
             return NANO_DIGITS if raw is None else 0
         extra = info.extra or {}
         text = str(extra.get("decimals", NANO_DIGITS))
-        known = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_DIGITS))
-        return int(text) if known and int(text) <= MOST_DIGITS else NANO_DIGITS
+        known = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_DIGITS))
+        return int(text) if known and int(text) <= MAX_DIGITS else NANO_DIGITS
 
     def amount(self, amount: str | int | None, jetton: str | None = None) -> str:
         """Format an amount in units with its symbol; in TON if ``jetton`` is None."""

@@ -25,7 +25,7 @@ _SEGMENT = re.compile(r"\[([^\]]*)\]|([^\[\]]+)")
 _FIELD = re.compile(r"\{([^}]+)\}")
 _ACCOUNT = re.compile(r"-?[0-9]{1,10}:[0-9A-F]{64}")
 _UNLIKE = "unlike "
-MOST_TEXT_CHARACTERS = 300
+MAX_TEXT_CHARACTERS = 300
 """Comments are untrusted text; longer ones are cut."""
 
 _UNKNOWN = "an unknown account"
@@ -145,7 +145,7 @@ def _show(value: object, form: str, details: Details, names: Names) -> Part:
         return Part("text", _UNKNOWN if not form else "unknown")
     if not form:
         return Part("account" if _ACCOUNT.fullmatch(text) else "text", text)
-    return Part("quote" if form == "quoted" else "text", text[:MOST_TEXT_CHARACTERS])
+    return Part("quote" if form == "quoted" else "text", text[:MAX_TEXT_CHARACTERS])
 
 
 def _show_amount(value: object, form: str, details: Details, names: Names) -> str | None:

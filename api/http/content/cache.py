@@ -66,13 +66,13 @@ class CachedResponse(msgspec.Struct, eq=False):
 class ResponseCache:
     """An LRU cache of responses of one snapshot, limited by bytes."""
 
-    def __init__(self, most_bytes: int) -> None:
-        """Create a cache of at most ``most_bytes``; 0 disables it."""
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        """Create a cache of at most ``max_bytes``; 0 disables it."""
+        self._max_bytes = max_bytes
         self._number = 0
         self._bytes = 0
         self._answers: OrderedDict[Key, tuple[CachedResponse, int]] = OrderedDict()
-        self.keeps = most_bytes > 0
+        self.keeps = max_bytes > 0
         self.hits = self.misses = 0
 
     def get(self, number: int | None, key: Key) -> CachedResponse | None:
@@ -93,7 +93,7 @@ class ResponseCache:
         """Add a response of snapshot ``number``, unless the cache holds a newer snapshot."""
         answer.key = key
         size = answer.size + sum(map(len, key[:2]))
-        if number < self._number or size > self._most_bytes // SMALL_PART:
+        if number < self._number or size > self._max_bytes // SMALL_PART:
             return
         if number > self._number:
             self._answers.clear()
@@ -113,7 +113,7 @@ class ResponseCache:
         self._shrink()
 
     def _shrink(self) -> None:
-        while self._bytes > self._most_bytes:
+        while self._bytes > self._max_bytes:
             self._bytes -= self._answers.popitem(last=False)[1][1]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tonlake.api.http.content.cache import CachedResponse, ResponseCache
     from tonlake.api.http.content.coding import Choice, Packed
 
-LEAST_BYTES = 1024
+MIN_BYTES = 1024
 """Smaller bodies are not compressed: they fit in one packet with their head."""
 
 THREAD_BYTES = 64 << 10
@@ -50,18 +50,18 @@ class Representations:
     """Middleware that sends either a 304 without a body, or a compressed body."""
 
     def __init__(
-        self, app: ASGIApp, cache: ResponseCache, *, most_bytes: int, streams: str | tuple[str, ...]
+        self, app: ASGIApp, cache: ResponseCache, *, max_bytes: int, streams: str | tuple[str, ...]
     ) -> None:
         """Store the next layer.
 
         Args:
             app: The next layer.
             cache: Keeps compressed bodies beside its responses.
-            most_bytes: Bytes being compressed at one time; bodies beyond that go uncompressed.
+            max_bytes: Bytes being compressed at one time; bodies beyond that go uncompressed.
             streams: Path prefixes of streams.
         """
         self._app, self._cache, self._streams = app, cache, streams
-        self._most_bytes, self._under_way_bytes = most_bytes, 0
+        self._max_bytes, self._under_way_bytes = max_bytes, 0
         self._files: OrderedDict[tuple[str, str], tuple[bytes, Packed]] = OrderedDict()
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -110,7 +110,7 @@ class Representations:
     async def _compress(self, coding: str, body: bytes) -> Packed | None:
         if len(body) <= THREAD_BYTES:
             return pack(coding, body)
-        if self._under_way_bytes + len(body) > self._most_bytes:
+        if self._under_way_bytes + len(body) > self._max_bytes:
             return None
         self._under_way_bytes += len(body)
         try:
@@ -157,9 +157,7 @@ class _Sender:
 
     def _is_small(self, message: Any) -> bool:  # noqa: ANN401 - any message
         """Return whether a body is too small to compress, whatever its head says."""
-        return (
-            0 < len(message.get("body", b"")) <= LEAST_BYTES and not self._choice.refuses_identity
-        )
+        return 0 < len(message.get("body", b"")) <= MIN_BYTES and not self._choice.refuses_identity
 
     def _is_known(self, status: int, headers: dict[bytes, bytes]) -> bool:
         """Return whether the client already has this response."""
@@ -174,7 +172,7 @@ class _Sender:
             return False
         # The response to HEAD states only the length of its body.
         size = len(message.get("body", b"")) or int(headers.get(b"content-length", b"0"))
-        return size > LEAST_BYTES or (self._choice.refuses_identity and size > 0)
+        return size > MIN_BYTES or (self._choice.refuses_identity and size > 0)
 
     async def _pack(
         self,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Row = Mapping[str, Any]
 
 PROOF_UNKNOWN = "LITE_SERVER_NOTREADY: block proof not in db"
-MOST_LINKS = 64
+MAX_LINKS = 64
 """Upper bound of blocks of one shard that a masterchain block commits."""
 
 
@@ -84,7 +84,7 @@ def _link(call: Call, master: Row, block: Row) -> list[dict[str, Any]]:
         raise LiteServerError(f"{PROOF_UNKNOWN}: the lake has no shard tops of {master['seqno']}")
     links = [_render_link(current, prove_shards(row["proof"], row["mc_extra"]))]
     while _name(current) != _name(block):
-        if len(links) > MOST_LINKS:
+        if len(links) > MAX_LINKS:
             raise LiteServerError("LITE_SERVER_ERROR: proof chain is too long")
         proof = prove_header(_read_proof(call, current)["proof"])
         current = _find_previous(call, current, block["shard"])

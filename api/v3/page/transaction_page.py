@@ -23,7 +23,7 @@ Row = dict[str, Any]
 StateKey = tuple[int, bytes, bytes]
 """Workchain, account id and state hash."""
 
-MOST_AT_ONCE = 200
+MAX_AT_ONCE = 200
 """Writing more transactions takes milliseconds, which would block the event loop."""
 
 
@@ -62,7 +62,7 @@ def read_records(call: Call, keys: Sequence[Row]) -> list[Any]:
     Raises:
         QueryNeeded: they are too many for the event loop.
     """
-    if len(keys) > MOST_AT_ONCE and not call.reader.may_query:
+    if len(keys) > MAX_AT_ONCE and not call.reader.may_query:
         raise QueryNeeded("v3/transactions")
     return call.reader.rows("v3/transactions", keys=keys)
 

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from tonlake.api.request.call import Call
 
 Row = dict[str, Any]
-MOST_ACCOUNTS = 1000
+MAX_ACCOUNTS = 1000
 """Limit of accounts in one response, as in TON Center."""
 
-MOST_FETCHED = 16
+MAX_FETCHED = 16
 """Limit of accounts fetched from lite servers for one response."""
 
 
@@ -130,9 +130,9 @@ def find_accounts(
         for address, row in found.items()
         if not code_hashes or row["code_hash"] in code_hashes
     ]
-    if len(kept) > MOST_ACCOUNTS:
-        call.warn(f"only the first {MOST_ACCOUNTS} of {len(kept)} accounts are shown")
-    return dict(kept[:MOST_ACCOUNTS])
+    if len(kept) > MAX_ACCOUNTS:
+        call.warn(f"only the first {MAX_ACCOUNTS} of {len(kept)} accounts are shown")
+    return dict(kept[:MAX_ACCOUNTS])
 
 
 def fetch_accounts(
@@ -143,7 +143,7 @@ def fetch_accounts(
         check_accounts_known(call.reader, addresses, mc_seqno)
     except NotCovered:
         at_block = call.reader.snapshot.last_mc_seqno if mc_seqno is None else mc_seqno
-        asked = addresses[:MOST_FETCHED]
+        asked = addresses[:MAX_FETCHED]
         found = {address: find_fetched(call, address, at_block) for address in asked}
         return {address: one.row for address, one in found.items() if one is not None}
     return {}
@@ -169,7 +169,7 @@ def read_bodies(
     cells = {name: bag for row in rows if "bags" in row for name, bag in row["bags"].items()}
     cells |= read_cell_trees(call.reader, requested - cells.keys())
     lacking = [row for row in rows if {row[name] for name in columns} - {None} - cells.keys()]
-    for row in lacking[:MOST_FETCHED]:
+    for row in lacking[:MAX_FETCHED]:
         address = Address(row["workchain"], row["account"])
         at_block = call.reader.snapshot.last_mc_seqno if mc_seqno is None else mc_seqno
         cells |= find_bags(call, address, at_block, row["hash"])

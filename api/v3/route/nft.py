@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tonlake.api.request.call import Call
 
 Row = dict[str, Any]
-MOST_SALES = 1000
+MAX_SALES = 1000
 """Limit of sale contracts in one request, as in TON Center."""
 
 
@@ -188,10 +188,10 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
     """
     if not query.address:
         raise RequestInvalid("at least 1 address required")
-    if len(query.address) > MOST_SALES:
-        raise RequestInvalid(f"maximum {MOST_SALES} addresses allowed")
+    if len(query.address) > MAX_SALES:
+        raise RequestInvalid(f"maximum {MAX_SALES} addresses allowed")
     at_block = query.mc_seqno
-    rows = read_contracts(call, "nft_sales", query.address, mc_seqno=at_block, limit=MOST_SALES)
+    rows = read_contracts(call, "nft_sales", query.address, mc_seqno=at_block, limit=MAX_SALES)
     sold = {Address(row["nft_workchain"], row["nft"]) for row in rows if row["nft"]}
     items = complete_items(call, read_items(call, sorted(sold), at_block), at_block)
     shown = [render_sale(row, items) for row in rows]

@@ -5,7 +5,7 @@
 #define HASHES_BIT 0x10
 #define ACCOUNT_BITS 256
 #define NOWHERE UINT32_MAX
-#define MOST_CELLS (UINT32_MAX / 16)
+#define MAX_CELLS (UINT32_MAX / 16)
 
 /* The order of cells in a tree: each precedes its children. */
 typedef struct {
@@ -212,7 +212,7 @@ Status decode_branch(Decoder *decoder, const RawBlock *raw, const Row_blocks *he
     block.budget = BUDGET_BYTES;
     for (uint32_t i = 0; i < branch->count; i++)
         block.budget += BUDGET_FACTOR * branch->cells[i].size;
-    Status status = branch->count && branch->count < MOST_CELLS ? DONE : NOT_MINE;
+    Status status = branch->count && branch->count < MAX_CELLS ? DONE : NOT_MINE;
     if (status == DONE)
         status = take_cells(&block, branch);
     block.known_count = block.tree.count;

@@ -25,7 +25,7 @@ from tonlake.lake.file.regular import check_regular
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_LEVELED = 1 << 16
+MAX_LEVELED = 1 << 16
 """Most cells under a Merkle cell: as many as an account may have (ConfigParam 43)."""
 
 _HANDLE, _START, _DIGEST = Struct(">Q"), Struct("=Q"), Struct(">32sH")
@@ -193,8 +193,8 @@ class StateBag:
             if each not in found:
                 found[each] = self.cells.read(each)
                 todo += found[each][1]
-            if len(found) > MOST_LEVELED:
-                raise BocError(f"more than {MOST_LEVELED} cells under Merkle cell {cell}")
+            if len(found) > MAX_LEVELED:
+                raise BocError(f"more than {MAX_LEVELED} cells under Merkle cell {cell}")
         tree = CellTree()
         places: dict[int, int] = {}
         for each in sorted(found, reverse=True):

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { NULLABLE = 2, AMOUNT_BYTES = 16, MOST_WIDTH = 4096 };
+enum { NULLABLE = 2, AMOUNT_BYTES = 16, MAX_WIDTH = 4096 };
 
 /* Parse an Arrow format string; false: the type is not supported. */
 static bool read_format(const char *format, Values *values)
@@ -32,7 +32,7 @@ static bool read_format(const char *format, Values *values)
         }
     int width, end = 0;
     if (sscanf(format, "w:%4d%n", &width, &end) != 1 || format[end] || width < 1 ||
-        width > MOST_WIDTH)
+        width > MAX_WIDTH)
         return false;
     values->form = FIXED;
     values->physical = FIXED_BYTES;
@@ -67,7 +67,7 @@ Status column_open(const struct ArrowSchema *schema, const struct ArrowArray *ar
 /* Add a level without a value. */
 static bool add_absent(Page *page, unsigned repeated, unsigned defined)
 {
-    if (page->levels == MOST_LEVELS)
+    if (page->levels == MAX_LEVELS)
         return false;
     page->repeated[page->levels] = (uint8_t)repeated;
     page->defined[page->levels++] = (uint8_t)defined;
@@ -80,7 +80,7 @@ static bool add_value(Page *page, const Column *column, unsigned repeated, int64
     bool valid = is_valid(column->values.array, place);
     if (!valid && !column->values.nullable)
         return false;
-    if (!add_absent(page, repeated, most_defined(column) - !valid))
+    if (!add_absent(page, repeated, max_defined(column) - !valid))
         return false;
     if (valid) {
         page->adjoin = page->adjoin && (!page->count || page->places[page->count - 1] == place - 1);

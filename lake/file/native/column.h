@@ -35,23 +35,23 @@ typedef struct {
 } Column;
 
 /* pyarrow also takes up to this many levels at once, and starts no page among them. */
-enum { MOST_LEVELS = 1024 };
+enum { MAX_LEVELS = 1024 };
 
 /* Levels of a page, and the positions of its values in their array, without NULLs. */
 typedef struct {
     size_t levels, count;
     bool adjoin; /* the values are contiguous in the array */
-    uint8_t repeated[MOST_LEVELS], defined[MOST_LEVELS];
-    int64_t places[MOST_LEVELS];
+    uint8_t repeated[MAX_LEVELS], defined[MAX_LEVELS];
+    int64_t places[MAX_LEVELS];
 } Page;
 
 /* The greatest levels of a column: how deep its values are nested. */
-static inline unsigned most_repeated(const Column *column)
+static inline unsigned max_repeated(const Column *column)
 {
     return column->lists ? 1 : 0;
 }
 
-static inline unsigned most_defined(const Column *column)
+static inline unsigned max_defined(const Column *column)
 {
     return (column->lists ? 1u + column->nullable_lists : 0) + column->values.nullable;
 }

@@ -4,7 +4,7 @@
 
 #include "crc32.h"
 
-enum { PLAIN = 0, RLE = 3, DATA_PAGE = 0, UNCOMPRESSED = 0, MOST_DEFINED = 3 };
+enum { PLAIN = 0, RLE = 3, DATA_PAGE = 0, UNCOMPRESSED = 0, MAX_DEFINED = 3 };
 
 static const char MAGIC[] = {'P', 'A', 'R', '1'};
 
@@ -20,7 +20,7 @@ typedef struct {
     const Plan *plan;
     Output *file;
     Output page, chunks; /* the current page; the columns so far, as in the footer */
-    uint32_t order[MOST_LEVELS];
+    uint32_t order[MAX_LEVELS];
     Page found;
     CrcTables tables;
 } Writing;
@@ -102,7 +102,7 @@ static void put_page_header(Writing *to, const Bounds *bounds)
 static void put_histogram(Output *output, unsigned step, const uint8_t *levels, size_t count,
                           unsigned most)
 {
-    int64_t counts[MOST_DEFINED + 1] = {0};
+    int64_t counts[MAX_DEFINED + 1] = {0};
     for (size_t i = 0; i < count; i++)
         counts[levels[i]]++;
     put_field(output, step, IS_LIST);
@@ -116,13 +116,13 @@ static void put_sizes(Output *output, unsigned step, const Column *column, const
                       uint64_t varying)
 {
     bool varies = column->values.form == VARYING;
-    if (!varies && !most_defined(column))
+    if (!varies && !max_defined(column))
         return;
     put_field(output, step, IS_STRUCT);
     if (varies)
         put_number_field(output, 1, IS_I64, (int64_t)varying);
-    put_histogram(output, varies ? 1 : 2, page->repeated, page->levels, most_repeated(column));
-    put_histogram(output, 1, page->defined, page->levels, most_defined(column));
+    put_histogram(output, varies ? 1 : 2, page->repeated, page->levels, max_repeated(column));
+    put_histogram(output, 1, page->defined, page->levels, max_defined(column));
     put_stop(output);
 }
 
@@ -184,8 +184,8 @@ static Status put_column(Writing *to, const Column *column, int64_t rows, bool i
         find_bounds(column, found, &bounds);
     }
     to->page.size = 0;
-    put_levels(&to->page, found->repeated, found->levels, most_repeated(column));
-    put_levels(&to->page, found->defined, found->levels, most_defined(column));
+    put_levels(&to->page, found->repeated, found->levels, max_repeated(column));
+    put_levels(&to->page, found->defined, found->levels, max_defined(column));
     uint64_t varying = put_values(&to->page, &column->values, found);
     if (to->page.failed)
         return NO_MEMORY;

@@ -15,9 +15,9 @@ typedef struct {
     size_t sorted_count;
 } Plan;
 
-enum { MOST_KEYS = 16 };
+enum { MAX_KEYS = 16 };
 
-/* Find the sort order of at most MOST_LEVELS rows; equal rows keep their order. */
+/* Find the sort order of at most MAX_LEVELS rows; equal rows keep their order. */
 Status find_order(const struct ArrowSchema *schema, const struct ArrowArray *rows,
                   const Plan *plan, uint32_t *order);
 

@@ -3,7 +3,7 @@
    Writers may choose where one ends and the other begins; this follows pyarrow. */
 #include "column.h"
 
-enum { GROUP = 8, MOST_GROUPS = 63 };
+enum { GROUP = 8, MAX_GROUPS = 63 };
 
 typedef struct {
     Output *output;
@@ -53,7 +53,7 @@ static void end_group(Runs *runs)
     }
     runs->literals += runs->held_count;
     pack(runs);
-    if (runs->literals / GROUP >= MOST_GROUPS)
+    if (runs->literals / GROUP >= MAX_GROUPS)
         end_packed(runs);
     runs->repeats = 0;
 }

@@ -2,7 +2,7 @@
 #include "file.h"
 
 typedef struct {
-    Values of[MOST_KEYS];
+    Values of[MAX_KEYS];
     size_t count;
 } Keys;
 
@@ -49,7 +49,7 @@ static bool open_keys(const struct ArrowSchema *schema, const struct ArrowArray 
                       const Plan *plan, Keys *keys)
 {
     keys->count = plan->sorted_count;
-    if (keys->count > MOST_KEYS)
+    if (keys->count > MAX_KEYS)
         return false;
     for (size_t i = 0; i < keys->count; i++) {
         Column column;
@@ -67,7 +67,7 @@ static bool open_keys(const struct ArrowSchema *schema, const struct ArrowArray 
 /* Merge sort, bottom-up from runs of one row; stable. */
 static void merge_runs(const Keys *keys, uint32_t *order, size_t count)
 {
-    uint32_t merged[MOST_LEVELS];
+    uint32_t merged[MAX_LEVELS];
     for (size_t width = 1; width < count; width *= 2) {
         for (size_t start = 0; start < count; start += 2 * width) {
             size_t middle = start + width < count ? start + width : count;
@@ -87,7 +87,7 @@ Status find_order(const struct ArrowSchema *schema, const struct ArrowArray *row
                   const Plan *plan, uint32_t *order)
 {
     Keys keys;
-    if (rows->length > MOST_LEVELS || !open_keys(schema, rows, plan, &keys))
+    if (rows->length > MAX_LEVELS || !open_keys(schema, rows, plan, &keys))
         return DECLINED;
     size_t count = (size_t)rows->length;
     bool in_order = true;

@@ -16,7 +16,7 @@ typedef struct {
     bool failed;
 } Output;
 
-enum { FIRST_ROOM = 1 << 14, MOST_VARINT = 10 };
+enum { FIRST_ROOM = 1 << 14, MAX_VARINT = 10 };
 
 /* Types of Thrift fields and elements. */
 enum { IS_TRUE = 1, IS_FALSE = 2, IS_I32 = 5, IS_I64 = 6, IS_BINARY = 8, IS_LIST = 9, IS_STRUCT = 12 };
@@ -71,7 +71,7 @@ static inline void put_u32(Output *output, uint32_t number)
 
 static inline void put_varint(Output *output, uint64_t number)
 {
-    uint8_t *to = output_room(output, MOST_VARINT);
+    uint8_t *to = output_room(output, MAX_VARINT);
     if (!to)
         return;
     uint8_t *start = to;

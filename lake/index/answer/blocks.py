@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.answer import span
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.rowgroup.cache import MOST_ROWS
+from tonlake.lake.index.rowgroup.cache import MAX_ROWS
 from tonlake.lake.index.rowgroup.predicate import AnyOf
 from tonlake.lake.schema.block import BLOCKS, SHARD_BLOCKS
 
@@ -70,7 +70,7 @@ def _find_by_hash(index: Index, filters: Mapping[str, Any]) -> list[Row]:
 def _gather_masters(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Return the masterchain blocks up to the end of a page, which are in order of seqno."""
     most = asked["offset"] + asked["limit"]
-    if most > MOST_ROWS:
+    if most > MAX_ROWS:
         raise Declined
     seqnos: list[int] = []
     ranges = index.snapshot.ranges

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 Sales = dict["AccountId", Row]
 """Sales by the account of the contract."""
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 """Most rows read one by one; SQL answers if more are needed."""
 
 
@@ -77,7 +77,7 @@ def _read_history(
 ) -> list[Row]:
     """Return rows of the accounts that may match: all, or only both ends of long histories."""
     if not filters:
-        if sum(len(table.order) for table in tables) > MOST_ROWS:
+        if sum(len(table.order) for table in tables) > MAX_ROWS:
             raise Declined
         return [table.read(number) for table in tables for number in range(len(table.order))]
     places = {column: _find_places(tables, column, filters[column]) for column in filters}
@@ -99,7 +99,7 @@ def _read_ends(
     tables: Sequence[SegmentTable], accounts: Collection[AccountId], mc_seqno: int | None
 ) -> list[Row]:
     """Return the first row of each account, and the last one up to a block."""
-    if len(accounts) > MOST_ROWS:
+    if len(accounts) > MAX_ROWS:
         raise Declined
     first = (islice(_iter_rows(tables, each), 1) for each in accounts)
     last = (islice(_iter_rows(tables, each, mc_seqno, newest_first=True), 1) for each in accounts)
@@ -155,7 +155,7 @@ def _read_rows(
     known: dict[_Place, Row],
 ) -> list[Row]:
     """Return the rows with one of the addresses in a column; ``known`` caches rows."""
-    if len(places) > MOST_ROWS:
+    if len(places) > MAX_ROWS:
         raise Declined
     for table, number in places:
         if (table, number) not in known:

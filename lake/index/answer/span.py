@@ -14,10 +14,10 @@ from tonlake.lake.index.answer.traces import (
     passes,
 )
 from tonlake.lake.index.answer.window import (
-    LEAST,
-    MOST,
-    MOST_ROWS,
-    MOST_UTIME,
+    MAX_LT,
+    MAX_ROWS,
+    MAX_UTIME,
+    MIN_LT,
     cover,
     cut_blocks,
     fill,
@@ -25,7 +25,7 @@ from tonlake.lake.index.answer.window import (
     grow_past_pruned,
 )
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.correspondence import MOST_SENT
+from tonlake.lake.index.page.correspondence import MAX_SENT
 from tonlake.lake.index.page.hit import Hit
 from tonlake.lake.index.page.merge import order_ties
 from tonlake.lake.index.page.messages import count_next, read_alone
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_FEWEST_OF_TRACES = 3
+_MIN_OF_TRACES = 3
 """Transactions read per trace of a page before checking whether the page is complete."""
 
 _STEPS_AT_ONCE = 4
@@ -60,8 +60,8 @@ def list_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
 def _find_first(index: Index, asked: Mapping[str, Any], most: int) -> list[_Found]:
     """Return at least ``most`` transactions of a range in order; ties in any order."""
     by_time = asked["by_time"]
-    utimes = fill(asked["start_utime"], asked["end_utime"], MOST_UTIME)
-    lts = fill(asked["start_lt"], asked["end_lt"], MOST)
+    utimes = fill(asked["start_utime"], asked["end_utime"], MAX_UTIME)
+    lts = fill(asked["start_lt"], asked["end_lt"], MAX_LT)
     edges = {**asked, "offset": 0, "limit": most}
     for window in grow_past_pruned(index, edges, *(utimes if by_time else lts), by_time=by_time):
         own = window.low, window.high
@@ -82,14 +82,14 @@ def list_messages(index: Index, asked: Mapping[str, Any], request: PageRequest) 
     windows = grow_past_pruned(index, asked, request.low, request.high, by_time=request.by_time)
     for window in windows:
         bounds: dict[str, Bounds] = {"gen_utime": (window.low, window.high)}
-        margin = 0 if request.by_time else MOST_SENT
+        margin = 0 if request.by_time else MAX_SENT
         if not request.by_time:
-            bounds = cover((LEAST, MOST_UTIME), (window.low - margin, window.high))
+            bounds = cover((MIN_LT, MAX_UTIME), (window.low - margin, window.high))
         blocks = index.select(BLOCKS.name, bounds)
         most = _TRANSACTIONS_OF_MESSAGE * request.most
         for near, seqnos in cut_blocks(blocks, window, asked, most, margin):
             own = near.low - margin, near.high
-            spans = (own, (LEAST, MOST)) if request.by_time else ((LEAST, MOST_UTIME), own)
+            spans = (own, (MIN_LT, MAX_LT)) if request.by_time else ((MIN_LT, MAX_UTIME), own)
             found = _list_within(index, seqnos, *spans, by_time=request.by_time)
             part = _find_sent(index, found, request._replace(low=near.low, high=near.high))
             if len(part) >= request.most or near.is_all:
@@ -101,7 +101,7 @@ def _find_sent(index: Index, found: list[_Found], request: PageRequest) -> dict[
     """Return messages by hash, sent by transactions or without a known sender: at least a page."""
     found.sort(key=itemgetter(0), reverse=request.descending)
     # An earlier transaction may have sent a message after a later transaction did.
-    margin = MOST_SENT if request.descending and not request.by_time else 0
+    margin = MAX_SENT if request.descending and not request.by_time else 0
     filters = (*request.of_span, ("direction", "out", "out"))
     sent = request.unite(read_alone(index.segments.segments, request))
     start = settled = 0
@@ -122,8 +122,8 @@ def _find_sent(index: Index, found: list[_Found], request: PageRequest) -> dict[
 def list_blocks(index: Index, asked: Mapping[str, Any], filters: Mapping[str, Any]) -> list[Row]:
     """Return the blocks of a range by time, for a page; ``filters`` are the other, exact ones."""
     most = asked["offset"] + asked["limit"]
-    utimes = fill(asked["start_utime"], asked["end_utime"], MOST_UTIME)
-    lts = fill(asked["start_lt"], asked["end_lt"], MOST)
+    utimes = fill(asked["start_utime"], asked["end_utime"], MAX_UTIME)
+    lts = fill(asked["start_lt"], asked["end_lt"], MAX_LT)
     columns = tuple(name for name in BLOCKS.names if name != "time")
     for window in grow(index, asked, *utimes, by_time=True):
         bounds: dict[str, Bounds] = {"gen_utime": (window.low, window.high), "start_lt": lts}
@@ -149,7 +149,7 @@ def list_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     if first is not None:
         first -= traces.longest(by_time=not by_time)
     span = {f"start_{unit}": low, f"end_{unit}": high, f"start_{other}": first}
-    step, found = max(1, _FEWEST_OF_TRACES * most), list[_Found]()
+    step, found = max(1, _MIN_OF_TRACES * most), list[_Found]()
     while len(found) >= size:
         size = max(_STEPS_AT_ONCE * step, 2 * len(found))
         found = _find_first(index, {**asked, **span}, size)
@@ -194,9 +194,9 @@ def _list_within(
 ) -> list[_Found]:
     """Return the transactions within both ranges in masterchain blocks, each with its sort key."""
     lists = [listed for seqno in mc_seqnos for listed in index.segments.list_block(seqno)]
-    if lts != (LEAST, MOST):
+    if lts != (MIN_LT, MAX_LT):
         lists = [listed.cut(*lts) for listed in lists]
-    if sum(listed.size for listed in lists) > MOST_ROWS:
+    if sum(listed.size for listed in lists) > MAX_ROWS:
         raise Declined
     rows_of: dict[Segment, list[int]] = {}
     for listed in lists:

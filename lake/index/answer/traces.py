@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-MOST_OF_ACCOUNT = 10_000
+MAX_OF_ACCOUNT = 10_000
 """Most transactions of an account that are read to find its traces."""
 
-_FEWEST = 32
+_MIN_READ = 32
 """Transactions in the first read; each further one has twice as many."""
 
 _FILTERS = ("mc_seqno", "start_utime", "end_utime", "start_lt", "end_lt", "after_end")
@@ -124,7 +124,7 @@ def list_block_traces(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/traces`` of a masterchain block, which commits their last transactions."""
     traces = TraceRows(index)
     lists = index.traces.list_block(asked["mc_seqno"])
-    if sum(listed.size for listed in lists) > MOST_OF_ACCOUNT:
+    if sum(listed.size for listed in lists) > MAX_OF_ACCOUNT:
         raise Declined
     found = traces.find(
         trace_id
@@ -168,11 +168,11 @@ def _read_ids(
         for listed in (lists[::-1] if descending else lists)
         for row in range(listed.start, listed.end)[:: -1 if descending else 1]
     )
-    read, size = 0, _FEWEST
+    read, size = 0, _MIN_READ
     chunk = list(islice(places, size))
     while chunk:
         read, size = read + len(chunk), size * 2
-        if read > MOST_OF_ACCOUNT:
+        if read > MAX_OF_ACCOUNT:
             raise Declined
         after = list(islice(places, size))
         ids = (segment.traces.trace_of(row) for segment, row in chunk)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Block = tuple[int, int, int]
 
-MOST_OF_BLOCKS = 5_000
+MAX_OF_BLOCKS = 5_000
 """Most transactions of masterchain blocks read to find those of one block."""
 
 _PAGE = ("descending", "limit", "offset", "by_time")
@@ -103,7 +103,7 @@ def _list_of_blocks(
     """Return workchain, account, logical time and hit of each transaction, unordered."""
     segments = index.segments
     lists = [listed for seqno in mc_seqnos for listed in segments.list_block(seqno)]
-    if sum(listed.size for listed in lists) > MOST_OF_BLOCKS:
+    if sum(listed.size for listed in lists) > MAX_OF_BLOCKS:
         raise Declined
     hits = [
         Hit(listed.segment, row)

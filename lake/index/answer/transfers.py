@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.lake.index.answer.contracts import MOST_ROWS, address_of, pair_accounts
+from tonlake.lake.index.answer.contracts import MAX_ROWS, address_of, pair_accounts
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.segment.ends import NO_LT
 from tonlake.lake.index.segment.postings import cut_hash
@@ -84,7 +84,7 @@ def _find_page(name: str, index: Index, bound: Mapping[str, Any]) -> list[Row]:
             row = next(same)[3].read(number)
             if _passes(row, name, filters, bound):
                 found.append(row)
-        if read > MOST_ROWS:
+        if read > MAX_ROWS:
             raise Declined
     sign, moment = -1 if descending else 1, "now" if by_time else "lt"
     found.sort(key=lambda row: (sign * row[moment], sign * row["lt"], *address_of(row, "account")))

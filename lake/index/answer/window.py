@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.index.declined import Declined
-from tonlake.lake.index.page.correspondence import MOST_SENT
+from tonlake.lake.index.page.correspondence import MAX_SENT
 from tonlake.lake.schema.block import BLOCKS
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ _GROWTH = 4
 _FIRST_S, _FIRST_LT = 8, 8_000_000
 """Width of the first window: some blocks of each shard."""
 
-LEAST, MOST = 0, (1 << 63) - 1
-MOST_UTIME = (1 << 32) - 1
+MIN_LT, MAX_LT = 0, (1 << 63) - 1
+MAX_UTIME = (1 << 32) - 1
 
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 """Most rows read to find a page; deeper pages are left to SQL."""
 
 
@@ -41,12 +41,13 @@ class Window(NamedTuple):
 
 def fill(first: int | None, last: int | None, most: int) -> tuple[int, int]:
     """Return both ends of a range, with the least and ``most`` as defaults."""
-    return LEAST if first is None else max(LEAST, first), most if last is None else min(most, last)
+    low = MIN_LT if first is None else max(MIN_LT, first)
+    return low, most if last is None else min(most, last)
 
 
 def cover(utimes: tuple[int, int], lts: tuple[int, int]) -> dict[str, Bounds]:
     """Return bounds of the blocks that may have transactions in both ranges."""
-    return _narrow({"gen_utime": utimes, "end_lt": (lts[0], MOST), "start_lt": (LEAST, lts[1])})
+    return _narrow({"gen_utime": utimes, "end_lt": (lts[0], MAX_LT), "start_lt": (MIN_LT, lts[1])})
 
 
 def _narrow(bounds: dict[str, tuple[int, int]]) -> dict[str, Bounds]:
@@ -54,7 +55,7 @@ def _narrow(bounds: dict[str, tuple[int, int]]) -> dict[str, Bounds]:
     return {
         name: bound
         for name, bound in bounds.items()
-        if bound not in ((LEAST, MOST), (LEAST, MOST_UTIME))
+        if bound not in ((MIN_LT, MAX_LT), (MIN_LT, MAX_UTIME))
     }
 
 
@@ -62,8 +63,8 @@ def bound_ends(index: Index, asked: Mapping[str, Any]) -> Iterator[tuple[dict[st
     """Yield bounds of the ends of traces, for growing windows, and whether they are complete."""
     descending = asked["descending"]
     spans = {
-        "trace_end_utime": fill(asked["start_utime"], asked["end_utime"], MOST_UTIME),
-        "trace_end_lt": fill(asked["start_lt"], asked["end_lt"], MOST),
+        "trace_end_utime": fill(asked["start_utime"], asked["end_utime"], MAX_UTIME),
+        "trace_end_lt": fill(asked["start_lt"], asked["end_lt"], MAX_LT),
     }
     own = "trace_end_utime" if asked["by_time"] else "trace_end_lt"
     first, last = spans[own]
@@ -108,7 +109,7 @@ def grow(
     index: Index, asked: Mapping[str, Any], first: int, last: int, *, by_time: bool
 ) -> Iterator[Window]:
     """Yield windows from the end of a range where its page begins, each larger than the last."""
-    if asked["offset"] + asked["limit"] > MOST_ROWS:
+    if asked["offset"] + asked["limit"] > MAX_ROWS:
         raise Declined
     edge = _find_edge(index, descending=asked["descending"], by_time=by_time)
     width = _FIRST_S if by_time else _FIRST_LT
@@ -158,7 +159,7 @@ def grow_past_pruned(
     border = 0
     if index.snapshot.state.last_pruned:
         border = _find_edge(index, descending=False, by_time=by_time) + 1
-        border += 0 if by_time else MOST_SENT  # messages are created after their transaction
+        border += 0 if by_time else MAX_SENT  # messages are created after their transaction
     for window in grow(index, asked, first, last, by_time=by_time):
         if window.low < border:
             raise Declined

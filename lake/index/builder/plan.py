@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile, LogState
 
-FEWEST_ROWS = 16_000
+MIN_ROWS = 16_000
 """Minimum number of transactions of a segment built during an ingest, so that little is left to
 index after the last commit, when no other work runs in parallel."""
 
@@ -31,7 +31,7 @@ _SHARE = 4
 """A segment also has at least the number of earlier transactions divided by this, while it fits the
 writer's memory: so a short chain has few segments, and no row is written twice."""
 
-_MOST_SEGMENTS = 32
+_MAX_SEGMENTS = 32
 """A segment always has at least the number of earlier transactions divided by this, so the number
 of segments grows with the logarithm of a long chain."""
 
@@ -40,12 +40,12 @@ _GROWTH = 4
 
 
 def plan_missing(
-    state: LogState, segments: tuple[DataFile, ...], most_rows: int
+    state: LogState, segments: tuple[DataFile, ...], max_rows: int
 ) -> tuple[list[Range], tuple[DataFile, ...]]:
     """Return the ranges to build, given these sound segments, and the segments that stay.
 
     A segment never spans a hole. Segments next to a new range are rebuilt with it unless they are
-    much larger, or would exceed ``most_rows`` together; so few remain, and each row is written only
+    much larger, or would exceed ``max_rows`` together; so few remain, and each row is written only
     a few times.
     """
     kept = segments
@@ -53,18 +53,18 @@ def plan_missing(
     for first, last in subtract_ranges(state.known_ranges, map(range_of, segments)):
         piece = (first, last)
         rows = 1 + count_rows(list_within(state, piece))
-        while neighbour := _find_neighbour(kept, piece, rows, most_rows):
+        while neighbour := _find_neighbour(kept, piece, rows, max_rows):
             start, end = range_of(neighbour)
             piece = (min(piece[0], start), max(piece[1], end))
             rows += neighbour.rows
             kept = tuple(each for each in kept if each is not neighbour)
-        full = [mc_range for mc_range, _ in _list_full(state, piece, lambda _done: most_rows)]
+        full = [mc_range for mc_range, _ in _list_full(state, piece, lambda _done: max_rows)]
         planned += full + list(subtract_ranges([piece], full))
     return planned, kept
 
 
 def list_due(
-    state: LogState, ahead: Mapping[Range, int], most_rows: int, easy_rows: int
+    state: LogState, ahead: Mapping[Range, int], max_rows: int, easy_rows: int
 ) -> dict[Range, int]:
     """Return the unindexed ranges large enough for a segment, with their transactions.
 
@@ -75,21 +75,21 @@ def list_due(
     covered = [*map(range_of, state.segments), *ahead]
     due: dict[Range, int] = {}
     for piece in subtract_ranges(state.known_ranges, covered):
-        target = partial(choose_rows, most_rows=most_rows, easy_rows=easy_rows, earlier=before)
+        target = partial(choose_rows, max_rows=max_rows, easy_rows=easy_rows, earlier=before)
         full = dict(_list_full(state, piece, target))
         before += sum(full.values())
         due |= full
     return due
 
 
-def choose_rows(before: int, most_rows: int, easy_rows: int, earlier: int = 0) -> int:
+def choose_rows(before: int, max_rows: int, easy_rows: int, earlier: int = 0) -> int:
     """Return the number of transactions of the next segment, given that of all earlier ones.
 
     A segment of ``easy_rows`` uses all the memory that the writer may; it is exceeded only if there
-    would be too many segments, and never beyond ``most_rows``.
+    would be too many segments, and never beyond ``max_rows``.
     """
     done = before + earlier
-    return min(most_rows, max(FEWEST_ROWS, min(easy_rows, done // _SHARE), done // _MOST_SEGMENTS))
+    return min(max_rows, max(MIN_ROWS, min(easy_rows, done // _SHARE), done // _MAX_SEGMENTS))
 
 
 def _list_full(
@@ -109,12 +109,12 @@ def _list_full(
 
 
 def _find_neighbour(
-    segments: Sequence[DataFile], piece: Range, rows: int, most_rows: int
+    segments: Sequence[DataFile], piece: Range, rows: int, max_rows: int
 ) -> DataFile | None:
     """Return the adjacent segment to rebuild together with a range; None if there is none."""
     for segment in segments:
         first, last = range_of(segment)
-        is_small = segment.rows < rows * _GROWTH and segment.rows + rows <= most_rows
+        is_small = segment.rows < rows * _GROWTH and segment.rows + rows <= max_rows
         if is_small and first <= piece[1] + 1 and piece[0] - 1 <= last:
             return segment
     return None

@@ -45,7 +45,7 @@ BLOCK_ROWS = 16_384
 """Transactions held in memory while a segment is built: 100,000 take 386 MiB, or 457 MiB if 50,000
 of them are held, and no less with half as many."""
 
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 """Default number of transactions at which a segment ends, with the commit that reaches it. Building
 takes about 900 bytes of memory per transaction; a key lookup takes about 1 µs per segment."""
 
@@ -56,7 +56,7 @@ Run = Callable[[Callable[["Order"], DataFile], Iterable["Order"]], Iterable[Data
 def rebuild_index(
     lake_dir: Path,
     *,
-    most_rows: int = MOST_ROWS,
+    max_rows: int = MAX_ROWS,
     everything: bool = False,
     run: Run = map,
     read: Read = read_rows,
@@ -69,7 +69,7 @@ def rebuild_index(
 
     Args:
         lake_dir: Folder of the lake.
-        most_rows: Transactions at which a segment ends, with the commit that reaches them.
+        max_rows: Transactions at which a segment ends, with the commit that reaches them.
         everything: Whether to rebuild all segments.
         run: Builds segments, in this process or others.
         read: Reads the rows of a file.
@@ -84,9 +84,7 @@ def rebuild_index(
         return None
     log = log or LogReader(lake_dir)
     state = log.find()
-    made, kept = make_segments(
-        lake_dir, state, most_rows, everything=everything, run=run, read=read
-    )
+    made, kept = make_segments(lake_dir, state, max_rows, everything=everything, run=run, read=read)
     if not made and kept == state.segments:
         return None
     return commit_segments(log, state, made)
@@ -114,7 +112,7 @@ def commit_segments(log: LogReader, state: LogState, made: Sequence[DataFile]) -
 def make_segments(
     lake_dir: Path,
     state: LogState,
-    most_rows: int = MOST_ROWS,
+    max_rows: int = MAX_ROWS,
     *,
     everything: bool = False,
     run: Run = map,
@@ -127,7 +125,7 @@ def make_segments(
     if NATIVE is None:
         return [], ()
     usable = () if everything else _usable_segments(lake_dir, state)
-    planned, kept = plan_missing(state, usable, most_rows)
+    planned, kept = plan_missing(state, usable, max_rows)
     if not planned:
         return [], kept
     orders = [order_segment(lake_dir, state, mc_range, read) for mc_range in planned]

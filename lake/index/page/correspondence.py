@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.index.page.messages import (
-    FEWEST,
+    MIN_READ,
     Budget,
     count_next,
     cut_created,
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 SCANNED = 256
 """Places of postings that can be compared in the time it takes to read one record, about."""
 
-_FEWEST_SCANNED = 1 << 14
+_MIN_SCANNED = 1 << 14
 """Places of postings that are compared in the first step; each step doubles it."""
 
-MOST_SENT = 1 << 16
+MAX_SENT = 1 << 16
 """Upper bound of the logical time between a transaction and its last message."""
 
 
@@ -99,7 +99,7 @@ class _Rows:
             segment = listed.segment
             low, high = request.low, request.high
             if self._is_exact:
-                low -= MOST_SENT
+                low -= MAX_SENT
             if not is_source:
                 wait = segment.wait_s if request.by_time else segment.wait_lt
                 self._wait = max(self._wait, wait)
@@ -160,14 +160,14 @@ def _read_keyed(
     postings: Postings = getattr(segment, name)
     left = range(*postings.find(key))
     found: dict[bytes, Any] = {}
-    size = _FEWEST_SCANNED
+    size = _MIN_SCANNED
     while left and len(found) < request.most:
         if request.descending:
             chunk, left = left[-size:], left[:-size]
         else:
             chunk, left = left[:size], left[size:]
         places = postings.rows.list_between(chunk.start, chunk.stop, listed.start, listed.end)
-        if len(places) > FEWEST:
+        if len(places) > MIN_READ:
             places = cut_created(segment, postings, places, request)
         part = request._replace(most=request.most - len(found))
         found |= read_until(segment, postings, places, request.of_span, part, budget)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.lake.index.page.correspondence import MOST_SENT
+from tonlake.lake.index.page.correspondence import MAX_SENT
 from tonlake.lake.index.page.messages import (
-    FEWEST,
+    MIN_READ,
     Budget,
     find_external,
     read_creation,
@@ -104,7 +104,7 @@ def _cut_arrived(
 
     The last places are searched, as many as it takes to be sure that all others arrived earlier.
     """
-    done, size, room = 0, FEWEST, _ROOM
+    done, size, room = 0, MIN_READ, _ROOM
     while done < len(places):
         near, most = places[-room:], done + size
         nearest = postings.list_nearest(segment.lt, near, (0, NO_LT), most, descending=descending)
@@ -123,11 +123,11 @@ def _cut_created(
 ) -> Iterator[tuple[Sequence[int], int]]:
     """Yield places, and a bound of the logical times of transactions at later places."""
     ordered = places[::-1] if descending else places
-    start, size = 0, FEWEST
+    start, size = 0, MIN_READ
     while start < len(ordered):
         part = ordered[start : start + size]
         created_lt = read_creation(segment, postings, part[-1])
-        yield part, created_lt + segment.wait_lt if descending else created_lt - MOST_SENT
+        yield part, created_lt + segment.wait_lt if descending else created_lt - MAX_SENT
         start, size = start + size, size * 2
 
 
@@ -135,7 +135,7 @@ def _cut_external(
     segment: Segment, postings: Postings, places: range, *, descending: bool
 ) -> Iterator[tuple[Sequence[int], int]]:
     """Yield the same for external messages, which are sorted by hash but read by transaction."""
-    done, size = 0, FEWEST
+    done, size = 0, MIN_READ
     while done < len(places):
         nearest = postings.list_nearest(
             segment.lt, places, (0, NO_LT), done + size, descending=descending

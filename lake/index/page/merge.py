@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.segment import Segment
 
 
-MOST_MERGED = 10_000
+MAX_MERGED = 10_000
 """Most rows read to merge several lists; deeper pages are left to SQL."""
 
 
@@ -191,7 +191,7 @@ def read_timed_page(
         Declined: the page is too deep.
     """
     most = offset + limit
-    if most * len(lists) > MOST_MERGED:
+    if most * len(lists) > MAX_MERGED:
         raise Declined
     step = -1 if descending else 1
     found = [
@@ -243,7 +243,7 @@ def read_messages(segments: Iterable[Segment], query: MessageQuery) -> list[Any]
     found = list(_find_messages(segments, query))
     first, last = query.offset, query.offset + query.limit
     if len(found) > 1:
-        if last * len(found) > MOST_MERGED:
+        if last * len(found) > MAX_MERGED:
             raise Declined
         first = 0
     rows: dict[bytes, Any] = {}

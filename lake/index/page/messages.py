@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.postings import Postings
     from tonlake.lake.index.segment.segment import Filter, Segment
 
-MOST_READ = 10_000
+MAX_READ = 10_000
 """Most records read for a page; SQL answers if more are needed."""
 
-FEWEST = 16
+MIN_READ = 16
 """Records in the first read."""
 
 
@@ -97,14 +97,14 @@ class PageRequest(NamedTuple):
 def count_next(most: int, settled: int, read: int) -> int:
     """Return how many rows to read next, if ``settled`` of ``most`` came from those so far."""
     if not settled:
-        return max(FEWEST, most, 2 * read)
-    return min(2 * read, FEWEST + (most - settled) * read // settled)
+        return max(MIN_READ, most, 2 * read)
+    return min(2 * read, MIN_READ + (most - settled) * read // settled)
 
 
 class Budget:
     """The number of records that may still be read."""
 
-    def __init__(self, most: int = MOST_READ) -> None:
+    def __init__(self, most: int = MAX_READ) -> None:
         """Start with ``most``."""
         self._left = most
 
@@ -150,7 +150,7 @@ def read_until(
     """Return the first messages, at ascending places, that pass the filters, by hash."""
     found: dict[bytes, Any] = {}
     ordered = places[::-1] if request.descending else places
-    start, size = 0, max(FEWEST, request.most)
+    start, size = 0, max(MIN_READ, request.most)
     while start < len(ordered) and len(found) < request.most:
         lines = read_places(segment, postings, ordered[start : start + size], filters, budget)
         found |= request.unite(lines)
@@ -169,7 +169,7 @@ def list_external(segments: Sequence[Segment], request: PageRequest) -> list[Any
     found: dict[bytes, Any] = {}
     for segment in segments:
         kept: dict[bytes, Any] = {}
-        for chunk in segment.message.list_chunks(FEWEST * 4, descending=request.descending):
+        for chunk in segment.message.list_chunks(MIN_READ * 4, descending=request.descending):
             # An external message has no sending transaction. It is found at its own hash.
             rows = {row for row in chunk.values() if not segment.traces.is_sent(row)}
             budget.spend(len(rows))

@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from tonlake.lake.log.snapshot import Snapshot
 
 KEPT_BYTES = 96 << 20
-MOST_GROUP_BYTES = 24 << 20
+MAX_GROUP_BYTES = 24 << 20
 """Larger row groups are never decoded."""
 
 SMALL_ROWS = 2_000
 """Row groups of at most this many rows are decoded at first use, which costs no more than SQL."""
 
-MOST_GROUPS = 32
+MAX_GROUPS = 32
 """A query that needs more row groups is left to SQL."""
 
 SMALL_SHARE = 1 / 16
 """Minimum weight of a small row group in units of a large one: SQL also opens file by file."""
 
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 """A query with more result rows is left to SQL."""
 
-MOST_SELECTED = 50_000
+MAX_SELECTED = 50_000
 """A query that selects more rows, to read some columns of all, is left to SQL."""
 
 KEPT_FOOTERS, KEPT_REQUESTS = 4096, 256
@@ -60,9 +60,9 @@ Group = tuple[str, int]
 class RowGroups:
     """The most recently used row groups, by file and number, within a limit of bytes."""
 
-    def __init__(self, most_bytes: int) -> None:
-        """Keep at most ``most_bytes`` of decoded columns."""
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        """Keep at most ``max_bytes`` of decoded columns."""
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._footers: OrderedDict[str, Footer] = OrderedDict()
         self._groups: OrderedDict[Group, Decoded] = OrderedDict()
@@ -128,7 +128,7 @@ class RowGroups:
             while len(self._requested) > KEPT_REQUESTS:
                 self._requested.popitem(last=False)
         rows, size_bytes = size
-        if size_bytes > MOST_GROUP_BYTES or not (is_known or rows <= SMALL_ROWS):
+        if size_bytes > MAX_GROUP_BYTES or not (is_known or rows <= SMALL_ROWS):
             return None
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             group = Decoded(file.read_row_group(number, use_threads=False))
@@ -136,7 +136,7 @@ class RowGroups:
             if key not in self._groups:
                 self._groups[key] = group
                 self._bytes += group.size_bytes
-            while self._bytes > self._most_bytes:
+            while self._bytes > self._max_bytes:
                 self._bytes -= self._groups.popitem(last=False)[1].size_bytes
         return group
 
@@ -173,13 +173,13 @@ def select(
     *,
     only_open: bool = False,
     may_read: bool = True,
-    most_rows: int = MOST_SELECTED,
+    max_rows: int = MAX_SELECTED,
 ) -> Selection:
     """Select the rows of a table within bounds; ``only_open``: only those not final.
 
     Raises:
         Declined: too much would have to be decoded (without ``may_read``, anything), more than
-            ``most_rows`` match, or a file is damaged.
+            ``max_rows`` match, or a file is damaged.
     """
     if table in snapshot.damaged:
         raise Declined
@@ -187,7 +187,7 @@ def select(
         return Selection()  # NULL equals nothing
     _KEPT.forget_gone(snapshot)
     parts: list[tuple[Decoded, list[int]]] = []
-    left, is_whole, folder = float(MOST_GROUPS), True, str(snapshot.lake_dir)
+    left, is_whole, folder = float(MAX_GROUPS), True, str(snapshot.lake_dir)
     for path in _list_paths(snapshot, table, bounds, only_open=only_open):
         try:
             groups = _KEPT.read(f"{folder}/{path}", bounds, left, may_read=may_read)
@@ -197,8 +197,8 @@ def select(
             raise Declined from error
         is_whole = is_whole and groups is not None
         left -= sum(_weigh(group.num_rows) for group in groups or ())
-        most_rows -= sum(len(numbers) for _, numbers in found)
-        if most_rows < 0:
+        max_rows -= sum(len(numbers) for _, numbers in found)
+        if max_rows < 0:
             raise Declined
         parts += found
     snapshot.watch.check(table)
@@ -222,7 +222,7 @@ def gather(
         Declined: as ``select``.
     """
     found = select(
-        snapshot, table, bounds, only_open=only_open, may_read=may_read, most_rows=MOST_ROWS
+        snapshot, table, bounds, only_open=only_open, may_read=may_read, max_rows=MAX_ROWS
     )
     return found.rows(columns)
 

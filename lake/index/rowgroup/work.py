@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonlake.lake.index.rowgroup.predicate import Bounds
     from tonlake.lake.log.snapshot import Snapshot
 
-_LEAST, _MOST = 0, (1 << 63) - 1
+_MIN_VALUE, _MAX_VALUE = 0, (1 << 63) - 1
 
 
 class Work(NamedTuple):
@@ -90,6 +90,6 @@ def _bound(work: Work, asked: Mapping[str, Any]) -> dict[str, Bounds]:
     for unit, column in (("utime", work.utime), ("lt", work.lt)):
         first, last = asked.get(f"start_{unit}"), asked.get(f"end_{unit}")
         if (first, last) != (None, None):
-            span = _LEAST if first is None else first, _MOST if last is None else last
+            span = _MIN_VALUE if first is None else first, _MAX_VALUE if last is None else last
             bounds.setdefault(column, span)
     return bounds

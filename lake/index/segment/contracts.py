@@ -38,7 +38,7 @@ _REMEMBERED = 500_000
 """Most hashes remembered while a segment is written: about 100 MB."""
 
 _REMEMBERED_TEXTS = 10_000
-_MOST_INT = (1 << 63) - 1
+_MAX_INT = (1 << 63) - 1
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(type=list[Any]).decode
 
@@ -202,7 +202,7 @@ class _TableWriter:
 
 
 def _write_amount(amount: int) -> int | str:
-    return amount if -_MOST_INT <= amount <= _MOST_INT else str(amount)
+    return amount if -_MAX_INT <= amount <= _MAX_INT else str(amount)
 
 
 class SegmentTable:

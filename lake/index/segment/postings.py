@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KEY_BYTES = 8
 _HASH_BYTES = 32
 
-_FEWEST_BITS = 24
+_MIN_BITS = 24
 _SPARE_BITS = 8
 """A hash that a segment does not have collides with a key once in 2 to the power of this; then a
 record is read in vain."""
@@ -30,7 +30,7 @@ record is read in vain."""
 _SPARE_BITS_APART = 16
 """The same if keys must differ whenever hashes do; otherwise SQL answers."""
 
-_MOST_REPEATED = 1 / 3
+_MAX_REPEATED = 1 / 3
 """Largest share of rows with the same key as the previous row for which keys are repeated."""
 
 
@@ -41,7 +41,7 @@ def cut_hash(value: bytes | bytearray) -> int:
 
 def count_cut_bits(count: int, spare_bits: int = _SPARE_BITS) -> int:
     """Return how many low bits of 64 to cut off the keys of ``count`` hashes."""
-    return 8 * KEY_BYTES - max(_FEWEST_BITS, count.bit_length() + spare_bits)
+    return 8 * KEY_BYTES - max(_MIN_BITS, count.bit_length() + spare_bits)
 
 
 def write_postings(
@@ -73,7 +73,7 @@ def write_postings(
     kept = tuple(names.index(column) for column in ("key", "row", "place") if column in columns)
     keys, rows, *places = NATIVE.list_postings(tuple(columns.values()), cut_bits, mask, kept)
     each, ends = NATIVE.group_keys(keys)
-    if len(rows) - len(each) > _MOST_REPEATED * len(rows):
+    if len(rows) - len(each) > _MAX_REPEATED * len(rows):
         writer.add_numbers(f"{name}.key", each, cut_bits, shortest=True)
         writer.add_numbers(f"{name}.end", ends, shortest=True)
     else:

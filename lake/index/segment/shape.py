@@ -31,14 +31,14 @@ _REMEMBERED = 4_000_000
 """Most values remembered, with about 100 bytes of memory each, as many as a million transactions
 have. Then all are forgotten, and written again."""
 
-_MOST_NUMBERED = 1 << 16
+_MAX_NUMBERED = 1 << 16
 """Most numbered hashes, as readers keep all of them in memory."""
 
 
 def open_composer() -> Any:  # noqa: ANN401 - of the extension
     """Return an empty composer, which collects and encodes the rows of a segment."""
     kinds = tuple((kind.columns, kind.codes) for kind in KINDS)
-    return NATIVE.Composer(kinds, _REMEMBERED, _MOST_NUMBERED)
+    return NATIVE.Composer(kinds, _REMEMBERED, _MAX_NUMBERED)
 
 
 def encode_shapes(composer: Any) -> bytes:  # noqa: ANN401 - of the extension

@@ -91,7 +91,7 @@ def test_filters_lose_nothing(
     client: TestClient[Any], busy: str, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "BATCH", batch)
-    monkeypatch.setattr(history, "MOST_READ", 5 * batch)
+    monkeypatch.setattr(history, "MAX_READ", 5 * batch)
     every = walk(client, f"/account/{busy}")
     assert len(every) > history.ROWS
     for name in ("in", "out", "both", "neither"):

@@ -78,7 +78,7 @@ def test_deep_and_large_traces_are_drawn() -> None:
     chain = [_transaction(at, [at + 1]) for at in range(count)]
     assert len(tree.place_tree(chain)) == count
     picture = tree.draw_tree(chain, Labels())
-    assert (len(picture.boxes), picture.hidden) == (tree.MOST_BOXES, count - tree.MOST_BOXES)
+    assert (len(picture.boxes), picture.hidden) == (tree.MAX_BOXES, count - tree.MAX_BOXES)
 
 
 def test_wide_fans_are_folded_but_for_what_failed() -> None:
@@ -90,7 +90,7 @@ def test_wide_fans_are_folded_but_for_what_failed() -> None:
     whole, folded = tree.draw_tree(fan, Labels()), tree.draw_tree(fan, Labels(), fold=True)
     assert (len(whole.boxes), whole.folded) == (count, 0)
     assert len(folded.boxes) + folded.folded == count
-    assert len(folded.boxes) <= tree.MOST_BRANCHES + 2
+    assert len(folded.boxes) <= tree.MAX_BRANCHES + 2
     kinds = {box.tx_hash: box.kind for box in folded.boxes}
     assert (kinds["t300"], kinds["t200"], kinds["t1"]) == ("bad", "returned", "plain")
     edges = Counter(edge.kind for edge in folded.edges)
@@ -151,7 +151,7 @@ def test_calendars_have_every_day(rows: dict[date, int]) -> None:
         assert each.shade <= chart.SHADES
         assert each.y == each.day.weekday() * chart.CELL
         assert each.x < calendar.width
-    assert calendar.width <= chart.MOST_WEEKS * chart.CELL
+    assert calendar.width <= chart.MAX_WEEKS * chart.CELL
 
 
 def test_months_of_a_calendar_do_not_overlap_and_have_their_year() -> None:

@@ -32,7 +32,7 @@ def make_connections(
 ) -> Connections:
     """Return a registry with generous limits, on a test's clock or the machine's."""
     own = {} if clock is None else {"clock": clock}
-    return Connections(most=most, most_of_address=of_address, most_unsent_bytes=unsent, **own)
+    return Connections(most=most, max_of_address=of_address, max_unsent_bytes=unsent, **own)
 
 
 class Clients:

@@ -50,9 +50,9 @@ class Client:
         return {"type": "http.request", "body": piece, "more_body": more}
 
 
-def make_layer(app: Any, *, most_s: float = 30, share: int = 100, held: int = 1 << 30) -> Bodies:
-    transit = Transit(make_connections(), most=held, most_of_address=held)
-    return Bodies(app, transit, most_s=most_s, most_bytes=LENGTH, most_of_address=share)
+def make_layer(app: Any, *, max_s: float = 30, share: int = 100, held: int = 1 << 30) -> Bodies:
+    transit = Transit(make_connections(), most=held, max_of_address=held)
+    return Bodies(app, transit, max_s=max_s, max_bytes=LENGTH, max_of_address=share)
 
 
 def make_scope(address: str = "192.0.2.1", length: int | None = 4) -> Any:
@@ -106,14 +106,14 @@ def test_a_body_comes_at_a_minimum_rate(client: Client, refused: bool) -> None: 
 
 def test_a_body_has_a_deadline_however_fast_it_comes() -> None:
     app = Recorder()
-    asyncio.run(ask(make_layer(app, most_s=0.3), Client(*[b"a" * 1000] * 40, pause_s=0.02)))
+    asyncio.run(ask(make_layer(app, max_s=0.3), Client(*[b"a" * 1000] * 40, pause_s=0.02)))
     assert isinstance(app.refusals[0], BodyLate)
 
 
 def test_a_deadline_may_be_shorter_than_the_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body, "GRACE_S", 30)
     app = Recorder()
-    asyncio.run(asyncio.wait_for(ask(make_layer(app, most_s=0.1), Client()), 10))
+    asyncio.run(asyncio.wait_for(ask(make_layer(app, max_s=0.1), Client()), 10))
     assert isinstance(app.refusals[0], BodyLate)
 
 

@@ -146,7 +146,7 @@ def test_files_are_read_in_a_thread_and_their_rows_anywhere(
 def test_many_transactions_are_written_in_a_thread(
     demo_lake: Path, here: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transaction_page, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(transaction_page, "MAX_AT_ONCE", 2)
     with serving(demo_lake, http={"cache_mib": 0}) as client:
         answers = [client.get("/api/v3/transactions?limit=3").json() for _ in range(2)]
     assert answers[0] == answers[1]

@@ -83,7 +83,7 @@ def test_head_and_body_of_a_small_answer_are_one_write(monkeypatch: pytest.Monke
 
     async def run() -> bytes:
         connections = make_connections()
-        transit = Transit(connections, most=1 << 20, most_of_address=1 << 20)
+        transit = Transit(connections, most=1 << 20, max_of_address=1 << 20)
         layer = Pieces(answer, transit, answer, streams="/stream")  # type: ignore[arg-type]
         async with serving(layer, connections) as clients:
             return (await read(await clients.open(REQUEST % b"/")))[0]

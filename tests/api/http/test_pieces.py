@@ -40,7 +40,7 @@ async def refuse(scope: Any, receive: Any, send: Any, error: Exception) -> None:
 def make_layer(
     connections: Any = None, most: int = 3 * LARGE, share: int = LARGE
 ) -> tuple[Pieces, Transit]:
-    transit = Transit(connections or make_connections(), most=most, most_of_address=share)
+    transit = Transit(connections or make_connections(), most=most, max_of_address=share)
     return Pieces(answer, transit, refuse, streams="/stream"), transit
 
 

@@ -29,7 +29,7 @@ async def _echo(scope: dict[str, Any], _receive: Any, send: Callable[..., Any]) 
 
 async def _ask(*pieces: bytes, app: Any = None, apart: bool = False) -> bytes:
     """Send pieces over one connection to a server, and return all that comes back."""
-    connections = Connections(most=10, most_of_address=10, most_unsent_bytes=1 << 30)
+    connections = Connections(most=10, max_of_address=10, max_unsent_bytes=1 << 30)
     served: Any = app or _echo
     config = configure_server(served, connections, 30)
     config.lifespan = "off"

@@ -74,7 +74,7 @@ def test_bounds(lake: tonlake.Lake, masters: list[str]) -> None:
     )
     assert len(before) == 0
     with (
-        mock.patch.object(history, "MOST_POINTS", 10),
+        mock.patch.object(history, "MAX_POINTS", 10),
         pytest.raises(RequestInvalid, match="are more than 10"),
     ):
         lake.get_method_history(masters, "get_jetton_data", every="1 second")

@@ -31,13 +31,13 @@ def _command(lake: Path, cursor: str | None) -> list[str]:
     return [sys.executable, "-c", SMALL_BATCHES, "scan", "transactions", *options, *start]
 
 
-def _scan(lake: Path, cursor: str | None, most_bytes: int) -> bytes:
+def _scan(lake: Path, cursor: str | None, max_bytes: int) -> bytes:
     """Read so many bytes of a scan, or all of it, and kill it."""
     with subprocess.Popen(
         _command(lake, cursor), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         assert process.stdout is not None
-        arrived = process.stdout.read(most_bytes)
+        arrived = process.stdout.read(max_bytes)
         process.kill()
     return arrived
 

@@ -141,7 +141,7 @@ def _undo(lake_dir: Path, last_kept: int) -> None:
         lake_dir,
         last_kept,
         LakeSettings(),
-        most_mc_blocks=1000,
+        max_mc_blocks=1000,
         source={},
         reopen=lambda state, first: reopen_traces(lake_dir, state, first),
     )

@@ -18,7 +18,7 @@ import tonlake
 from tests.api.growth import serve
 from tonlake.api.errors import UpstreamRefusal
 from tonlake.api.scan.frames import FOOTER, MARK, SCAN_TYPES
-from tonlake.api.scan.opening import MOST_TABLES, MOST_VALUES
+from tonlake.api.scan.opening import MAX_TABLES, MAX_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ HOSTILE = (
     '{"tables": {"messages": {"from": 1}}}',
     '{"tables": {"messages": {}, "nothing": {}}}',
     '{"tables": {"messages": {"columns": ["value", "value"]}}}',
-    json.dumps({"tables": {f"t{at}": {} for at in range(MOST_TABLES + 1)}}),
+    json.dumps({"tables": {f"t{at}": {} for at in range(MAX_TABLES + 1)}}),
     '{"table": "a", "signature": ""}',
     '{"table": "a", "signature": "a#00000001 = "}',
     '{"table": "a", "signature": "a#00000001 x:a = a"}',
@@ -85,7 +85,7 @@ HOSTILE = (
     '{"table": "messages", "limit": 0}',
     '{"table": "messages", "limit": 1e99}',
     '{"table": "messages", "where": ' + "[" * 5000 + "]" * 5000 + "}",
-    json.dumps({"table": "messages", "where": [{"opcode": [7] * (MOST_VALUES + 1)}]}),
+    json.dumps({"table": "messages", "where": [{"opcode": [7] * (MAX_VALUES + 1)}]}),
 )
 
 

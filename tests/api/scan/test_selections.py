@@ -114,7 +114,7 @@ def test_messages_between_segments_are_given_once(
     chain = Chain(3)
     for first in range(1, 31, 3):
         commit_chain(tmp_path, chain, first, first + 2)
-    rebuild_index(tmp_path, most_rows=1)
+    rebuild_index(tmp_path, max_rows=1)
     lake = tonlake.open(tmp_path)
     assert len(open_snapshot(tmp_path).segments) > 5
     monkeypatch.setattr(rows, "ROWS_PER_RECORD", 1)

@@ -8,9 +8,9 @@ import pytest
 
 from tonlake.api.sql.chart import (
     DIGIT_WIDTH,
-    LEAST_WIDTH,
-    MOST_BARS,
-    MOST_SERIES,
+    MAX_BARS,
+    MAX_SERIES,
+    MIN_WIDTH,
     WIDTH,
     ChartUnfit,
     Choice,
@@ -35,7 +35,7 @@ def test_names_make_bars() -> None:
 def test_long_numbers_have_room_beside_their_bars() -> None:
     chart = draw_chart(NAMED, [["a", 1_795_233_518], ["b", 2]])
     longest = chart.boxes[0]
-    beside = (WIDTH - longest.x - longest.width) / WIDTH * LEAST_WIDTH
+    beside = (WIDTH - longest.x - longest.width) / WIDTH * MIN_WIDTH
     assert beside >= DIGIT_WIDTH * len(longest.text)
 
 
@@ -84,12 +84,12 @@ def test_a_column_makes_series() -> None:
         ["2026-01-01", "a", 1.5],
         ["2026-01-01", None, 2],
         ["2026-01-02", "a", 3],
-        *(["2026-01-02", f"dex {number}", 1] for number in range(MOST_SERIES)),
+        *(["2026-01-02", f"dex {number}", 1] for number in range(MAX_SERIES)),
     ]
     chart = draw_chart(columns, rows, Choice("line", "day", ("ton",), "dex"))
     assert [name for _, name in chart.key][:2] == ["a", "NULL"]
     assert chart.lines[0].path.count("L") == 1
-    assert len(chart.lines) == MOST_SERIES
+    assert len(chart.lines) == MAX_SERIES
     assert chart.series_left_out == ("dex 2", "dex 3")
     assert chart.y == "ton"
 
@@ -107,9 +107,9 @@ def test_rows_without_a_place_are_left_out() -> None:
 
 
 def test_many_rows_are_cut() -> None:
-    rows: list[list[Any]] = [[f"{at}", at + 1] for at in range(MOST_BARS + 7)]
+    rows: list[list[Any]] = [[f"{at}", at + 1] for at in range(MAX_BARS + 7)]
     chart = draw_chart(NAMED, rows)
-    assert (len(chart.boxes), chart.names_left_out) == (MOST_BARS, 7)
+    assert (len(chart.boxes), chart.names_left_out) == (MAX_BARS, 7)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tonlake.api.sql.page import MOST_CHARACTERS, Cell, find_page, write_row, write_value
+from tonlake.api.sql.page import MAX_CHARACTERS, Cell, find_page, write_row, write_value
 
 HEX = "ab" * 32
 ELECTOR = "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"
@@ -47,7 +47,7 @@ def test_a_row() -> None:
     ("value", "text"),
     [
         *((None, None), (True, "true"), (False, "false"), (1.5, "1.5"), ([1, "a"], '[1,"a"]')),
-        ("x" * 200, "x" * MOST_CHARACTERS + "…"),
+        ("x" * 200, "x" * MAX_CHARACTERS + "…"),
     ],
 )
 def test_texts(value: object, text: str | None) -> None:

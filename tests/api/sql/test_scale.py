@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tonlake.api.sql.scale import MOST_MARKS, fit_scale, read_place, write_number
+from tonlake.api.sql.scale import MAX_MARKS, fit_scale, read_place, write_number
 
 PLACES = st.floats(-1e299, 1e299) | st.floats(-10, 10)
 
@@ -15,7 +15,7 @@ PLACES = st.floats(-1e299, 1e299) | st.floats(-10, 10)
 def test_every_value_and_mark_lies_on_the_axis(values: list[float], zero: bool) -> None:  # noqa: FBT001
     scale = fit_scale(values, 270, 12, zero=zero)
     marks = scale.list_marks()
-    assert len(marks) <= MOST_MARKS + 1
+    assert len(marks) <= MAX_MARKS + 1
     for place in (*map(scale.put, values), *(mark.place for mark in marks)):
         assert 11.9 <= place <= 270.1
     if zero:
@@ -42,7 +42,7 @@ def test_marks_of_times(last: str, texts: list[str]) -> None:
 
 def test_centuries_have_few_marks() -> None:
     scale = fit_scale([-62e9, 250e9], 0, 700, zero=False, is_time=True)
-    assert 1 < len(scale.list_marks()) <= MOST_MARKS + 1
+    assert 1 < len(scale.list_marks()) <= MAX_MARKS + 1
 
 
 @pytest.mark.parametrize(

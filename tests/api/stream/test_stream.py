@@ -249,7 +249,7 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
                 growth.lake_dir,
                 last_kept,
                 LakeSettings(),
-                most_mc_blocks=1000,
+                max_mc_blocks=1000,
                 source={},
                 reopen=lambda state, first: reopen_traces(growth.lake_dir, state, first),
             )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tonlake.api.text.ranges import MOST_RANGES, name_ranges
+from tonlake.api.text.ranges import MAX_RANGES, name_ranges
 
 
 def test_of_many_ranges_the_first_are_named() -> None:
-    ranges = [(number, number) for number in range(1, 3 * MOST_RANGES, 2)]
+    ranges = [(number, number) for number in range(1, 3 * MAX_RANGES, 2)]
     assert name_ranges([]) == "nothing"
     assert name_ranges([(1, 3), (7, 9)]) == "1..3, 7..9"
-    assert name_ranges(ranges).count("..") == MOST_RANGES
-    assert name_ranges(ranges).endswith(f" and {len(ranges) - MOST_RANGES} more ranges")
+    assert name_ranges(ranges).count("..") == MAX_RANGES
+    assert name_ranges(ranges).endswith(f" and {len(ranges) - MAX_RANGES} more ranges")

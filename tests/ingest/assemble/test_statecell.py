@@ -82,7 +82,7 @@ def test_it_equals_the_lake(tmp_path: Path, most: int) -> None:
                     tmp_path,
                     last - 2,
                     SETTINGS.lake,
-                    most_mc_blocks=1000,
+                    max_mc_blocks=1000,
                     source={},
                     reopen=lambda _a, _b: (),
                 )
@@ -116,7 +116,5 @@ def test_values_that_last_are_asked_once_whoever_commits(tmp_path: Path) -> None
         assert memory.find(set(first), log.read()) == first
         assert asked.times == 1
         assert memory.find(accounts, log.read()).keys() == ask_anew(tmp_path, accounts).keys()
-        undo_after(
-            tmp_path, 3, SETTINGS.lake, most_mc_blocks=9, source={}, reopen=lambda _a, _b: ()
-        )
+        undo_after(tmp_path, 3, SETTINGS.lake, max_mc_blocks=9, source={}, reopen=lambda _a, _b: ())
         assert memory.find(accounts, log.read()) == ask_anew(tmp_path, accounts)

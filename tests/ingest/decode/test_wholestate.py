@@ -94,7 +94,7 @@ def test_a_branch_that_memory_cannot_hold_is_read_in_parts(
 ) -> None:
     (part,) = made.parts
     whole = read_all(made, [part.accounts])
-    monkeypatch.setattr(wholestate, "MOST_CELLS", 500)
+    monkeypatch.setattr(wholestate, "MAX_CELLS", 500)
     parts = list(load_branch(part.store, part.accounts))
     assert len(parts) > 10
     assert max(len(loaded.handles) for _, loaded in parts) <= 500

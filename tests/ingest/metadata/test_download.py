@@ -172,7 +172,7 @@ def test_proxies_of_the_environment_play_no_part(
     ],
 )
 @_patient
-@mock.patch.object(download, "OBJECT", download.OBJECT._replace(most_bytes=150_000))
+@mock.patch.object(download, "OBJECT", download.OBJECT._replace(max_bytes=150_000))
 def test_answers_that_are_no_content(
     host: Host, trust: ssl.SSLContext, answer: Answer, reason: str
 ) -> None:
@@ -204,7 +204,7 @@ def test_answers_that_are_none(
 
 @pytest.mark.parametrize("answer", [be_silent, drip(ENDLESS, b"1\r\n \r\n")])
 @mock.patch.object(download, "TIMEOUT_MS", 300)
-@mock.patch.object(download, "OBJECT", download.OBJECT._replace(most_bytes=1 << 40))
+@mock.patch.object(download, "OBJECT", download.OBJECT._replace(max_bytes=1 << 40))
 def test_no_answer_lasts_for_ever(host: Host, trust: ssl.SSLContext, answer: Answer) -> None:
     host.answers["/1"] = answer
     with pytest.raises(FetchFailed):

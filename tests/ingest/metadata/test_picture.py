@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.ingest.metadata.conftest import send
 from tests.ingest.metadata.test_download import make_downloader
 from tonlake.ingest.errors import ContentInvalid
-from tonlake.ingest.metadata.picture import MOST_PIXELS, PICTURE_BYTES, read_picture
+from tonlake.ingest.metadata.picture import MAX_PIXELS, PICTURE_BYTES, read_picture
 
 if TYPE_CHECKING:
     import ssl
@@ -72,7 +72,7 @@ def test_types_and_sizes(kind: str, make: object) -> None:
         b"",
         b"RIFF\0\0\0\0WAVEfmt ",
         make_png(0, 5),
-        make_png(MOST_PIXELS, 2),
+        make_png(MAX_PIXELS, 2),
     ],
 )
 def test_what_is_no_picture_is_refused(body: bytes) -> None:

@@ -128,7 +128,7 @@ def test_the_oldest_make_room(host: Host, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_slow_hosts_hold_few_requests(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_picture, "MOST_WAITING", 2)
+    monkeypatch.setattr(token_picture, "MAX_WAITING", 2)
     monkeypatch.setattr("tonlake.ingest.metadata.download.TIMEOUT_MS", 300)
     pictures = make_pictures([0.0])
     host.answers |= {f"/{number}": be_silent for number in range(9)}

@@ -276,7 +276,7 @@ def test_an_unlike_chain_and_too_many_blocks_are_refused(
         with closing(open_node(other.db_dir)) as source:
             state = read_state(lake)
             with pytest.raises(SourceError, match="follows another chain"):
-                find_last_common(source, lake, state, 30, most_mc_blocks=50)
+                find_last_common(source, lake, state, 30, max_mc_blocks=50)
 
 
 def test_a_torn_package_is_waited_for(

@@ -33,7 +33,7 @@ FEWEST = 300
 def bring(node: Path, lake: Path, workers: Workers | None = None, last: int = 238) -> None:
     with (
         closing(open_node(node)) as source,
-        mock.patch.object(plan, "FEWEST_ROWS", FEWEST),
+        mock.patch.object(plan, "MIN_ROWS", FEWEST),
     ):
         indexing = Indexing(lake, BLOCKS_ALONE.ingest, workers)
         span = Span(1, last)

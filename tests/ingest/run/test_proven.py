@@ -70,7 +70,7 @@ def test_signatures_lead_on(shared: Path, tmp_path: Path) -> None:
     whole = ProofChecker(tmp_path / "lake", identify(node, 247), PATIENT.lake).check()
     assert whole == ProvenReport(240, 460, 221, found.shard_blocks + later.shard_blocks)
     options: dict[str, Any] = {"source": {}, "reopen": lambda _state, _first: ()}
-    undo_after(tmp_path / "lake", 440, PATIENT.lake, most_mc_blocks=100, **options)
+    undo_after(tmp_path / "lake", 440, PATIENT.lake, max_mc_blocks=100, **options)
     assert checker.check().masterchain == 201
     alter(tmp_path / "lake", "block_proofs", 300, {"proof": swap})
     with pytest.raises(ChainUnproven, match=r",300\)"):

@@ -30,14 +30,14 @@ class Reader:
         self._pool = pool
         self._fails_at = fails_at
         self._lock = threading.Lock()
-        self.busy = self.most_busy = 0
+        self.busy = self.max_busy = 0
         self.begun: list[Span] = []
 
     def submit(self, span: Span) -> Future[Part]:
         with self._lock:
             self.begun.append(span)
             self.busy += 1
-            self.most_busy = max(self.most_busy, self.busy)
+            self.max_busy = max(self.max_busy, self.busy)
         return self._pool.submit(self._read, span)
 
     def _read(self, span: Span) -> Part:
@@ -76,7 +76,7 @@ def test_every_block_comes_once_and_in_order(
         spans = cut_span(Span(1, mc_blocks), size)
         ahead = ReadAhead(reader.submit, spans, tasks=tasks, limit_bytes=limit_bytes)
         assert list(iter_seqnos(ahead)) == list(range(1, mc_blocks + 1))
-        assert reader.most_busy <= tasks
+        assert reader.max_busy <= tasks
 
 
 def test_nothing_is_begun_while_enough_waits() -> None:

@@ -29,7 +29,7 @@ PAUSE_S = 0.2
 BACK_MC_BLOCKS = 60
 """A node goes back by no more than this."""
 
-MOST_WRITING_S = 0.01
+MAX_WRITING_S = 0.01
 """It takes about so long to write a masterchain block and what it commits."""
 
 FULL_BYTES = 2048
@@ -105,7 +105,7 @@ class Faults:
                     os.kill(child, signal.SIGKILL)
 
     def _kill_node(self) -> None:
-        self.dies_in_s = self._dice.uniform(0, MOST_WRITING_S)
+        self.dies_in_s = self._dice.uniform(0, MAX_WRITING_S)
 
     def _may_remove_slice(self) -> bool:
         """Whether the oldest slice is no longer needed, even to go back."""

@@ -123,7 +123,7 @@ def compare(lake: Path, written: list[McBundle], folder: Path) -> list[str]:
     ]
 
 
-def judge(found: dict[str, Any], most_median_ms: float) -> list[str]:
+def judge(found: dict[str, Any], max_median_ms: float) -> list[str]:
     """Return the figures that are out of bounds."""
     growing, faulty, end = found["growing"], found["faulty"], found["end"]
     beyond = [f"{name} has other rows" for name in end["tables_that_differ"]]
@@ -145,6 +145,6 @@ def judge(found: dict[str, Any], most_median_ms: float) -> list[str]:
         beyond.append("files are damaged")
     if not growing["log"]["merging"]:
         beyond.append("growing: nothing was merged")
-    if growing["complete_to_served"]["median_ms"] >= most_median_ms:
-        beyond.append(f"growing: the median is not under {most_median_ms:.0f} ms")
+    if growing["complete_to_served"]["median_ms"] >= max_median_ms:
+        beyond.append(f"growing: the median is not under {max_median_ms:.0f} ms")
     return beyond

@@ -89,7 +89,7 @@ class Soak:
             "damage": len(verify_lake(self._lake).damage),
             "log": describe_log(self._lake),
         }
-        return found | {"beyond": judge(found, self._options.most_median_ms)}
+        return found | {"beyond": judge(found, self._options.max_median_ms)}
 
     def _grow(self) -> dict[str, Any]:
         watch = Watch(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 
-MOST_VALUES = 1024
+MAX_VALUES = 1024
 
 _OF_TABLES = {column.type for table in TABLES.values() for column in table.columns}
 TYPES: tuple[str, ...] = tuple(name for name in ARROW_TYPES if name in _OF_TABLES)
@@ -52,7 +52,7 @@ def encode_with_pyarrow(rows: pa.Table, table: Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def make_rows(maps: dict[str, list[bool]], seed: int, most_elements: int) -> pa.Table:
+def make_rows(maps: dict[str, list[bool]], seed: int, max_elements: int) -> pa.Table:
     """Generate rows of all types, with NULLs where the maps say."""
     rng = random.Random(seed)  # noqa: S311 - a seed, no secret
     count = len(next(iter(maps.values())))
@@ -65,7 +65,7 @@ def make_rows(maps: dict[str, list[bool]], seed: int, most_elements: int) -> pa.
         made = MAKERS[column.type](rng)
         if not isinstance(made, list):
             return made
-        wanted = rng.randrange(most_elements + 1)
+        wanted = rng.randrange(max_elements + 1)
         made = list(chain.from_iterable(MAKERS[column.type](rng) for _ in range(wanted)))[:wanted]
         return [None if rng.random() < 0.1 else value for value in made]
 
@@ -168,13 +168,13 @@ def test_order_by_a_column_of_each_type(kind: str, presence: str) -> None:
 
 def test_what_is_left_to_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TABLES["queue_sizes"]
-    rows = sort_rows(make_table("queue_sizes", 1, 9, rows=MOST_VALUES + 1), table)
+    rows = sort_rows(make_table("queue_sizes", 1, 9, rows=MAX_VALUES + 1), table)
     assert encode_plain(rows, table) is None
     assert encode_plain(rows.slice(1), table) is not None
     assert encode_plain(rows.slice(0, 0), table) is None
     assert encode_plain(rows.slice(0, 9).drop_columns("mc_seqno"), table) is None
     full = {name: [True] for name in TYPES}
-    long_list = pa.array([[1] * (MOST_VALUES + 1)], ARROW_TYPES["ints"])
+    long_list = pa.array([[1] * (MAX_VALUES + 1)], ARROW_TYPES["ints"])
     at = WHOLE.names.index("all_ints")
     whole = make_rows(full, 0, 1)
     assert encode_plain(whole.set_column(at, WHOLE.arrow[at], long_list), WHOLE) is None

@@ -20,7 +20,7 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.declined import Declined
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.index.page.merge import (
-    MOST_MERGED,
+    MAX_MERGED,
     MessageQuery,
     read_messages,
     read_page,
@@ -32,7 +32,7 @@ from tonlake.lake.index.segment.record import (
     STATE_COLUMNS,
     TRANSACTION_COLUMNS,
 )
-from tonlake.lake.index.segments import MOST_RANKED
+from tonlake.lake.index.segments import MAX_RANKED
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
 
@@ -215,7 +215,7 @@ def check_failed(lookups: Segments, tables: dict[str, list[Row]]) -> None:
                 found = [record.row.hash for record in lookups.read_records(hits)]
                 assert found == [row["hash"] for row in rows[offset : offset + limit]]
     with pytest.raises(Declined):
-        read_timed_page(lists, descending=True, offset=MOST_MERGED, limit=1)
+        read_timed_page(lists, descending=True, offset=MAX_MERGED, limit=1)
 
 
 def message_order(rows: list[Row], *, descending: bool) -> list[bytes]:
@@ -271,7 +271,7 @@ def check_states(lookups: Segments, tables: dict[str, list[Row]]) -> None:
     assert lookups.rank_accounts(0, 1000) == wanted
     if len(lookups.segments) > 1:
         with pytest.raises(Declined):
-            lookups.rank_accounts(MOST_RANKED, 1)
+            lookups.rank_accounts(MAX_RANKED, 1)
 
 
 def test_pages_of_many_runs_join_without_gap_or_overlap(tmp_path: Path) -> None:

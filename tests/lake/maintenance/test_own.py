@@ -113,7 +113,7 @@ def test_after_commits_undos_merges_and_a_rebuild(tmp_path: Path, commits: int) 
         if number % UNDO_EVERY == 0:
             at -= 3
             undone = undo_after(
-                lake, at, SETTINGS, most_mc_blocks=10, source={}, reopen=lambda *_given: ()
+                lake, at, SETTINGS, max_mc_blocks=10, source={}, reopen=lambda *_given: ()
             )
             assert undone is not None
         if number % 33 == 0:

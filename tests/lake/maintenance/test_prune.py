@@ -231,7 +231,7 @@ def test_an_undo_stops_at_the_border(lake: Path) -> None:
     prune_lake(lake, 120, SETTINGS)
     with pytest.raises(UndoRefused, match="begins after that"):
         undo_after(
-            lake, 119, SETTINGS, most_mc_blocks=500, source={}, reopen=lambda _state, _first: ()
+            lake, 119, SETTINGS, max_mc_blocks=500, source={}, reopen=lambda _state, _first: ()
         )
 
 

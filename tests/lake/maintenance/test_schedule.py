@@ -176,7 +176,7 @@ def test_a_process_that_took_much_memory_ends_with_its_work(tmp_path: Path) -> N
 
 _GREEDY = """
 from tonlake.lake.maintenance import schedule
-schedule.MOST_MIB = 1
+schedule.MAX_MIB = 1
 schedule.main()
 """
 

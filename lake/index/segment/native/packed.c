@@ -5,8 +5,8 @@
 #define PADDING_BYTES 8
 #define WIDEST 57
 #define WORD 64
-#define MOST ((uint64_t)1 << 32)
-#define MOST_ASCENDING ((uint64_t)1 << 30) /* so that a bit position fits in 32 bits */
+#define MAX_COUNT ((uint64_t)1 << 32)
+#define MAX_ASCENDING ((uint64_t)1 << 30) /* so that a bit position fits in 32 bits */
 #define START_BYTES 4
 #define ROUNDS 2
 #define FEW 64
@@ -53,7 +53,7 @@ bool open_packed(const Py_buffer *view, Packed *packed)
     packed->data = head + HEAD_BYTES;
     packed->highs = NULL;
     if ((packed->bits > WIDEST && packed->bits != WORD) || packed->cut_bits >= WORD ||
-        head[18] > ASCENDING || count > MOST || count * packed->bits > room * 8 ||
+        head[18] > ASCENDING || count > MAX_COUNT || count * packed->bits > room * 8 ||
         (head[18] == ASCENDING && !open_ascending(packed, room + PADDING_BYTES))) {
         PyErr_SetString(PyExc_ValueError, "packed numbers are damaged");
         return false;
@@ -165,7 +165,7 @@ typedef struct {
 static Layout choose_layout(const int64_t *values, uint64_t count, bool shortest)
 {
     int64_t least = count ? values[0] : 0, most = least;
-    bool ascend = shortest && count && count < MOST_ASCENDING;
+    bool ascend = shortest && count && count < MAX_ASCENDING;
     for (uint64_t at = 1; at < count; at++) {
         ascend = ascend && values[at - 1] <= values[at];
         least = values[at] < least ? values[at] : least;

@@ -6,7 +6,7 @@ from typing import Any
 
 from tonlake.api.chain.configuration import decode_members
 from tonlake.api.explorer.contract.fact import Fact
-from tonlake.api.explorer.contract.pool import MOST_MEMBERS, list_members
+from tonlake.api.explorer.contract.pool import MAX_MEMBERS, list_members
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.ingest.decode.cell.boc import serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
@@ -44,6 +44,6 @@ def test_other_data_has_no_members() -> None:
 
 
 def test_many_members_are_cut() -> None:
-    found: Any = decode_members(make_members(*[(TON, 0, 0, 0)] * (MOST_MEMBERS + 5)))
-    assert len(list_members(unwrap(found)["members"].items(), {})) == MOST_MEMBERS
+    found: Any = decode_members(make_members(*[(TON, 0, 0, 0)] * (MAX_MEMBERS + 5)))
+    assert len(list_members(unwrap(found)["members"].items(), {})) == MAX_MEMBERS
     assert list_members([("ab", {"amount": "0 TON"})], {}) == [Fact("Member", "0 TON", ("0:AB",))]

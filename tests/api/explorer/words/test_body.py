@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonlake.api.explorer.words.body import (
-    MOST_CHARACTERS,
-    MOST_DEPTH,
-    MOST_VALUES,
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_VALUES,
     Node,
     list_body,
     list_values,
@@ -90,22 +90,22 @@ def test_accounts_and_sets_are_known() -> None:
 
 @pytest.mark.parametrize(
     ("value", "count"),
-    [({"x": "y" * 2 * MOST_CHARACTERS}, 1), ([1] * 2 * MOST_VALUES, MOST_VALUES)],
+    [({"x": "y" * 2 * MAX_CHARACTERS}, 1), ([1] * 2 * MAX_VALUES, MAX_VALUES)],
 )
 def test_large_bodies_are_cut(value: Any, count: int) -> None:
     nodes = list_values(value)
     assert count <= len(nodes) <= count + 1
-    assert sum(len(node.text) for node in nodes) < 2 * MOST_CHARACTERS + 100
+    assert sum(len(node.text) for node in nodes) < 2 * MAX_CHARACTERS + 100
 
 
 def test_deep_bodies_end() -> None:
     value: Any = "x"
-    for _ in range(3 * MOST_DEPTH):
+    for _ in range(3 * MAX_DEPTH):
         value = {"in": value}
     depth, nodes = 0, list_values(value)
     while nodes and nodes[0].children:
         depth, nodes = depth + 1, nodes[0].children
-    assert depth == MOST_DEPTH
+    assert depth == MAX_DEPTH
 
 
 def test_a_message_without_a_layout_has_no_tree() -> None:

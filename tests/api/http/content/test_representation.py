@@ -17,7 +17,7 @@ from tonlake.api.access.key import add_key
 from tonlake.api.app import create_app
 from tonlake.api.http.content.cache import ResponseCache
 from tonlake.api.http.content.coding import Packed, pack
-from tonlake.api.http.content.representation import LEAST_BYTES, Representations
+from tonlake.api.http.content.representation import MIN_BYTES, Representations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def test_what_is_kept_is_compressed_once(client: TestClient[Any], packed: list[s
         packed.clear()
         bodies = [client.get(path, headers={"Accept-Encoding": "gzip"}) for _ in range(3)]
         client.get(path)
-        big = len(bodies[0].content) > LEAST_BYTES
+        big = len(bodies[0].content) > MIN_BYTES
         assert packed == ["gzip"] * big
         client.get(path, headers={"Accept-Encoding": "zstd"})
         assert packed == ["gzip", "zstd"] * big
@@ -217,7 +217,7 @@ def test_no_more_is_compressed_at_a_time_than_is_allowed() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": body})
 
-    layer = Representations(answer, ResponseCache(0), most_bytes=150_000, streams="/stream")
+    layer = Representations(answer, ResponseCache(0), max_bytes=150_000, streams="/stream")
 
     async def ask(path: str) -> bytes | None:
         sent: list[Any] = []

@@ -127,7 +127,7 @@ def test_every_case_holds(ours: dict[str, list[Shown]], shared: Path) -> None:
                 assert holds(find(found[0], path), value), (case["case_id"], path)
 
 
-LEAST_EQUAL = {
+MIN_EQUAL = {
     ("networks", "demo"): 0.998,
     ("networks", "localnet"): 0.998,
     ("mutated", ""): 0.98,
@@ -136,13 +136,13 @@ LEAST_EQUAL = {
 rest."""
 
 
-@pytest.mark.parametrize(("kind", "network"), LEAST_EQUAL)
+@pytest.mark.parametrize(("kind", "network"), MIN_EQUAL)
 def test_share_of_equal_actions(shared: Path, kind: str, network: str) -> None:
     folder, end = shared / f"data/classifier-{kind}", f"{network and '-'}{network}.jsonl.zst"
     found = compare(
         read_classified(folder / f"traces{end}"), read_classified(folder / f"peer-actions{end}")
     )
-    assert found.share >= LEAST_EQUAL[kind, network], list(found.table())
+    assert found.share >= MIN_EQUAL[kind, network], list(found.table())
 
 
 def test_command_prints_a_line_for_each_trace(shared: Path, theirs: dict[str, Any]) -> None:

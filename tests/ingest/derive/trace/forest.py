@@ -24,7 +24,7 @@ SOURCES = {
     "sys": {"source_workchain": -1, "source": bytes(32)},
     "ord": {"source_workchain": 0, "source": b"\x11" * 32},
 }
-MOST_TRANSACTIONS = 60
+MAX_TRANSACTIONS = 60
 
 
 def digest(*parts: object) -> bytes:
@@ -125,7 +125,7 @@ def forests(draw: st.DrawFn) -> Forest:
         flying = [(at, message) for at, message in flying if at > mc_seqno]
         for root in draw(roots):
             landing += forest.add(mc_seqno, forest.make_arrival(root), draw(kinds))
-        while landing and len(forest.transactions) < MOST_TRANSACTIONS:
+        while landing and len(forest.transactions) < MAX_TRANSACTIONS:
             message = landing.pop()
             delay = draw(st.integers(0, 4))
             if delay:

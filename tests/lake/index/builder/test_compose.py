@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from tonlake.lake.schema import Column
 
 Tables = dict[str, pa.Table]
-MOST_INT = (1 << 63) - 1
-MOST_AMOUNT = 10**38 - 1
+MAX_INT = (1 << 63) - 1
+MAX_AMOUNT = 10**38 - 1
 
 EDGES: dict[str, tuple[Any, ...]] = {
     "bool": (False, True),
     "int8": (0, 1, -1, 127, -128),
     "int32": (0, 1, -1, 63, 64, 0x0F8A7EA5, (1 << 31) - 1, -(1 << 31)),
-    "int64": (0, 1, -1, 64, 1 << 62, MOST_INT, -MOST_INT - 1, 400_000),
+    "int64": (0, 1, -1, 64, 1 << 62, MAX_INT, -MAX_INT - 1, 400_000),
     "hash": (bytes(32), b"\x01" * 32, b"\x01" * 8 + b"\x02" * 24, b"\xff" * 32),
     "bytes": (
         *(b"", b"abc", b"abcd", b"twelve bytes", b"eleven byte", bytes(32), b"\x01" * 32),
@@ -42,7 +42,7 @@ EDGES: dict[str, tuple[Any, ...]] = {
     ),
     "text": ("in", "out", "", "active", "\N{GEM STONE}"),
     "json": ("", "{}", '{"1":"\N{GEM STONE} and more"}'),
-    "amount": (0, 1, -1, 1 << 63, MOST_AMOUNT, -MOST_AMOUNT),
+    "amount": (0, 1, -1, 1 << 63, MAX_AMOUNT, -MAX_AMOUNT),
     "time": (0,),
 }
 """Values near the limits of their encodings, and few, so that they come again."""
@@ -87,15 +87,15 @@ def split(table: pa.Table, rng: random.Random) -> pa.Table:
 
 
 def compose_both(
-    parts: list[Tables], ended: pa.Table, most_remembered: int, most_numbered: int
+    parts: list[Tables], ended: pa.Table, max_remembered: int, max_numbered: int
 ) -> tuple[bytes, bytes]:
     """Return a segment composed by the extension, and by the reference."""
     stream = io.BytesIO()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shape, "_REMEMBERED", most_remembered)
-        patch.setattr(shape, "_MOST_NUMBERED", most_numbered)
+        patch.setattr(shape, "_REMEMBERED", max_remembered)
+        patch.setattr(shape, "_MAX_NUMBERED", max_numbered)
         composer = Composer(stream)
-    reference = Reference(most_remembered, most_numbered)
+    reference = Reference(max_remembered, max_numbered)
     for part in parts:
         composer.add_part(part)
         reference.add_part(part)
@@ -103,13 +103,13 @@ def compose_both(
     return stream.getvalue(), reference.finish((1, 9), ended)
 
 
-limits = {"most_remembered": st.integers(0, 40), "most_numbered": st.integers(0, 5)}
+limits = {"max_remembered": st.integers(0, 40), "max_numbered": st.integers(0, 5)}
 
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), rows=st.integers(0, 25), **limits)
 def test_any_rows_give_the_same_bytes(
-    seed: int, rows: int, most_remembered: int, most_numbered: int
+    seed: int, rows: int, max_remembered: int, max_numbered: int
 ) -> None:
     rng = random.Random(seed)  # noqa: S311 - no secret, but a seed
     accounts = sorted({*EDGES["hash"], *(rng.randbytes(32) for _ in range(3))})
@@ -120,23 +120,21 @@ def test_any_rows_give_the_same_bytes(
         for trace_id in {bytes(32), *parts[0]["transactions"]["hash"].to_pylist()}
     ]
     pieces = [{name: split(table, rng) for name, table in part.items()} for part in parts]
-    found, expected = compose_both(
-        pieces, as_table("traces", traces), most_remembered, most_numbered
-    )
+    found, expected = compose_both(pieces, as_table("traces", traces), max_remembered, max_numbered)
     assert found == expected
 
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), last=st.integers(1, 30), **limits)
 def test_chains_give_the_same_bytes(
-    seed: int, last: int, most_remembered: int, most_numbered: int
+    seed: int, last: int, max_remembered: int, max_numbered: int
 ) -> None:
     rng = random.Random(seed)  # noqa: S311 - no secret, but a seed
     rows = Chain(seed).make(1, last)
     rows["transaction_traces"] = trace(rows["transactions"], rng)
     part = {name: split(rows[name], rng) for name in SOURCES}
     ended = make_traces(rows["transactions"])
-    found, expected = compose_both([part], ended, most_remembered, most_numbered)
+    found, expected = compose_both([part], ended, max_remembered, max_numbered)
     assert found == expected
 
 
@@ -171,7 +169,7 @@ def test_a_genuine_network_gives_the_same_bytes(
     files = read_state(demo_lake).files
     source = Source(demo_lake, files, (1, 1 << 31))
     stream = io.BytesIO()
-    composer, reference = Composer(stream), Reference(shape._REMEMBERED, shape._MOST_NUMBERED)
+    composer, reference = Composer(stream), Reference(shape._REMEMBERED, shape._MAX_NUMBERED)
     for part in source.read_parts(part_rows, tmp_path):
         composer.add_part(part)
         reference.add_part(part)

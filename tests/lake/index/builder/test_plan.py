@@ -40,7 +40,7 @@ def count_transactions(lake: Path, mc_range: tuple[int, int]) -> int:
 
 @pytest.mark.parametrize("fewest", [1, 7, 20, 1000])
 def test_due_ranges_are_full_and_follow_each_other(lake: Path, fewest: int) -> None:
-    with mock.patch.object(plan, "FEWEST_ROWS", fewest):
+    with mock.patch.object(plan, "MIN_ROWS", fewest):
         due = list_due(read_state(lake), {}, MOST, MOST)
         before = 0
         for mc_range, rows in due.items():
@@ -56,7 +56,7 @@ def test_due_ranges_are_full_and_follow_each_other(lake: Path, fewest: int) -> N
 
 
 def test_the_same_ranges_are_due_at_once_and_one_by_one(lake: Path) -> None:
-    with mock.patch.object(plan, "FEWEST_ROWS", 7):
+    with mock.patch.object(plan, "MIN_ROWS", 7):
         state = read_state(lake)
         at_once = list_due(state, {}, MOST, MOST)
         ahead: dict[tuple[int, int], int] = {}
@@ -72,7 +72,7 @@ def test_rows_of_a_segment_grow_with_the_chain_within_their_bounds() -> None:
     easy, done, count = 130_000, 0, 0
     while done < 5_000_000:
         rows = choose_rows(done, MOST, easy)
-        assert plan.FEWEST_ROWS <= rows <= max(easy, done // 32)
+        assert plan.MIN_ROWS <= rows <= max(easy, done // 32)
         done, count = done + rows, count + 1
     assert count < 60
     assert rows < 170_000
@@ -81,15 +81,15 @@ def test_rows_of_a_segment_grow_with_the_chain_within_their_bounds() -> None:
 
 
 def test_segments_of_bounded_size_have_every_row(lake: Path) -> None:
-    for most_rows in (9, 30):
-        commit = rebuild_index(lake, most_rows=most_rows, everything=True)
+    for max_rows in (9, 30):
+        commit = rebuild_index(lake, max_rows=max_rows, everything=True)
         assert commit is not None
         assert commit.segments is not None
         ranges = sorted(map(range_of, commit.segments))
         assert merge_ranges(tuple(ranges)) == ((1, 40),)
         assert len(ranges) > 1
         largest = max(count_transactions(lake, (at, at + 1)) for at in range(1, 41, 2))
-        assert max(segment.rows for segment in commit.segments) < most_rows + largest
+        assert max(segment.rows for segment in commit.segments) < max_rows + largest
         found = open_segments(open_snapshot(lake), LakeSettings(index_memory_rows=0))
         assert found is not None
         assert sum(len(each.lt) for each in found.segments) == count_transactions(lake, (1, 40))
@@ -99,7 +99,7 @@ def test_small_neighbours_are_joined_up_to_the_bound(tmp_path: Path) -> None:
     lake, chain = tmp_path / "lake", Chain(5)
     for at in range(1, 13):
         commit_chain(lake, chain, at, at)
-        rebuild_index(lake, most_rows=12)
+        rebuild_index(lake, max_rows=12)
     segments = read_state(lake).segments
     assert 1 < len(segments) < 12
     assert merge_ranges(tuple(map(range_of, segments))) == ((1, 12),)

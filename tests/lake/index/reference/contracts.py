@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tonlake.lake.index.segment.file import SegmentWriter
 
 _HASH_BYTES = 32
-_MOST_INT = (1 << 63) - 1
+_MAX_INT = (1 << 63) - 1
 _UNIQUE = frozenset({"data_hash", "tx_hash"})
 _REPEATED = "content"
 _encode = msgspec.msgpack.Encoder().encode
@@ -30,13 +30,13 @@ _encode = msgspec.msgpack.Encoder().encode
 def write_contracts(
     writer: SegmentWriter,
     parts: Iterable[tuple[str, pa.Table]],
-    most_remembered: int = 500_000,
-    most_texts: int = 10_000,
+    max_remembered: int = 500_000,
+    max_texts: int = 10_000,
 ) -> None:
     """Write rows that come in parts by table, those of one table together."""
-    pool = _Pool(most_remembered)
+    pool = _Pool(max_remembered)
     for name, tables in groupby(parts, key=itemgetter(0)):
-        made = _TableWriter(writer, INDEXED[name], pool, most_texts)
+        made = _TableWriter(writer, INDEXED[name], pool, max_texts)
         made.write(table for _, table in tables)
     writer.add("contract.hash", pool.bytes)
 
@@ -62,9 +62,9 @@ class _Pool:
 class _TableWriter:
     """Writes the arrays of one table."""
 
-    def __init__(self, writer: SegmentWriter, table: Indexed, pool: _Pool, most_texts: int) -> None:
+    def __init__(self, writer: SegmentWriter, table: Indexed, pool: _Pool, max_texts: int) -> None:
         self._writer, self._table, self._pool = writer, table, pool
-        self._most_texts = most_texts
+        self._max_texts = max_texts
         names = table.columns
         self._pooled = [at for at in table.places_of("hash") if names[at] not in _UNIQUE]
         self._amounts = table.places_of("amount")
@@ -127,11 +127,11 @@ class _TableWriter:
 
     def _shorten(self, text: str, number: int) -> str | int:
         """Return the number of an earlier row with the same content, or the text itself."""
-        if len(self._contents) >= self._most_texts:
+        if len(self._contents) >= self._max_texts:
             self._contents.clear()
         earlier = self._contents.setdefault(text, number)
         return text if earlier == number else earlier
 
 
 def _write_amount(amount: int) -> int | str:
-    return amount if -_MOST_INT <= amount <= _MOST_INT else str(amount)
+    return amount if -_MAX_INT <= amount <= _MAX_INT else str(amount)

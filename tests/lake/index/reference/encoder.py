@@ -141,9 +141,9 @@ def _open_columns(
 class RecordEncoder:
     """Writes the rows of one segment; ``at`` is the offset of the next record."""
 
-    def __init__(self, most_remembered: int, most_numbered: int) -> None:
+    def __init__(self, max_remembered: int, max_numbered: int) -> None:
         """Begin without shapes."""
-        self._most_remembered, self._most_numbered = most_remembered, most_numbered
+        self._max_remembered, self._max_numbered = max_remembered, max_numbered
         self.at = 0
         self._shapes: dict[tuple[Any, ...], int] = {}
         self._seen: dict[bytes, int] = {}
@@ -265,7 +265,7 @@ class RecordEncoder:
     def _append_numbered(self, out: bytearray, value: bytes) -> None:
         number = self._numbered.get(value)
         if number is None:
-            if len(self._numbered) == self._most_numbered:
+            if len(self._numbered) == self._max_numbered:
                 out.append(0)
                 self._append_far(out, value)
                 return
@@ -302,5 +302,5 @@ class RecordEncoder:
         for value, at in self._new:
             self._seen.setdefault(value, start + at)
         self._new.clear()
-        if len(self._seen) > self._most_remembered:
+        if len(self._seen) > self._max_remembered:
             self._seen.clear()

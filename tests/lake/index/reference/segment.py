@@ -41,8 +41,8 @@ BY_CREATION = ("key", *OF_END, "row", "place")
 class Reference:
     """Composes one segment; ``add_part`` for every part, then ``finish``."""
 
-    def __init__(self, most_remembered: int, most_numbered: int) -> None:
-        self.encoder = RecordEncoder(most_remembered, most_numbered)
+    def __init__(self, max_remembered: int, max_numbered: int) -> None:
+        self.encoder = RecordEncoder(max_remembered, max_numbered)
         self.records = bytearray()
         self.record_at: list[int] = []
         self.rows: list[Row] = []

@@ -154,14 +154,14 @@ def test_what_is_large_is_left_to_the_query(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     everything = {"mc_seqno": (1, 15)}
-    monkeypatch.setattr(rowgroups, "MOST_GROUPS", 1000)
+    monkeypatch.setattr(rowgroups, "MAX_GROUPS", 1000)
     assert ask(snapshot, everything) == query(snapshot, "true")
-    monkeypatch.setattr(rowgroups, "MOST_ROWS", len(query(snapshot, "true")) - 1)
+    monkeypatch.setattr(rowgroups, "MAX_ROWS", len(query(snapshot, "true")) - 1)
     assert ask(snapshot, everything) is None
-    monkeypatch.setattr(rowgroups, "MOST_GROUPS", 2)
+    monkeypatch.setattr(rowgroups, "MAX_GROUPS", 2)
     assert ask(snapshot, everything) is None
     keep_nothing(monkeypatch)
-    monkeypatch.setattr(rowgroups, "MOST_GROUP_BYTES", 1)
+    monkeypatch.setattr(rowgroups, "MAX_GROUP_BYTES", 1)
     assert ask(snapshot, {"mc_seqno": (3, 3)}) is None
 
 
@@ -169,7 +169,7 @@ def test_many_small_row_groups_count_as_few(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     everything = {"mc_seqno": (1, 15)}
-    monkeypatch.setattr(rowgroups, "MOST_GROUPS", 2)
+    monkeypatch.setattr(rowgroups, "MAX_GROUPS", 2)
     monkeypatch.setattr(rowgroups, "SMALL_ROWS", 100)
     assert ask(snapshot, everything, times=1) == query(snapshot, "true")
     monkeypatch.setattr(rowgroups, "SMALL_SHARE", 1)

@@ -20,16 +20,16 @@ from tonlake.lake.index.segment.postings import Postings, write_postings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MOST_KEY = (1 << 64) - 1
-MOST_LT = (1 << 63) - 1
+MAX_KEY = (1 << 64) - 1
+MAX_LT = (1 << 63) - 1
 CUT = 1 << 40
 """Keys of hashes of few rows that differ by less are the same."""
 
 CODES = {"key": "Q", "lt": "q", "hash": "Q", "row": "I", "place": "I"}
 
-keys = st.integers(0, 3).map(lambda key: key * CUT) | st.integers(MOST_KEY - CUT, MOST_KEY)
-times = st.integers(-1, 1) | st.just(MOST_LT)
-words = st.integers(0, 1) | st.just(MOST_KEY)
+keys = st.integers(0, 3).map(lambda key: key * CUT) | st.integers(MAX_KEY - CUT, MAX_KEY)
+times = st.integers(-1, 1) | st.just(MAX_LT)
+words = st.integers(0, 1) | st.just(MAX_KEY)
 rows = st.lists(st.tuples(keys, times, words, st.integers(0, 9), st.integers(0, 255)), max_size=60)
 chosen = st.sampled_from(
     [
@@ -54,8 +54,8 @@ def test_rows_are_listed_as_in_python(
     found = NATIVE.list_postings(tuple(columns.values()), cut_bits, mask, tuple(kept))
     expected = list_postings(columns, unique, cut_bits)
     for at, words in zip(kept, found, strict=True):
-        assert [number % (MOST_KEY + 1) for number in words] == [
-            row[names[at]] % (MOST_KEY + 1) for row in expected
+        assert [number % (MAX_KEY + 1) for number in words] == [
+            row[names[at]] % (MAX_KEY + 1) for row in expected
         ]
 
 

@@ -42,11 +42,11 @@ def chained(tmp_path: Path) -> Path:
     return lake
 
 
-@pytest.mark.parametrize("most_numbered", [shape._MOST_NUMBERED, 3])
+@pytest.mark.parametrize("max_numbered", [shape._MAX_NUMBERED, 3])
 def test_rows_are_found_as_they_were_written(
-    chained: Path, monkeypatch: pytest.MonkeyPatch, most_numbered: int
+    chained: Path, monkeypatch: pytest.MonkeyPatch, max_numbered: int
 ) -> None:
-    monkeypatch.setattr(shape, "_MOST_NUMBERED", most_numbered)
+    monkeypatch.setattr(shape, "_MAX_NUMBERED", max_numbered)
     segment = Segment(SegmentFile(compose(chained), "whole"))
     rows = Source(chained, read_state(chained).files, (1, 12)).read_all()
     records = segment.read_records(range(len(segment.lt)))

@@ -82,7 +82,7 @@ void append_numbered(Encoder *encoder, Growing *out, Bytes value)
     Map *map = &encoder->numbered;
     uint64_t hash = map_hash(map, value);
     Entry *entry = map_find(map, value, hash);
-    if (!entry && map->count >= encoder->most_numbered) {
+    if (!entry && map->count >= encoder->max_numbered) {
         append_number(out, 0);
         append_far(encoder, out, value);
         return;
@@ -109,7 +109,7 @@ void end_record(Encoder *encoder, const Growing *out, size_t start)
     }
     end_row(encoder);
     encoder->at += out->size - start;
-    if (encoder->seen.count > encoder->most_remembered)
+    if (encoder->seen.count > encoder->max_remembered)
         map_clear(&encoder->seen);
 }
 

@@ -91,7 +91,7 @@ static bool take_layout(Layout *layout, Kind kind, PyObject *item, Py_ssize_t be
     Py_ssize_t count;
     if (!PyArg_ParseTuple(item, "O!s#:kind", &PyTuple_Type, &columns, &codes, &count))
         return false;
-    if (count != PyTuple_Size(columns) || count > MOST_COLUMNS) {
+    if (count != PyTuple_Size(columns) || count > MAX_COLUMNS) {
         PyErr_SetString(PyExc_ValueError, "a kind of rows needs one code per column");
         return false;
     }
@@ -146,10 +146,10 @@ static bool take_kinds(Composer *composer, PyObject *kinds)
 static PyObject *composer_new(PyTypeObject *type, PyObject *args, PyObject *names)
 {
     PyObject *kinds;
-    Py_ssize_t most_remembered, most_numbered;
+    Py_ssize_t max_remembered, max_numbered;
     (void)names;
-    if (!PyArg_ParseTuple(args, "O!nn:Composer", &PyTuple_Type, &kinds, &most_remembered,
-                          &most_numbered))
+    if (!PyArg_ParseTuple(args, "O!nn:Composer", &PyTuple_Type, &kinds, &max_remembered,
+                          &max_numbered))
         return NULL;
     if (PyTuple_Size(kinds) != KINDS) {
         PyErr_SetString(PyExc_ValueError, "Composer needs all kinds of rows");
@@ -160,8 +160,8 @@ static PyObject *composer_new(PyTypeObject *type, PyObject *args, PyObject *name
         return NULL;
     memset((char *)composer + sizeof(PyObject), 0, sizeof *composer - sizeof(PyObject));
     open_encoder(&composer->encoder);
-    composer->encoder.most_remembered = (size_t)most_remembered;
-    composer->encoder.most_numbered = (size_t)most_numbered;
+    composer->encoder.max_remembered = (size_t)max_remembered;
+    composer->encoder.max_numbered = (size_t)max_numbered;
     append_word(&composer->state_at, 0);
     if (!take_kinds(composer, kinds) || PyErr_Occurred()) {
         Py_DECREF(composer);

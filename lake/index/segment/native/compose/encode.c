@@ -2,7 +2,7 @@
 #include "encode.h"
 
 /* Bytes up to this length are part of the shape: recipes of transactions with few messages. */
-enum { SHAPED_BYTES = 3, OPCODE_BYTES = 4, LAST_PLACE = 64, AMOUNT_BYTES = 16, MOST_DIGITS = 40 };
+enum { SHAPED_BYTES = 3, OPCODE_BYTES = 4, LAST_PLACE = 64, AMOUNT_BYTES = 16, MAX_DIGITS = 40 };
 
 /* Marks of columns in a shape's key. */
 typedef enum { ABSENT, OPEN, FALSE_BIT, TRUE_BIT, ZERO, IN_BODY, SHORT_BYTES, SHORT_TEXT } Mark;
@@ -24,10 +24,10 @@ typedef struct {
     Growing *key;
     int64_t before; /* the number in the previous column; 0: none */
     int count;
-    Left left[MOST_COLUMNS];
+    Left left[MAX_COLUMNS];
 } Opened;
 
-enum { MARK_BYTES = 2, ROOM = (MOST_COLUMNS + 1) * MARK_BYTES };
+enum { MARK_BYTES = 2, ROOM = (MAX_COLUMNS + 1) * MARK_BYTES };
 
 static inline void mark(Opened *opened, Mark what)
 {
@@ -184,12 +184,12 @@ static uint64_t number_shape(Encoder *encoder)
 }
 
 /* Write the decimal digits of a little-endian 128-bit integer; return their number. */
-static size_t write_digits(const uint8_t *amount, char digits[MOST_DIGITS])
+static size_t write_digits(const uint8_t *amount, char digits[MAX_DIGITS])
 {
     unsigned __int128 value;
     memcpy(&value, amount, sizeof value);
     bool negative = value >> 127;
-    char reversed[MOST_DIGITS];
+    char reversed[MAX_DIGITS];
     size_t count = 0, size = 0;
     for (value = negative ? -value : value; value; value /= 10)
         reversed[count++] = (char)('0' + value % 10);
@@ -202,7 +202,7 @@ static size_t write_digits(const uint8_t *amount, char digits[MOST_DIGITS])
 
 static void append_left(Encoder *encoder, Growing *out, const Left *left, const Around *around)
 {
-    char digits[MOST_DIGITS];
+    char digits[MAX_DIGITS];
     switch (left->code) {
     case 'i':
         append_number(out, left->number);
@@ -292,7 +292,7 @@ static PyObject *read_mark(const uint8_t **at, char *code)
 static PyObject *read_shape_key(const uint8_t *at, const Layout layouts[KINDS])
 {
     const Layout *layout = &layouts[*at++];
-    char codes[MOST_COLUMNS];
+    char codes[MAX_COLUMNS];
     memcpy(codes, layout->codes, sizeof codes);
     PyObject *constants = PyTuple_New(layout->count);
     for (int column = 0; constants && column < layout->count; column++) {

@@ -6,14 +6,14 @@
 #include "map.h"
 #include "table.h"
 
-enum { MOST_COLUMNS = 96 };
+enum { MAX_COLUMNS = 96 };
 
 /* Columns of a kind of rows, their codes, and their places among those of a table. */
 typedef struct {
     Kind kind;
     int count, body; /* place of the body, or -1 */
-    char codes[MOST_COLUMNS];
-    int places[MOST_COLUMNS];
+    char codes[MAX_COLUMNS];
+    int places[MAX_COLUMNS];
 } Layout;
 
 /* The values that a row may refer to; NULL if there is none. */
@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct {
     uint64_t at; /* offset of the next record among all records */
-    size_t most_remembered, most_numbered;
+    size_t max_remembered, max_numbered;
     Map shapes;
     Map seen; /* offsets of bytes among all records */
     Map numbered;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 1 << 16, FEWEST = 64 };
+enum { BLOCK_BYTES = 1 << 16, MIN_ROOM = 64 };
 
 struct Block {
     Block *before;
@@ -85,7 +85,7 @@ static bool make_room(Map *map)
 {
     if (map->count + 1 < map->room - map->room / 3)
         return true;
-    size_t room = map->room ? 2 * map->room : FEWEST, old = map->room;
+    size_t room = map->room ? 2 * map->room : MIN_ROOM, old = map->room;
     Entry *before = map->entries, *entries = calloc(room, sizeof *entries);
     if (!entries)
         return false;

@@ -2,7 +2,7 @@
 #include "sort.h"
 #include "words.h"
 
-enum { MOST_COLUMNS = 8, KEY_BITS = 64 };
+enum { MAX_COLUMNS = 8, KEY_BITS = 64 };
 
 #define SIGN ((uint64_t)1 << 63)
 
@@ -13,7 +13,7 @@ typedef struct {
 } Words;
 
 typedef struct {
-    Words columns[MOST_COLUMNS];
+    Words columns[MAX_COLUMNS];
     int count;
     size_t rows;
     unsigned cut_bits;
@@ -80,7 +80,7 @@ static void close_listed(Listed *listed)
 static bool open_listed(PyObject *columns, Listed *listed)
 {
     Py_ssize_t count = PyTuple_Size(columns);
-    bool fits = count > 0 && count <= MOST_COLUMNS && listed->cut_bits < KEY_BITS;
+    bool fits = count > 0 && count <= MAX_COLUMNS && listed->cut_bits < KEY_BITS;
     for (Py_ssize_t at = 0; fits && at < count; at++) {
         size_t rows;
         if (!open_words(PyTuple_GetItem(columns, at), &listed->columns[at], &rows)) {
