@@ -24,6 +24,9 @@ _GREATEST = 1e300
 _SAME = 1e-12
 """Values with a smaller relative difference are drawn as equal."""
 
+_MARGIN = 1e-9
+"""Relative margin around equal values: 1.0 is lost in those above 2^53."""
+
 _WHOLE = 1000.0
 """Larger numbers are shown without decimals."""
 
@@ -71,7 +74,8 @@ def fit_scale(
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
     if high - low <= _SAME * max(abs(low), abs(high), _SAME):
-        low, high = (low, low + 1.0) if zero else (low - 1.0, high + 1.0)
+        margin = max(1.0, _MARGIN * abs(high))
+        low, high = (low, low + 1.0) if zero else (low - margin, high + margin)
     return Scale(low, high, start, end, is_time)
 
 

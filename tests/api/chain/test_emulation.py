@@ -110,5 +110,5 @@ def test_a_trace_is_cut(call: Call) -> None:
 
 
 def test_what_is_no_message(call: Call) -> None:
-    with pytest.raises(DecodeError, match="no message"):
+    with pytest.raises(DecodeError, match="not a message"):
         emulate_message(call, serialize_single(b"\0\0"))

@@ -182,7 +182,7 @@ def test_a_cursor_before_what_was_pruned(many_commits: Path, tmp_path: Path) -> 
     lake = tonlake.open(place)
     first, last = lake.ranges[0]
     assert first > before.height + 1
-    text = f"block {before.height + 1} is not in the lake, which has {first}..{last}: begin"
+    text = f"block {before.height + 1} is not in the lake, which has {first}..{last}: start"
     for follow in (False, True):
         with pytest.raises(BlocksLacking, match=text):
             next(lake.scan("blocks", cursor=before.cursor, follow=follow))
@@ -191,8 +191,8 @@ def test_a_cursor_before_what_was_pruned(many_commits: Path, tmp_path: Path) -> 
 
 def test_a_cursor_of_another_lake(many_commits: Path, demo_lake: Path) -> None:
     *_, batch = tonlake.open(many_commits).scan("blocks")
-    with pytest.raises(CursorRefused, match="is of commit 6, and the lake has"):
+    with pytest.raises(CursorRefused, match="is of commit 6, but the lake has"):
         next(tonlake.open(demo_lake).scan("blocks", cursor=batch.cursor))
     *_, batch = tonlake.open(demo_lake).scan("blocks")
-    with pytest.raises(CursorRefused, match="is of another lake: begin again"):
+    with pytest.raises(CursorRefused, match="is of another lake: start again"):
         next(tonlake.open(many_commits).scan("blocks", cursor=batch.cursor))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tonlake.api.sql.scale import MAX_MARKS, fit_scale, read_place, write_number
@@ -12,6 +12,8 @@ PLACES = st.floats(-1e299, 1e299) | st.floats(-10, 10)
 
 
 @given(st.lists(PLACES, min_size=1), st.booleans())
+@example(values=[2.0**53 + 4], zero=False)
+@example(values=[2.0**53], zero=False)
 def test_every_value_and_mark_lies_on_the_axis(values: list[float], zero: bool) -> None:  # noqa: FBT001
     scale = fit_scale(values, 270, 12, zero=zero)
     marks = scale.list_marks()

@@ -215,7 +215,7 @@ def test_nothing_is_read_before_the_end_and_added_behind_it() -> None:
     with pytest.raises(RuntimeError, match="not complete"):
         composer.copy("lt")
     composer.end(TRACES.empty)
-    with pytest.raises(RuntimeError, match="finished or in use"):
+    with pytest.raises(RuntimeError, match="takes no more rows"):
         composer.end(TRACES.empty)
     for read, error in ((composer.copy, KeyError), (composer.postings, ValueError)):
         with pytest.raises(error, match="other_name"):
