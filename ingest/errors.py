@@ -1,7 +1,7 @@
 """Errors of the ingest package.
 
 IngestError
-├── BocError             bytes that are no valid bag of cells, or a cell that ends too early
+├── BocError             bytes that are not a valid bag of cells, or a cell that ends too early
 │   └── CellUnderflow    a cell has fewer bits or references than its type needs
 ├── MissingCell          a cell that a tree refers to is not available
 ├── DecodeError          valid cells that do not follow the TL-B of a block
@@ -49,7 +49,7 @@ class IngestError(Exception):
 
 
 class BocError(IngestError):
-    """Bytes are no valid bag of cells; ``offset`` is the byte at which that shows, if known."""
+    """Bytes are not a valid bag of cells; ``offset`` is the byte at which that shows, if known."""
 
     def __init__(self, message: str, offset: int | None = None) -> None:
         """Append ``offset`` to the message, if it is known."""

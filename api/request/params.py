@@ -68,7 +68,7 @@ def parse_int32(text: str) -> int:
 
 
 def parse_lt(text: str) -> int:
-    """Unsigned decimal of 64 bits; above 2^63-1 it stands for "after everything"."""
+    """Unsigned 64-bit decimal; values above 2^63-1 mean "after everything"."""
     return min(_bounded(text, _UNSIGNED, 0, _UINT64 - 1), INT64_MAX)
 
 
@@ -96,7 +96,7 @@ def parse_bool(text: str) -> bool:
 def parse_hash(text: str) -> bytes:
     """Return 32 bytes from 64 hex digits, or 44 characters of either base64 alphabet.
 
-    A space stands for ``+``: that is what an unescaped ``+`` of a pasted hash becomes in a URL.
+    A space counts as ``+``, since an unescaped ``+`` of a pasted hash decodes to a space.
     """
     if match := _HEX_HASH.fullmatch(text):
         return bytes.fromhex(match[1])

@@ -117,7 +117,7 @@ def _read_object(body: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        text = "failed to parse post request: the body is no JSON object"
+        text = "failed to parse post request: the body is not a JSON object"
         raise RequestInvalid(text) from error
 
 

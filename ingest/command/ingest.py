@@ -132,7 +132,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     except SpanError as error:
         raise click.UsageError(str(error)) from error
     except BrokenPipeError:
-        raise  # the reader of our output has closed the pipe, which is no error
+        raise  # the reader of our output has closed the pipe, which is not an error
     except (IngestError, LakeError, OSError) as error:
         click.echo(f"error: {describe_error(error)}", err=True)
         sys.exit(EXIT_DATA)

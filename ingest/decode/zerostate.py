@@ -41,7 +41,7 @@ def decode_zero_states(states: Sequence[ZeroState]) -> dict[str, pa.Table]:
 
     Raises:
         BlockCorrupt: the bytes of a state do not match its hashes.
-        DecodeError: they are no shard state.
+        DecodeError: they are not a shard state.
     """
     trees = []
     for state in states:

@@ -96,7 +96,7 @@ class Downloader:
 
         Raises:
             FetchRefused: ``uri`` or the target of a redirect is not allowed.
-            ContentInvalid: the response is no JSON object, too large or of another type.
+            ContentInvalid: the response is not a JSON object, too large or of another type.
             FetchFailed: there was no successful response; a retry may succeed.
         """
         body, url = self._load(uri, OBJECT)
@@ -107,7 +107,7 @@ class Downloader:
 
         Raises:
             FetchRefused, FetchFailed: see ``fetch``.
-            ContentInvalid: the response is no supported picture, or too large.
+            ContentInvalid: the response is not a supported picture, or too large.
         """
         return read_picture(self._load(uri, PICTURE)[0])
 

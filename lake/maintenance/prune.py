@@ -212,7 +212,7 @@ def _still_holds(plan: Plan, now: LogState) -> bool:
 def _describe(
     plan: Plan, state: LogState, written: Sequence[DataFile], removed: Sequence[str] = ()
 ) -> Commit:
-    """Return the commit that prunes a state; a file rewritten to the same bytes is no change.
+    """Return the commit that prunes a state; a file rewritten to the same bytes is not a change.
 
     Index segments of later blocks stay.
     """

@@ -1,7 +1,7 @@
 """Disassembles contract code into TVM instructions.
 
-The code may be hostile: bits that are no instruction are shown as bits, and the length and nesting
-of the listing are bounded, because a few cells can encode endless code.
+The code may be hostile: bits that are not an instruction are shown as bits, and the length and
+nesting of the listing are bounded, because a few cells can encode endless code.
 """
 
 from __future__ import annotations

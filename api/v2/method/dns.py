@@ -82,12 +82,12 @@ def _ask(call: Call, target: WrittenAddress, seqno: int | None, name: bytes) -> 
     if outcome.exit_code not in SUCCESS:
         raise LiteServerError(f"{target.address} does not resolve: exit code {outcome.exit_code}")
     if len(outcome.stack) != 2:  # noqa: PLR2004 - see below
-        raise LiteServerError(f"{target.address} does not resolve: it is no DNS contract")
+        raise LiteServerError(f"{target.address} does not resolve: it is not a DNS contract")
     bits, cell = outcome.stack  # (int resolved bits, cell)
     if not isinstance(bits, int) or bits % 8 or not 0 <= bits <= len(name) * 8:
-        raise LiteServerError(f"{target.address} knows {bits} bits of a name: those are no bytes")
+        raise LiteServerError(f"{target.address} resolves {bits} bits of a name, not whole bytes")
     if cell is not None and not isinstance(cell, TvmCell):
-        raise LiteServerError(f"{target.address} answers with no cell")
+        raise LiteServerError(f"{target.address} returns no cell")
     return Found(bits // 8, None if cell is None else cell.boc)
 
 
@@ -102,7 +102,7 @@ def encode_name(name: str) -> bytes:
     labels = name.encode().split(b".")
     inner = b"".join(label + b"\0" for label in reversed(labels))
     if b"" in labels or b"\0" in name.encode() or len(inner) > MAX_NAME_BYTES:
-        raise LiteServerError(f"{name[:80]!r} is no name")
+        raise LiteServerError(f"{name[:80]!r} is not a name")
     return inner
 
 
@@ -126,7 +126,7 @@ def _list_records(boc: bytes, name: str) -> list[dict[str, Any]]:
             for category, value in iter_hashmap(tree, tree.roots[0], _KEY_BITS)
         ]
     except BocError as error:
-        raise LiteServerError(f"the records of {name!r} are no dictionary: {error}") from error
+        raise LiteServerError(f"the records of {name!r} are not a dictionary: {error}") from error
 
 
 def _render_entry(name: str, category: bytes, entry: dict[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def open_block(raw: RawBlock, *, is_named: bool = False) -> CellTree:
     the root hash, and only cells whose hashes are in rows are hashed.
 
     Raises:
-        BlockCorrupt: the bytes do not match the id, or are no bag of cells.
+        BlockCorrupt: the bytes do not match the id, or are not a bag of cells.
     """
     if sha256(raw.data).digest() != raw.id.file_hash:
         raise BlockCorrupt("the bytes do not have the file hash", block=raw.id)

@@ -62,7 +62,7 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
 
     Raises:
         DecodeError: it belongs to another block, or its signatures are malformed.
-        BocError: it is no bag of cells, or a cell ends too early.
+        BocError: it is not a bag of cells, or a cell ends too early.
     """
     tree = parse_boc(proof)
     start = tree.slice(tree.roots[0])
@@ -91,7 +91,7 @@ def read_signatures(proof: bytes) -> list[Signature]:
 
     Raises:
         DecodeError: the proof has none, or has them in another form.
-        BocError: it is no bag of cells, or a cell ends too early.
+        BocError: it is not a bag of cells, or a cell ends too early.
     """
     tree = parse_boc(proof)
     start = _open_proof(tree)
@@ -179,7 +179,7 @@ def prove_shards(proof: bytes, mc_extra: bytes) -> bytes:
 
     Raises:
         DecodeError: the arguments do not belong to the same masterchain block.
-        BocError: one of them is no bag of cells, or malformed.
+        BocError: one of them is not a bag of cells, or malformed.
     """
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()
@@ -194,7 +194,7 @@ def open_header(proof: bytes, mc_extra: bytes | None = None) -> CellTree:
 
     Raises:
         DecodeError: the arguments do not belong to the same masterchain block.
-        BocError: one of them is no bag of cells, or malformed.
+        BocError: one of them is not a bag of cells, or malformed.
     """
     source, target = parse_boc(proof), CellTree()
     merkle = _open_proof(source).load_ref()

@@ -176,7 +176,7 @@ def decode_transaction(
     decides between ihr_fee and extra_flags.
 
     Raises:
-        BocError: ``data`` is no bag of cells.
+        BocError: ``data`` is not a bag of cells.
         DecodeError: it does not contain exactly one transaction.
     """
     tree = parse_boc(data)

@@ -52,7 +52,7 @@ def parse_boc(data: bytes, *, check_crc: bool = True) -> CellTree:
     ``check_crc=False`` skips the CRC, for callers that verify a hash of ``data`` anyway.
 
     Raises:
-        BocError: the bytes are no valid bag of cells; the message has the offset.
+        BocError: the bytes are not a valid bag of cells; the message has the offset.
     """
     tree = CellTree()
     tree.data = data

@@ -70,7 +70,7 @@ def append_packed(
             raise MissingCell(cell_hash)
         head, children = cells[cell_hash]
         if len(head) < _DESCRIPTOR_BYTES or head[0] & 7 != len(children):
-            raise BocError(f"the cell stored as {cell_hash.hex()} is no valid cell")
+            raise BocError(f"the cell stored as {cell_hash.hex()} is not a valid cell")
         missing = [child for child in children if child not in places]
         if missing:
             if cell_hash in opened:

@@ -248,7 +248,7 @@ Status order_tree(Writer *writer, const Tree *tree, uint32_t root, Order *order)
         }
         if (status == DONE)
             status = order_locals(writer, count, order);
-        /* The number of items is no criterion: a run below 12 references may have two cells. */
+        /* The number of items is not a criterion: a run below 12 references may have two cells. */
         if (status != DONE || !order->has_runs || order->count <= MAX_RUN_BAG)
             return status;
         return order_plainly(writer, tree, root, order);

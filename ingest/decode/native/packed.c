@@ -37,7 +37,7 @@ static bool get_bytes(PyObject *list, Py_ssize_t at, const uint8_t **data, size_
 }
 
 /* Pack a record of celldb: refcount, d1, d2, data, references, and pending changes of the count,
-   four bytes each. Return 0 if it is no complete cell whose hash is its key. */
+   four bytes each. Return 0 if it is not a complete cell whose hash is its key. */
 static size_t pack_record(const Sha256 *sha, const uint8_t *key, const uint8_t *data, size_t size,
                           uint8_t to[MAX_PACKED])
 {

@@ -85,7 +85,7 @@ def read_config(path: Path) -> NetworkConfig:
         raise SourceError(f"{path.name} cannot be read: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise SourceError(
-            f"{path.name} is no global configuration of a network: {error}"
+            f"{path.name} is not a global configuration of a network: {error}"
         ) from error
     if not servers:
         raise SourceError(f"{path.name} names no lite servers: it has no list `liteservers`")
@@ -109,7 +109,7 @@ def _read_bytes(text: str, size: int) -> bytes:
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"{text[:80]!a} is no base64") from error
+        raise ValueError(f"{text[:80]!a} is not base64") from error
     if len(data) != size:
         raise ValueError(f"{text[:80]!a} has {len(data)} bytes, not {size}")
     return data

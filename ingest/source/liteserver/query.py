@@ -60,14 +60,14 @@ def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:
     The proof is root number ``at`` of the bag.
 
     Raises:
-        BocError: it is no Merkle proof, or proves a cell with another hash.
+        BocError: it is not a Merkle proof, or proves a cell with another hash.
     """
     tree = parse_boc(data)
     if at >= len(tree.roots):
         raise BocError(f"it has {len(tree.roots)} roots, and no proof at {at}")
     proof = tree.roots[at]
     if tree.kind(proof) != MERKLE_PROOF:
-        raise BocError("it is no Merkle proof")
+        raise BocError("it is not a Merkle proof")
     (root,) = tree.refs(proof)
     if tree.hash(root, 0) != root_hash:
         raise BocError(f"it proves {tree.hash(root, 0).hex()}, not {root_hash.hex()}")
@@ -150,7 +150,7 @@ class LiteServerQueries:
             key_block = reached = known
             for link in answer["steps"]:
                 if reached != key_block or read_id(link["from"], name) != key_block:
-                    reason = f"the proof of {target} is no chain of key blocks"
+                    reason = f"the proof of {target} is not a chain of key blocks"
                     raise ServerFault(reason, name=name, is_wrong=True)
                 reached = read_id(link["to"], name)
                 try:

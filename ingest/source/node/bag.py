@@ -114,7 +114,7 @@ class StateBag:
         """Read and hash all cells.
 
         Raises:
-            SourceError: the file is no valid bag of cells.
+            SourceError: the file is not a valid bag of cells.
         """
         self.name = name
         self._scratch = Scratch()

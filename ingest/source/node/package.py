@@ -156,7 +156,7 @@ class PackageScan:
 
     ``blocks`` maps the id of each block to its place, preferring copies with valid bytes.
     ``flaws`` are the errors found so far, ``tail`` is what stops the scan: an entry that is
-    incomplete, as the last one is while a node writes, or bytes that are no entry.
+    incomplete, as the last one is while a node writes, or bytes that are not an entry.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -210,7 +210,7 @@ class PackageScan:
         if head == magic:
             return None
         cut = magic.startswith(head)
-        reason = "the file ends inside its header" if cut else "the file is no package"
+        reason = "the file ends inside its header" if cut else "the file is not a package"
         return EntryFlaw(reason, file=self.name, offset=0, cut=cut)
 
     def _judge_tail(self, descriptor: int, flaw: EntryFlaw) -> EntryFlaw:

@@ -263,7 +263,7 @@ def open_node(
     if missing:
         inner = all((db_dir / "db" / name).is_dir() for name in NODE_FOLDERS)
         raise SourceError(
-            f"{db_dir} is no database folder of a TON node: {', '.join(missing)} not found"
+            f"{db_dir} is not a database folder of a TON node: {', '.join(missing)} not found"
             + (": name the folder db inside it" if inner else "")
         )
     return NodeSource(db_dir, open_indexes=open_indexes, proofs=proofs)

@@ -61,7 +61,7 @@ def test_a_folder_that_is_no_node_is_a_data_problem(tmp_path: Path) -> None:
     (tmp_path / "node").mkdir()
     done = _run("--node", tmp_path / "node", "--lake", tmp_path / "lake")
     assert done.exit_code == 1
-    assert f"{tmp_path / 'node'} is no database folder of a TON node" in done.stderr
+    assert f"{tmp_path / 'node'} is not a database folder of a TON node" in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--node", "--packs"])

@@ -137,9 +137,9 @@ def test_what_does_not_resolve(patient: Asker, facts: Facts) -> None:
     assert "does not resolve: exit code 11" in text
     elector = f"-1:{'3' * 64}"
     status, text = patient.refused("dnsResolve", address=elector, name="x")
-    assert (status, text) == (500, f"{elector} does not resolve: it is no DNS contract")
+    assert (status, text) == (500, f"{elector} does not resolve: it is not a DNS contract")
     status, text = patient.refused("dnsResolve", address=wallet, name="a..b")
-    assert (status, text) == (500, "'a..b' is no name")
+    assert (status, text) == (500, "'a..b' is not a name")
     status, text = patient.refused("dnsResolve", address=wallet, ttl=-1)
     assert (status, text) == (422, "failed to validate request: ttl should be non-negative")
 
