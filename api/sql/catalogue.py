@@ -107,7 +107,7 @@ def list_own_views(lake_dir: Path) -> tuple[View, ...]:
         View(
             table.name,
             table.name,
-            f"Own table, per {table.per}, up to commit {state.commit}",
+            f"User-defined table, per {table.per}, up to commit {state.commit}",
             tuple(Column(each.name, each.type, "") for each in state.columns),
         )
         for table, state in list_own_tables(lake_dir)

@@ -128,7 +128,8 @@ def render_page(
 ) -> Response[bytes]:
     """Render the page; a nonce lets only the editor add styles."""
     own = list_own_views(request.app.state.lake_dir)
-    shown.values["views"] = [*([("Own tables", own)] if own else []), *list_views().items()]
+    groups = [("User-defined tables", own)] if own else []
+    shown.values["views"] = [*groups, *list_views().items()]
     values = {} if snapshot is None else {"snapshot": snapshot.number, "covered": snapshot.ranges}
     nonce = secrets.token_urlsafe(16)
     answer = render(request, shown, {**values, "nonce": nonce})
