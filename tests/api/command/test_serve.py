@@ -225,7 +225,7 @@ def test_a_second_ctrl_c_drops_clients_without_a_traceback(demo_lake: Path) -> N
                 client.sendall(b"Expect: 100-continue\r\n\r\n")
                 assert client.recv(99).startswith(b"HTTP/1.1 100 ")
                 server.send_signal(signal.SIGINT)
-                with suppress(ConnectionRefusedError):
+                with suppress(ConnectionRefusedError, ConnectionResetError):
                     while True:
                         socket.create_connection(("127.0.0.1", port)).close()
                 server.send_signal(signal.SIGINT)

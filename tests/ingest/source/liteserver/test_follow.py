@@ -114,7 +114,7 @@ def read_ranges(lake_dir: Path) -> tuple[tuple[int, int], ...]:
     ("changes", "text"),
     [
         ({"liteservers": []}, "names no lite servers"),
-        ({"liteservers": [{"ip": 1}]}, "no global configuration of a network"),
+        ({"liteservers": [{"ip": 1}]}, "not a global configuration of a network"),
         ({"liteservers": [{"ip": 1, "port": 2, "id": {"key": "AAAA"}}]}, "3 bytes, not 32"),
         ({"liteservers": [{"ip": 1, "port": 2, "id": {"key": "?"}}]}, "is not base64"),
     ],
@@ -128,7 +128,7 @@ def test_configurations(chain: Chain, tmp_path: Path, changes: dict[str, Any], t
     with pytest.raises(SourceError, match=text):
         read_config(write_config(path, SimulatedServer(chain), **changes))
     path.write_bytes(b"\xff{")
-    with pytest.raises(SourceError, match="no global configuration"):
+    with pytest.raises(SourceError, match="not a global configuration"):
         read_config(path)
     with pytest.raises(SourceError, match="cannot be read"):
         read_config(tmp_path / "missing.json")

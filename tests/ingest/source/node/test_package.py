@@ -197,8 +197,8 @@ def test_a_missing_file_and_a_file_that_is_no_package(tmp_path: Path) -> None:
     block_id, _data = make_block(1)
     with pytest.raises(EntryFlaw, match=r"x\.pack at byte 4: the file does not exist"):
         read_block_entry(EntryPlace(tmp_path / "x.pack", "x.pack", 0, 9), block_id)
-    (tmp_path / "y.pack").write_bytes(b"no package at all")
+    (tmp_path / "y.pack").write_bytes(b"not a package at all")
     scan = PackageScan(tmp_path / "y.pack", "y.pack")
     scan.advance()
     assert scan.tail is not None
-    assert "no package" in scan.tail.reason
+    assert "not a package" in scan.tail.reason

@@ -344,7 +344,9 @@ def test_garbage_behind_the_valid_part_is_not_looked_at(
 @pytest.mark.parametrize("name", ["state", "files/globalindex"])
 def test_a_folder_that_is_no_node_is_refused(copied: Path, name: str) -> None:
     shutil.rmtree(copied / name)
-    with pytest.raises(SourceError, match=f"no database folder of a TON node: {name} not found$"):
+    with pytest.raises(
+        SourceError, match=f"not a database folder of a TON node: {name} not found$"
+    ):
         open_node(copied)
     (copied / name).mkdir()
     with pytest.raises(SourceError, match=f"{name}: no readable RocksDB"):
