@@ -156,18 +156,18 @@ def test_a_file_that_breaks_later_changes_nothing(
 def test_a_missing_file_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, clock = tmp_path / "keys.json", Clock()
     ring = Keyring(path, clock)
-    told = f"the key file {path} does not exist: no key is valid until it does"
-    assert caplog.messages == [told]
+    warning = f"the key file {path} does not exist: no key is valid until it does"
+    assert caplog.messages == [warning]
     clock.now_s += LOOK_EVERY_S
     assert ring.find("x") is None
     add_key(path, "one", 10)
     clock.now_s += LOOK_EVERY_S
     assert ring.find("x") is None
-    assert caplog.messages == [told]
+    assert caplog.messages == [warning]
     path.unlink()
     clock.now_s += LOOK_EVERY_S
     assert ring.find("x") is None
-    assert caplog.messages == [told, told]
+    assert caplog.messages == [warning, warning]
 
 
 def test_a_broken_file_stops_the_start(tmp_path: Path) -> None:

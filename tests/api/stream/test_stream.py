@@ -240,7 +240,7 @@ def test_a_damaged_file_ends_the_stream(growth: Growth) -> None:
 
 
 def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
-    """All clients are told, whatever they asked for, and those who come back at the same place."""
+    """All clients receive the event, whatever they asked for, and so do clients that reconnect."""
     growth.show(growth.commits)
     last_kept = (growth.commits - 1) * BLOCKS_PER_COMMIT
     with serve(growth.lake_dir) as server:

@@ -1,4 +1,4 @@
-"""The cached state of a lake equals the lake, whoever commits, merges or undoes."""
+"""The cached state of a lake equals the lake, after commits, merges and undos by any process."""
 
 from __future__ import annotations
 

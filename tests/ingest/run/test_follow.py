@@ -72,9 +72,9 @@ class Watched(Follower):
     """A follower with all its events."""
 
     def __init__(self, db_dir: Path, lake: Path, settings: IngestSections = SETTINGS) -> None:
-        self.told: list[str] = []
+        self.notices: list[str] = []
         super().__init__(
-            lambda: open_node(db_dir, open_indexes=2), lake, settings, notify=self.told.append
+            lambda: open_node(db_dir, open_indexes=2), lake, settings, notify=self.notices.append
         )
 
 
@@ -150,7 +150,7 @@ def test_each_block_is_there_after_the_next_step(
     number = read_state(tmp_path / "lake").number
     follower.step()
     assert read_state(tmp_path / "lake").number == number == 5
-    assert not follower.told
+    assert not follower.notices
 
 
 def test_another_chain_is_undone_by_a_commit(
@@ -166,7 +166,7 @@ def test_another_chain_is_undone_by_a_commit(
     # The commit of blocks 91 to 95 spans the border: what is before it stays.
     assert (undoing.first_mc_seqno, undoing.last_mc_seqno) == (93, 120)
     gone = f"masterchain blocks 93..120 undone by commit {undoing.commit}"
-    assert follower.told == [f"{gone}: the node's chain differs after 92"]
+    assert follower.notices == [f"{gone}: the node's chain differs after 92"]
     advance(node, follower, other, 140)
     check(lake, other, tmp_path)
     old = open_snapshot(lake, before.number)
@@ -201,12 +201,12 @@ def test_a_shorter_chain_is_waited_for(
         node.roll_back(15)
         follower.step()
         assert open_snapshot(tmp_path / "lake").ranges == ((1, 20),)
-        assert follower.told == ["the node's chain ends with 15, the lake's with 20"]
+        assert follower.notices == ["the node's chain ends with 15, the lake's with 20"]
         lag = measure_lag(tmp_path / "lake", read_state(tmp_path / "lake"))
-        assert lag.problem == follower.told[0]
+        assert lag.problem == follower.notices[0]
         advance(node, follower, bundles, 22)
         assert open_snapshot(tmp_path / "lake").ranges == ((1, 22),)
-        assert follower.told[1:] == ["recovered"]
+        assert follower.notices[1:] == ["recovered"]
 
 
 @pytest.mark.parametrize("files", [1, 2])
@@ -235,10 +235,10 @@ def test_what_was_compacted_and_looked_up_is_cut_at_the_border(
     check(lake, other, tmp_path)
     found = open_snapshot(lake)
     with connect(found) as connection:
-        told = "select sum(traces), sum(actions), max(last_mc_seqno) from action_ranges"
+        query = "select sum(traces), sum(actions), max(last_mc_seqno) from action_ranges"
         counted = "select (select count(*) from traces where state = 'complete'), count(*), 110"
         assert (
-            connection.execute(told).fetchall()
+            connection.execute(query).fetchall()
             == connection.execute(f"{counted} from actions").fetchall()
         )
 
@@ -312,7 +312,7 @@ def test_a_block_that_stays_unreadable_becomes_a_hole_and_is_healed(
         for _ in range(3):
             follower.step()
         assert open_snapshot(lake).ranges == ((1, 20), (22, 25))
-        assert any("masterchain block 21 cannot be read" in line for line in follower.told)
+        assert any("masterchain block 21 cannot be read" in line for line in follower.notices)
         assert measure_lag(lake, read_state(lake)).holes == 1
         content = path.read_bytes()
         path.write_bytes(whole + content[len(whole) :])
@@ -335,7 +335,7 @@ def test_restarts_upgrades_and_pruning_are_passed(tmp_path: Path, bundles: list[
         node.prune(31)
         node.compact()
         advance(node, follower, bundles, 80)
-        assert not follower.told
+        assert not follower.notices
     check(lake, bundles[:80], tmp_path)
 
 
@@ -345,10 +345,10 @@ def test_a_node_that_is_gone_is_waited_for(
     advance(node, follower, bundles, 5)
     node.db_dir.rename(tmp_path / "away")
     assert follower.step() > 0
-    assert "SourceError" in follower.told[0]
+    assert "SourceError" in follower.notices[0]
     note = read_following(tmp_path / "lake")
     assert note is not None
-    assert note.problem == follower.told[0]
+    assert note.problem == follower.notices[0]
     (tmp_path / "away").rename(node.db_dir)
     advance(node, follower, bundles, 8)
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 8),)
@@ -374,24 +374,24 @@ def test_two_followers_of_one_lake_say_so_and_go_on(
     node: SimulatedNode, tmp_path: Path, bundles: list[McBundle], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = tmp_path / "lake"
-    told: list[str] = []
+    notices: list[str] = []
     with closing(Watched(node.db_dir, lake)) as two:
         source: Any = Overtaken(open_node(node.db_dir, open_indexes=2), two.step)
-        with closing(Follower(lambda: source, lake, SETTINGS, notify=told.append)) as one:
+        with closing(Follower(lambda: source, lake, SETTINGS, notify=notices.append)) as one:
             for last in range(1, 9):
                 advance(node, one, bundles, last)
                 one.step()
             assert open_snapshot(lake).ranges == ((1, 8),)
-            for said in (told, two.told):
+            for said in (notices, two.notices):
                 assert len(said) == 1
                 assert "another follower (process" in said[0]
                 assert "stop one of the two" in said[0]
             lag = measure_lag(lake, open_snapshot(lake))
-            assert (lag.problem, lag.node_last_mc_seqno) == (told[0], 8)
+            assert (lag.problem, lag.node_last_mc_seqno) == (notices[0], 8)
             later_s = time.monotonic() + 61
             monkeypatch.setattr(time, "monotonic", lambda: later_s)
             one.step()
-    assert told[1:] == ["recovered"]
+    assert notices[1:] == ["recovered"]
 
 
 @pytest.mark.parametrize("limit_bytes", [0, 3000, 30_000])
@@ -415,10 +415,10 @@ def test_a_full_disk_is_waited_for(
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert open_snapshot(lake).ranges == ((1, 40),)
         assert not verify_lake(lake).damage
-        assert follower.told
+        assert follower.notices
         follower.step()
         assert open_snapshot(lake).ranges == ((1, 100),)
-        assert follower.told[-1] == "recovered"
+        assert follower.notices[-1] == "recovered"
     check(lake, bundles[:100], tmp_path)
 
 
@@ -452,7 +452,7 @@ def test_the_clock_may_jump(
             follower.step()
         assert left
         assert not list_orphans(lake, read_state(lake))
-        assert not follower.told
+        assert not follower.notices
     check(lake, bundles[:50], tmp_path)
 
 

@@ -37,12 +37,12 @@ def test_a_follower_reads_what_is_not_archived_yet(demo_node: Path, tmp_path: Pa
     (manifest,) = (db_dir / INDEX).glob("MANIFEST-*")
     os.truncate(manifest, 198)  # the archive ends with masterchain block 118
     writer = NodeWriter.__new__(NodeWriter)
-    told: list[str] = []
+    notices: list[str] = []
     with (
         closing(open_store(db_dir / "state")) as writer.state,
         closing(open_store(db_dir / TEMPORARY)) as index,
         closing(
-            Follower(lambda: open_node(db_dir), lake, SETTINGS, notify=told.append)
+            Follower(lambda: open_node(db_dir), lake, SETTINGS, notify=notices.append)
         ) as follower,
     ):
         writer.write_shard_client(client)
@@ -69,4 +69,4 @@ def test_a_follower_reads_what_is_not_archived_yet(demo_node: Path, tmp_path: Pa
         assert follower._newest is not None
         assert expected is not None
         assert follower._newest.root_hash == expected.root_hash
-    assert told == []
+    assert notices == []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.blocks import McBundle
 
 REMEMBERED_MC_BLOCKS = 500
-"""A node that starts again is told so many of the newest blocks: others are never undone."""
+"""Number of newest blocks that a restarted node gets; older ones are never undone."""
 
 
 class NodeProcess:

@@ -202,7 +202,7 @@ def _record(**parts: Any) -> SimpleNamespace:
 
 
 def test_records_are_taken_apart() -> None:
-    """The in message stands first, if there is one; a state that is none is told by its hash."""
+    """The in message stands first, if there is one; a nonexistent state is known by its hash."""
     layout = compile_layout(
         *(
             field(Kind.OBJECT, name, source=source, missing=b"null", other=other)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.api.v2.conftest import Asker
 
 EMPTY = "te6cckEBAQEAAgAAAEysuc0="
-NOBODY = "0:" + "5" * 64
+UNUSED = "0:" + "5" * 64
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
@@ -73,18 +73,18 @@ def test_a_message_that_was_run_is_refused_now_and_costs_its_way_in(
 
 def test_parts_as_objects(patient: Asker) -> None:
     cell = {"data": {"b64": "", "len": 0}, "refs": []}
-    found = patient.post("estimateFeeSimple", address=NOBODY, body=cell)
-    assert found == patient.post("estimateFee", address=NOBODY, body=EMPTY)
+    found = patient.post("estimateFeeSimple", address=UNUSED, body=cell)
+    assert found == patient.post("estimateFee", address=UNUSED, body=EMPTY)
 
 
 @pytest.mark.parametrize(
     ("body", "status", "text"),
     [
-        ({"address": NOBODY, "body": "?"}, 422, "the text is not base64"),
-        ({"address": NOBODY, "body": ""}, 500, "INVALID_BAG_OF_CELLS: body"),
-        ({"address": NOBODY, "body": "aaaa"}, 500, "INVALID_BAG_OF_CELLS: body"),
+        ({"address": UNUSED, "body": "?"}, 422, "the text is not base64"),
+        ({"address": UNUSED, "body": ""}, 500, "INVALID_BAG_OF_CELLS: body"),
+        ({"address": UNUSED, "body": "aaaa"}, 500, "INVALID_BAG_OF_CELLS: body"),
         (
-            {"address": NOBODY, "body": EMPTY, "init_code": "aaaa"},
+            {"address": UNUSED, "body": EMPTY, "init_code": "aaaa"},
             500,
             "INVALID_BAG_OF_CELLS: init_code",
         ),
@@ -107,7 +107,7 @@ def test_without_a_machine(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("tonlake.ingest.derive.tvm.process.find_spec", lambda _name: None)
     with TestClient(create_app(demo_lake, PATIENT)) as client:
         for path in ("/api/v2/estimateFee", "/api/v3/estimateFee"):
-            answer = client.post(path, json={"address": NOBODY, "body": EMPTY})
+            answer = client.post(path, json={"address": UNUSED, "body": EMPTY})
             assert answer.status_code == 503
             assert "no TVM is installed" in answer.json()["error"]
 
@@ -117,6 +117,6 @@ def test_without_a_machine(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_any_bytes_are_answered(patient: Asker, body: bytes, code: bytes) -> None:
     parts = {"body": body, "init_code": code, "init_data": body}
     written = {name: base64.b64encode(part).decode() for name, part in parts.items()}
-    answer = patient.client.post("/api/v2/estimateFee", json={"address": NOBODY, **written})
+    answer = patient.client.post("/api/v2/estimateFee", json={"address": UNUSED, **written})
     assert answer.status_code in (200, 500)
     assert answer.json()["ok"] is (answer.status_code == 200)

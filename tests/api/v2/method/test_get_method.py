@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tonlake.api.app import Service
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
-NOBODY = "0:" + "5" * 64
+UNUSED = "0:" + "5" * 64
 SEQNO_ID = method_id("seqno")
 
 pytestmark = pytest.mark.usefixtures("tvm")
@@ -119,11 +119,11 @@ def test_unknown_method_leaves_its_id(patient: Asker) -> None:
 
 def test_account_without_code(patient: Asker) -> None:
     stack = [["num", "-2"], ["list", {"elements": []}]]
-    found = patient.post("runGetMethod", address=NOBODY, method="seqno", stack=stack)
+    found = patient.post("runGetMethod", address=UNUSED, method="seqno", stack=stack)
     assert (found["exit_code"], found["gas_used"]) == (-13, 0)
     empty = ["list", {"@type": "tvm.list", "elements": []}]
     assert found["stack"] == [["num", "-0x2"], empty, ["num", hex(SEQNO_ID)]]
-    typed = patient.post("runGetMethodStd", address=NOBODY, method="seqno")["stack"]
+    typed = patient.post("runGetMethodStd", address=UNUSED, method="seqno")["stack"]
     assert [entry["@type"] for entry in typed] == ["tvm.stackEntryNumber"]
 
 
@@ -215,7 +215,7 @@ def test_without_a_machine(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> 
             assert answer.json()["error"].startswith(
                 "get-methods are not available: no TVM is installed; install tonlake with its extra"
             )
-        nobody = client.post("/api/v2/runGetMethod", json={"address": NOBODY, "method": "seqno"})
+        nobody = client.post("/api/v2/runGetMethod", json={"address": UNUSED, "method": "seqno"})
         assert nobody.json()["result"]["exit_code"] == -13
 
 

@@ -29,7 +29,7 @@ TAGS = {
     "nft_item": "ext.tokens.nftItemData",
     "dns_item": "ext.tokens.nftItemData",
 }
-NOBODY = "0:" + "5" * 64
+UNUSED = "0:" + "5" * 64
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
@@ -83,7 +83,7 @@ def check_jetton_wallet(ask: Asker, found: dict[str, Any], answers: dict[str, An
 def check_nft_collection(ask: Asker, found: dict[str, Any], answers: dict[str, Any]) -> None:
     assert found["next_item_index"] == answers["get_collection_data"][0]["int"]
     assert found["collection_content"]["data"]["name"]
-    assert ask.refused("getTokenData", address=NOBODY)[0] == 409
+    assert ask.refused("getTokenData", address=UNUSED)[0] == 409
 
 
 def check_nft_item(ask: Asker, found: dict[str, Any], answers: dict[str, Any]) -> None:

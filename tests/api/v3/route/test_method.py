@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PATH = "/api/v3/runGetMethod"
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
-NOBODY = "0:" + "5" * 64
+UNUSED = "0:" + "5" * 64
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
@@ -56,7 +56,7 @@ def test_slices_are_taken_and_come_out_as_cells(client: TestClient[Any], demo_fa
 
 def test_account_without_code(client: TestClient[Any]) -> None:
     stack = [{"type": "tuple", "value": [{"type": "num", "value": "0x5"}]}]
-    found = run(client, address=NOBODY, method="seqno", stack=stack)
+    found = run(client, address=UNUSED, method="seqno", stack=stack)
     assert (found["exit_code"], found["gas_used"]) == (-13, 0)
     assert found["stack"] == [*stack, {"type": "num", "value": hex(method_id("seqno"))}]
 

@@ -83,13 +83,13 @@ def test_the_chain_is_followed(chain: Chain, tmp_path: Path) -> None:
         lake={"build_index": False},
     )
     ahead, behind = SimulatedServer(chain), SimulatedServer(chain)
-    told: list[str] = []
+    notices: list[str] = []
     with ahead.run(), behind.run():
         config = write_config(tmp_path / "global.config.json", ahead, behind)
         origin = Origin(liteserver=config)
         ahead.last, behind.last = 3, 2
         follower = Follower(
-            lambda: origin.open(settings), tmp_path / "lake", settings, notify=told.append
+            lambda: origin.open(settings), tmp_path / "lake", settings, notify=notices.append
         )
         try:
             for last in range(3, 8):
