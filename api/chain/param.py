@@ -21,13 +21,12 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
+from tonlake.lake.notation import read_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
-_HEX_HASH = re.compile(r"[0-9a-fA-F]{64}")
-_BASE64_HASH = re.compile(r"[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43}=?")
 _TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
 _FALSE = frozenset({"n", "no", "f", "false", "off", "0"})
 
@@ -52,13 +51,11 @@ def parse_flag(text: str) -> bool:
 
 
 def parse_hash(text: str) -> bytes:
-    """Parse 64 hex digits, or 43 or 44 base64 characters of either alphabet; a space is a +."""
-    if _HEX_HASH.fullmatch(text):
-        return bytes.fromhex(text)
-    plain = text.replace(" ", "+")
-    if _BASE64_HASH.fullmatch(plain) is None:
-        raise ConversionError(f"invalid hash: '{text}'")
-    return base64.b64decode(plain[:43].replace("-", "+").replace("_", "/") + "=")
+    """Parse a hash in hex or base64; a space is a +."""
+    try:
+        return read_hash(text.replace(" ", "+"))
+    except ValueError as error:
+        raise ConversionError(f"invalid hash: '{text}'") from error
 
 
 def parse_written_address(text: str) -> WrittenAddress:

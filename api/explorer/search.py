@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -22,6 +22,7 @@ from tonlake.api.text.encoding import encode_shard
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.api.v3.route.name import DOMAIN, RecordsQuery, get_records
+from tonlake.lake.notation import read_block_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,9 @@ INT32_MAX = (1 << 31) - 1
 WORKCHAINS = (0, -1)
 """Workchains in which a bare account id is looked up."""
 
-_BLOCK = re.compile(r"\(?(-?[0-9]{1,10})[,:] ?([0-9a-fA-F]{16})[,:] ?([0-9]{1,10})\)?")
+_PAYMENT_LINK = re.compile(r"(?:ton|tc)://transfer/([^/?#]+).*", re.IGNORECASE)
+"""A link that asks a wallet to pay to an address."""
+
 _SEQNO = re.compile(r"[0-9]{1,10}")
 
 _PARTIAL = re.compile(r"(?:0x)?([0-9a-f]{6,63})(?:(?:…|\.{2,3})([0-9a-f]{0,63}))?")
@@ -195,12 +198,15 @@ def find_first_searched(call: Call) -> int:
 
 def find_path(call: Call, text: str) -> str | None:
     """Return the path of the page that ``text`` identifies, or None."""
+    if link := _PAYMENT_LINK.fullmatch(text):
+        text = unquote(link[1])
     try:
         return f"/account/{quote(str(parse_any_address(text)))}"
     except ConversionError:
         pass
-    if match := _BLOCK.fullmatch(text):
-        return f"/block/{match[1]}:{match[2].lower()}:{int(match[3])}"
+    if block := read_block_id(text):
+        workchain, shard, seqno = block
+        return f"/block/{workchain}:{encode_shard(shard).lower():0>16}:{seqno}"
     if _SEQNO.fullmatch(text):
         return f"/block/-1:8000000000000000:{int(text)}" if int(text) <= INT32_MAX else None
     try:

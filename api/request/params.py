@@ -6,7 +6,6 @@ and the last of repeated scalars wins; unknown keys and repeated scalars are rep
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable
 from functools import cache
@@ -16,6 +15,7 @@ import msgspec
 
 from tonlake.api.errors import AddressInvalid, RequestInvalid
 from tonlake.api.text.address import Address, parse_address
+from tonlake.lake.notation import read_hash, read_shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,9 +27,6 @@ _UNSIGNED = re.compile(r"[0-9]{1,40}")
 _FRACTION = re.compile(
     r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3})?"
 )
-_HEX_HASH = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})")
-_BASE64_HASH = re.compile(r"[A-Za-z0-9+/]{43}=|[A-Za-z0-9_-]{43}=")
-_HEX_64 = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})")
 _HEX_32 = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,8})")
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True", "on"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False", ""})
@@ -94,16 +91,11 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_hash(text: str) -> bytes:
-    """Return 32 bytes from 64 hex digits, or 44 characters of either base64 alphabet.
-
-    A space counts as ``+``, since an unescaped ``+`` of a pasted hash decodes to a space.
-    """
-    if match := _HEX_HASH.fullmatch(text):
-        return bytes.fromhex(match[1])
-    text = text.replace(" ", "+")
-    if _BASE64_HASH.fullmatch(text) is None:
-        raise ConversionError(text)
-    return base64.b64decode(text.replace("-", "+").replace("_", "/"))
+    """Return 32 bytes from hex or base64; a space is a ``+`` that was not escaped."""
+    try:
+        return read_hash(text.replace(" ", "+"))
+    except ValueError as error:
+        raise ConversionError(text) from error
 
 
 def parse_any_address(text: str) -> Address:
@@ -120,11 +112,11 @@ def parse_address_or_null(text: str) -> Address | NoAddress:
 
 
 def parse_shard(text: str) -> int:
-    """Hex digits, else a signed decimal; the signed 64-bit id."""
-    if match := _HEX_64.fullmatch(text):
-        number = int(match[1], 16)
-        return number - _UINT64 if number > INT64_MAX else number
-    return _bounded(text, _INTEGER, -INT64_MAX - 1, INT64_MAX, empty=None)
+    """Hex digits, else a decimal; the signed 64-bit id."""
+    try:
+        return read_shard(text)
+    except ValueError as error:
+        raise ConversionError(text) from error
 
 
 def parse_opcode(text: str) -> int:
@@ -156,7 +148,7 @@ def _bounded(
 _INT32 = Converter(parse_int32, {"type": "integer", "format": "int32"})
 _UTIME = Converter(parse_utime, {"type": "number"})
 _LT = Converter(parse_lt, {"type": "integer", "minimum": 0, "maximum": _UINT64 - 1})
-_HASH = Converter(parse_hash, {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$|^.{44}$"})
+_HASH = Converter(parse_hash, {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$|^.{43}=?$"})
 _ADDRESS = Converter(parse_any_address, {"type": "string", "minLength": 1})
 _TEXT = Converter(str, {"type": "string"})
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 
 import msgspec
 
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.text.native import NATIVE
+from tonlake.lake.notation import read_friendly_address, read_raw_address
 
-_RAW = re.compile(r"(-?[0-9]{1,10}):([0-9a-fA-F]{64})")
-_FRIENDLY = re.compile(r"[A-Za-z0-9+/]{48}|[A-Za-z0-9_-]{48}")
 _BOUNCEABLE, _NON_BOUNCEABLE, _TEST_ONLY = 0x11, 0x51, 0x80  # TEP-2, tag byte
-_INT32 = 1 << 31
 
 
 class Address(msgspec.Struct, frozen=True, order=True):
@@ -38,18 +35,27 @@ class WrittenAddress(msgspec.Struct, frozen=True):
 
 
 def read_address(text: str) -> WrittenAddress:
-    """Parse a raw address in any letter case, or a friendly one in either base64 alphabet.
+    """Parse a raw address in any letter case, or a friendly one, which may mix both alphabets.
 
     Raises:
         AddressInvalid: ``text`` is neither, or has a wrong tag or checksum.
     """
-    raw = _RAW.fullmatch(text)
-    if raw is None:
-        return _read_friendly(text)
-    workchain = int(raw[1])
-    if not -_INT32 <= workchain < _INT32:
-        raise AddressInvalid(text, "its workchain does not fit 32 bits")
-    return WrittenAddress(Address(workchain, bytes.fromhex(raw[2])), friendly=False)
+    try:
+        raw = read_raw_address(text)
+        if raw is not None:
+            return WrittenAddress(Address(*raw), friendly=False)
+        data = read_friendly_address(text)
+    except ValueError as error:
+        raise AddressInvalid(text, str(error)) from error
+    tag = data[0] & ~_TEST_ONLY
+    if tag not in (_BOUNCEABLE, _NON_BOUNCEABLE):
+        raise AddressInvalid(text, f"its tag 0x{data[0]:02x} is unknown")
+    return WrittenAddress(
+        Address(int.from_bytes(data[1:2], "big", signed=True), data[2:]),
+        friendly=True,
+        bounceable=tag == _BOUNCEABLE,
+        test_only=bool(data[0] & _TEST_ONLY),
+    )
 
 
 def parse_address(text: str) -> Address:
@@ -95,21 +101,3 @@ def name_workchain(name: str) -> str:
     if name.endswith("account"):
         return name.removesuffix("account") + "workchain"
     return name.removesuffix("_id") + "_workchain"
-
-
-def _read_friendly(text: str) -> WrittenAddress:
-    if _FRIENDLY.fullmatch(text) is None:
-        raise AddressInvalid(text, "neither raw (workchain:hex) nor friendly (48 characters)")
-    data = base64.b64decode(text.replace("-", "+").replace("_", "/"))
-    if binascii.crc_hqx(data[:34], 0) != int.from_bytes(data[34:], "big"):
-        raise AddressInvalid(text, "its checksum is wrong")
-    tag = data[0] & ~_TEST_ONLY
-    if tag not in (_BOUNCEABLE, _NON_BOUNCEABLE):
-        raise AddressInvalid(text, f"its tag 0x{data[0]:02x} is unknown")
-    workchain = int.from_bytes(data[1:2], "big", signed=True)
-    return WrittenAddress(
-        Address(workchain, data[2:34]),
-        friendly=True,
-        bounceable=tag == _BOUNCEABLE,
-        test_only=bool(data[0] & _TEST_ONLY),
-    )

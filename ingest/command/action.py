@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +24,7 @@ from tonlake.lake.command.cli import failing_cleanly
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import read_state
+from tonlake.lake.notation import read_hash
 from tonlake.lake.schema import TRACES
 from tonlake.lake.settings import LakeSettings
 
@@ -49,8 +48,6 @@ Examples:
   tonlake explain 7DPBQ4/A8bTpVVLgVhIsZ0VISt2RzWHzBYl8wo7/Gao= --lake mainnet.lake
   tonlake explain mG5NGg-37hpz1Vgs5KvDo0HKgtQKCnMbmGEpdApY5Ls= --traces recorded.jsonl.zst
 """
-_HEX_HASH = re.compile(r"[0-9a-fA-F]{64}")
-_HASH_BYTES = 32
 File = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -115,15 +112,10 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
 
 
 def _read_hash(text: str) -> bytes:
-    if _HEX_HASH.fullmatch(text):
-        return bytes.fromhex(text)
     try:
-        data = base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
-    except ValueError:
-        data = b""
-    if len(data) != _HASH_BYTES:
-        raise click.UsageError(f"{text!r} is not a hash: 64 hex digits or 44 of base64")
-    return data
+        return read_hash(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _find_recorded(recording: Path, trace_id: bytes) -> tuple[Trace, Interfaces] | None:

@@ -6,11 +6,17 @@ create or replace macro ton_base64(hash) as
 create or replace macro ton_base64url(hash) as
     translate(to_base64(hash), '+/', '-_');
 
--- A hash from its hex, base64 or base64url form.
+-- A hash from its form in hex (0x or not), base64 or base64url (padded or not); anything else is an
+-- error.
 create or replace macro ton_hash(form) as
     case
-        when regexp_full_match(form, '[0-9a-fA-F]{64}') then unhex(form)
-        else from_base64(translate(form, '-_', '+/'))
+        when regexp_full_match(form, '(0[xX])?[0-9a-fA-F]{64}') then unhex(right(form, 64))
+        when regexp_full_match(form, '[-_+/0-9A-Za-z]{43}=?')
+            then from_base64(rpad(translate(form, '-_', '+/'), 44, '='))
+        when form is not null
+            then error(
+                form || ' is not a hash: expected 64 hex digits, or 43 characters of base64 or base64url'
+            )
     end;
 
 -- Raw form of an address: workchain, colon, 64 hex digits.
@@ -152,6 +158,20 @@ create or replace macro ton_shard(shard) as
 -- Opcode as clients write it: 0x and eight hex digits.
 create or replace macro ton_opcode(opcode) as
     printf('0x%08x', opcode::bigint & 4294967295);
+
+-- The signed 32-bit number of an op-code from 0x and hex digits, or a signed or unsigned decimal;
+-- anything else is an error.
+create or replace macro ton_opcode_signed(number) as
+    (case when number > 2147483647 then number - 4294967296 else number end)::int;
+create or replace macro ton_opcode_number(form) as
+    case
+        when regexp_full_match(form::varchar, '0[xX][0-9a-fA-F]{1,8}')
+            then ton_opcode_signed(try_cast(form::varchar as bigint))
+        when try_cast(form::varchar as bigint) between -2147483648 and 4294967295
+            then ton_opcode_signed(try_cast(form::varchar as bigint))
+        when form is not null
+            then error(form || ' is not an op-code: expected 0x and hex digits, or a decimal')
+    end;
 
 -- Unix seconds as a UTC timestamp.
 create or replace macro ton_time(unix_seconds) as

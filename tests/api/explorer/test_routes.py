@@ -71,11 +71,19 @@ def test_blocks(find: Callable[[str], str | None], demo_facts: Path) -> None:
     for form in (
         f"{block['workchain']}:{shard}:{block['seqno']}",
         f"({block['workchain']},{shard},{block['seqno']})",
+        f"({block['workchain']},{block['shard']},{block['seqno']})",
         block["root_hash"],
         block["file_hash"],
     ):
         assert find(form) == wanted
     assert find("100") == "/block/-1:8000000000000000:100"
+
+
+def test_payment_link(find: Callable[[str], str | None], demo_facts: Path) -> None:
+    account = _first(demo_facts, "transactions")["account"]
+    path = find(account)
+    assert path is not None
+    assert find(f"ton://transfer/{account}?amount=1000&text=hello") == path
 
 
 def test_domains(find: Callable[[str], str | None], client: TestClient[Any]) -> None:

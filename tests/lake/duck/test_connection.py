@@ -269,8 +269,16 @@ def test_hash_forms(macros: DuckDBPyConnection, value: bytes) -> None:
     base64 = one(macros, "select ton_base64($1::blob)", value)
     url = one(macros, "select ton_base64url($1::blob)", value)
     assert url == base64.replace("+", "-").replace("/", "_")
-    for form in (value.hex(), value.hex().upper(), base64, url):
+    mixed = base64[:20] + url[20:]
+    bare = value.hex(), value.hex().upper(), base64.rstrip("="), url.rstrip("=")
+    for form in (*bare, base64, url, mixed, f"0x{value.hex()}"):
         assert one(macros, "select ton_hash($1)", form) == value
+
+
+@pytest.mark.parametrize("form", ["", "abc", "ab" * 31, "A" * 42, "A" * 44, "0x", "z" * 64])
+def test_part_of_a_hash_is_refused(macros: DuckDBPyConnection, form: str) -> None:
+    with pytest.raises(duckdb.InvalidInputException, match="is not a hash"):
+        one(macros, "select ton_hash($1)", form)
 
 
 @examples(max_examples=20, deadline=None)
@@ -280,6 +288,14 @@ def test_number_forms(macros: DuckDBPyConnection, number: int, opcode: int) -> N
     assert coins == Decimal(number).scaleb(-9)
     assert one(macros, "select ton_shard($1::bigint)", number) == f"{number % 2**64:016X}"
     assert one(macros, "select ton_opcode($1::int)", opcode) == f"0x{opcode % 2**32:08x}"
+    forms = f"0x{opcode % 2**32:x}", str(opcode), str(opcode % 2**32)
+    assert {one(macros, "select ton_opcode_number($1)", form) for form in forms} == {opcode}
+
+
+@pytest.mark.parametrize("form", ["", "0x", "0x123456789", "4294967296", "-2147483649", "f8a7ea5"])
+def test_other_text_is_no_opcode(macros: DuckDBPyConnection, form: str) -> None:
+    with pytest.raises(duckdb.InvalidInputException, match="is not an op-code"):
+        one(macros, "select ton_opcode_number($1)", form)
 
 
 def test_time_form(macros: DuckDBPyConnection) -> None:
@@ -303,6 +319,7 @@ def test_time_form(macros: DuckDBPyConnection) -> None:
         "ton_action_words(null)",
         "ton_shard(null)",
         "ton_opcode(null)",
+        "ton_opcode_number(null)",
         "ton_time(null)",
     ],
 )

@@ -1,0 +1,66 @@
+"""Notations of addresses, hashes, shards and block ids."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tonlake.lake.notation import (
+    read_block_id,
+    read_friendly_address,
+    read_hash,
+    read_raw_address,
+    read_shard,
+)
+
+SHARDS = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+@given(st.binary(min_size=32, max_size=32), st.integers(0, 44))
+def test_hash_in_every_form(digest: bytes, split: int) -> None:
+    plain, url_safe = base64.b64encode(digest).decode(), base64.urlsafe_b64encode(digest).decode()
+    mixed = plain[:split] + url_safe[split:]
+    forms = (digest.hex(), f"0X{digest.hex().upper()}", plain, url_safe, mixed, mixed[:43])
+    assert {read_hash(form) for form in forms} == {digest}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ab" * 31, "0x", "A" * 42, "A" * 44, "A" * 43 + "==", "é" * 43]
+)
+def test_part_of_a_hash_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a hash"):
+        read_hash(text)
+
+
+@given(st.integers(-(1 << 31), (1 << 31) - 1), SHARDS, st.integers(0, (1 << 31) - 1))
+def test_block_id_in_every_form(workchain: int, shard: int, seqno: int) -> None:
+    unsigned = shard % (1 << 64)
+    forms = (
+        f"({workchain},{unsigned:016x},{seqno})",
+        f"{workchain}:{unsigned:016X}:{seqno}",
+        f"({workchain}, 0x{unsigned:016x}, {seqno})",
+    )
+    assert {read_block_id(form) for form in forms} == {(workchain, shard, seqno)}
+
+
+@given(SHARDS.filter(lambda shard: abs(shard) > 1 << 56))
+def test_shard_as_a_decimal(shard: int) -> None:
+    assert read_shard(str(shard)) == shard
+    assert read_shard(str(shard % (1 << 64))) == shard
+    assert read_block_id(f"(0,{shard},7)") == (0, shard, 7)
+
+
+@pytest.mark.parametrize("text", ["", "(0,xyz,1)", "0:8000000000000000", "(0,0xx8,1)", "1:2:3:4"])
+def test_other_text_is_no_block_id(text: str) -> None:
+    assert read_block_id(text) is None
+
+
+def test_addresses_of_other_forms() -> None:
+    assert read_raw_address("EQ" + "A" * 46) is None
+    with pytest.raises(ValueError, match="32 bits"):
+        read_raw_address(f"2147483648:{'f' * 64}")
+    with pytest.raises(ValueError, match="checksum"):
+        read_friendly_address("E" * 48)
