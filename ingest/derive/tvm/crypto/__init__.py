@@ -1,0 +1,1 @@
+"""Pure functions of the cryptography that TVM instructions name."""
