@@ -41,7 +41,8 @@ def decode(encoded: int) -> Point | None:
     """Return the point of an encoding, None if it is not the canonical encoding of one."""
     if not 0 <= encoded < 1 << 256:
         return None
-    s = int.from_bytes(encoded.to_bytes(32, "big"), "little")
+    # The node's library ignores the highest bit.
+    s = int.from_bytes(encoded.to_bytes(32, "big"), "little") & (1 << 255) - 1
     if s >= P or s & 1:
         return None
     square = s * s % P

@@ -10,7 +10,7 @@ MULTIPLES = (  # RFC 9496, A.1: 0, 1 and 2 times the generator
     "6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919",
 )
 REFUSED = (  # RFC 9496, A.2: not canonical, and negative
-    "00ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
     "0100000000000000000000000000000000000000000000000000000000000000",
 )
 
@@ -39,3 +39,9 @@ def test_the_identity_counts_as_a_point_since_version_14() -> None:
     assert ristretto.multiply(0, 5, 14) == 0
     assert ristretto.multiply(0, 5, 13) is None
     assert ristretto.multiply(int(REFUSED[0], 16), ristretto.ORDER, 14) is None
+
+
+def test_the_highest_bit_is_ignored_as_by_the_node() -> None:
+    assert ristretto.decode(0xD6) is not None
+    product = ristretto.multiply(0x3FF, 0xFF, 13)
+    assert product == 0x7461CA77E8A293D3671AB9C027C1A701B1F952C77FB25E6B83521C1977C6B47E
