@@ -109,7 +109,7 @@ fuzz: $(READY)  ## damaged blocks and index segments through the native parts, b
 	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python setup.py --quiet build --force \
 		--build-lib build/fuzz --build-temp build/fuzz-objects
 	$(SANITIZED) $(BIN)/python -m pytest --override-ini pythonpath="build/fuzz ." -n0 \
-		--pythonwarnings ignore tests/api/text/native tests/lake/file/test_writer_plain.py \
+		--pythonwarnings ignore tests/api/text/native \
 		tests/lake/index/segment tests/lake/index/builder/test_compose.py \
 		tests/lake/index/rowgroup/test_decoded.py
 	cd build/fuzz && $(SANITIZED) PYTHONPATH=.:$(CURDIR) $(CURDIR)/$(BIN)/python \

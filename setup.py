@@ -10,12 +10,11 @@ from setuptools.command.build_ext import build_ext
 EXTENSIONS = {
     "tonlake.ingest.decode._core": Path("tonlake/ingest/decode/native"),
     "tonlake.ingest.derive.body._bodies": Path("tonlake/ingest/derive/body/native"),
-    "tonlake.lake.file._parquet": Path("tonlake/lake/file/native"),
     "tonlake.lake.index._rows": Path("tonlake/lake/index"),
     "tonlake.api.text._json": Path("tonlake/api/text/native"),
 }
 SHARED = [
-    Path("tonlake/lake/file/native/cdata.h"),  # by ingest and lake
+    Path("tonlake/ingest/decode/native/cdata.h"),  # by ingest and lake
     Path("tonlake/lake/index/segment/native/held.h"),  # by lake and api
 ]
 FLAGS = [

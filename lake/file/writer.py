@@ -1,19 +1,17 @@
 """Encodes rows as a Parquet file: sorted, and the same bytes for the same rows.
 
-Small files are plain, because a follower writes them all the time and merges them soon. The C
-extension produces pyarrow's bytes in a fraction of the time; pyarrow writes what it declines.
+Small files are plain, because a follower writes them all the time and merges them soon.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tonlake.lake.file.native import NATIVE
 from tonlake.lake.schema import STATE_CELLS
 
 if TYPE_CHECKING:
@@ -28,14 +26,6 @@ _COUNTED = ("int32", "int64", "time")
 _ASCENDING = ("lt", "seqno", "seqno_start", "seqno_end", "utime", "now", "time")
 """Columns whose values lie close together in a commit, so that their bounds show which files can
 match a filter; all other columns span their complete range in each commit."""
-
-_NO_ROWS = b"\x16\x00\x19\x0c"
-"""The row count and row groups in the footer of an empty file: fields 3 and 4 of FileMetaData, in
-Thrift's compact protocol."""
-
-_END_BYTES = 8
-"""The size of the footer, then ``PAR1``."""
-
 
 @cache
 def choose_plain(table: Table) -> dict[str, Any]:
@@ -67,56 +57,6 @@ def _list_bounded(table: Table) -> list[str]:
 
 def _number_sorted(table: Table) -> list[int]:
     return [table.names.index(name) for name in table.sort]
-
-
-class _Plan(NamedTuple):
-    """The arguments of the C extension for a table, the same for all its plain files."""
-
-    head: bytes
-    """The footer before the number of rows."""
-
-    tail: bytes
-    """The footer after the row groups."""
-
-    bounded: bytes
-    """1 for each column whose bounds are written, else 0."""
-
-    sorted: bytes
-    """Indexes of the columns that rows are sorted by."""
-
-
-def encode_plain(rows: pa.Table, table: Table) -> bytes | None:
-    """Return the file of ``rows``, sorted; None if pyarrow has to write it.
-
-    That is the case without the extension, for columns other than the schema's, and for more
-    than 1,024 values of a list column.
-    """
-    if NATIVE is None or not rows.num_rows or not rows.schema.equals(table.arrow):
-        return None
-    batches = rows.to_batches()
-    if len(batches) > 1:
-        batches = rows.combine_chunks().to_batches()
-    if len(batches) != 1:
-        return None
-    data: bytes | None = NATIVE.encode(*batches[0].__arrow_c_array__(), _plan(table))
-    return data
-
-
-@cache
-def _plan(table: Table) -> _Plan:
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, table.arrow, **choose_plain(table)):
-        pass
-    file = sink.getvalue().to_pybytes()
-    size = int.from_bytes(file[-_END_BYTES:][:4], "little")
-    head, _, tail = file[-_END_BYTES - size : -_END_BYTES].rpartition(_NO_ROWS)
-    bounded = _list_bounded(table)
-    return _Plan(
-        head,
-        tail,
-        bytes(name in bounded for name in table.names),
-        bytes(_number_sorted(table)),
-    )
 
 
 PLAIN_ROWS = 1000
@@ -162,10 +102,6 @@ all files of the lake. Their files grow by 3.5 %."""
 
 def encode_parquet(rows: pa.Table, table: Table, settings: LakeSettings) -> pa.Buffer:
     """Return the Parquet file of ``rows``, which already have the schema's fields."""
-    if rows.num_rows <= min(PLAIN_ROWS, settings.row_group_rows):
-        data = encode_plain(rows, table)
-        if data is not None:
-            return pa.py_buffer(data)
     sink = pa.BufferOutputStream()
     write_parquet(sink, [sort_rows(rows, table)], table, settings, rows.num_rows)
     return sink.getvalue()

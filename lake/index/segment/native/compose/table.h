@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../../../file/native/cdata.h"
+#include "../../../../../ingest/decode/native/cdata.h"
 #include "../format.h"
 #include "map.h"
 
