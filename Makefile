@@ -18,7 +18,7 @@ help:  ## print this menu
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet uv
-	$(INSTALL) --exact --python .venv --extra tvm --extra otel --group dev
+	$(INSTALL) --exact --python .venv --extra tvm --group dev
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@# Loaded once, so that what a service starts finds its modules compiled: uv does not do it.
 	$(BIN)/python -c "import tonlake.api.command.main, tonlake.api.app, tonlake.api.http.server, tonlake.ingest.run.tail, tonlake.lake.maintenance.schedule"

@@ -23,7 +23,6 @@ import tonlake.api.stream.routes
 import tonlake.api.tables.routes
 import tonlake.api.v2.routes
 import tonlake.api.v3.routes
-import tonlake.api.x.prices
 from tonlake.api import docs
 from tonlake.api.access.gate import AccessRules, limits_rates
 from tonlake.api.chain.fetched import AccountFetcher
@@ -38,7 +37,7 @@ from tonlake.api.http.direct import Direct, Header
 from tonlake.api.http.gate import QUOTA_HEADERS, refuse
 from tonlake.api.http.lane import Lanes
 from tonlake.api.http.layers import REQUEST_BYTES, Parts, make_connections, wrap_application
-from tonlake.api.metrics.meter import Meter, open_spans
+from tonlake.api.metrics.meter import Meter
 from tonlake.api.metrics.routes import ServiceCollector
 from tonlake.api.pending.pool import PendingPool
 from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
@@ -102,8 +101,7 @@ def create_app(
     """
     http = settings.http
     fetcher = None if servers is None else AccountFetcher(lake_dir, servers, settings)
-    spans = open_spans(settings.metrics.otel_endpoint)
-    meter = Meter(log_requests=settings.log.requests, spans=spans)
+    meter = Meter(log_requests=settings.log.requests)
     holder = SnapshotHolder(lake_dir, settings, meter.observe_query)
     tvm = TvmPool(settings.tvm)
     sql = SqlPool(settings.sql, settings.lake, max_bytes=http.response_bytes)
@@ -138,7 +136,7 @@ def create_app(
         "connections": connections,
     }
     closing = [recheck.stop, hub.close, pulse.stop, connections.stop, lanes.close, holder.close]
-    closing += [part.close for part in (tvm, sql, scans, fetcher, spans) if part is not None]
+    closing += [part.close for part in (tvm, sql, scans, fetcher) if part is not None]
     application = create_application(settings, parts, [start_timers, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
     rules = make_rules(settings, clock)
@@ -188,7 +186,6 @@ def create_application(
             create_router(explain_error, settings.metadata),
             Router("/api/v2", route_handlers=tonlake.api.v2.routes.routes),
             Router("/api/v3", route_handlers=tonlake.api.v3.routes.routes),
-            Router("/api/x", route_handlers=tonlake.api.x.prices.routes),
         ],
         state=State(parts),
         on_startup=on_startup,

@@ -17,7 +17,6 @@ from tonlake.api.explorer.frame import HEADERS, read_theme
 from tonlake.api.openapi import describe_api
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.api.v3.routes import described
-from tonlake.api.x.prices import routes as own_routes
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -108,7 +107,7 @@ _HEADERS = {**HEADERS, _POLICY: f"{HEADERS[_POLICY]}; img-src 'self' data:"}
 @cache
 def write_description() -> bytes:
     """Return the OpenAPI document as JSON."""
-    return msgspec.json.encode(describe_api({"v3": described, "x": own_routes}))
+    return msgspec.json.encode(describe_api({"v3": described}))
 
 
 @cache

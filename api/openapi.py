@@ -116,7 +116,7 @@ class _Types:
 
 
 def describe_api(routes: Mapping[str, Iterable[HTTPRouteHandler]]) -> Schema:
-    """Return the OpenAPI document; ``routes`` are those below ``/api/v3`` and ``/api/x``."""
+    """Return the OpenAPI document; ``routes`` are those below ``/api/v3``."""
     types = _Types()
     paths: dict[str, Any] = {}
     for api, listed in routes.items():

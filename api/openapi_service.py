@@ -32,7 +32,6 @@ TAGS = [
     {"name": "scan", "description": "Rows of a table in chain order, for indexers"},
     {"name": "sql", "description": "SQL over the lake, if the setting [sql] enabled is set"},
     {"name": "tables", "description": "User-defined tables: results of statements, refreshed"},
-    {"name": "x", "description": "Beyond TON Center's API: prices"},
     {"name": "service", "description": "Health and monitoring"},
 ]
 """Tags of operations, in the order in which a reference shows them."""

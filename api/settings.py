@@ -114,20 +114,12 @@ class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MetricsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Access to metrics, and export of spans."""
+    """Access to metrics."""
 
     public: Annotated[
         bool,
         Meta(description="Serve /metrics without a key even if other machines can connect"),
     ] = False
-    otel_endpoint: Annotated[
-        str,
-        Meta(
-            description="OpenTelemetry collector (OTLP over HTTP) for spans of requests and"
-            " queries, such as http://127.0.0.1:4318; empty: none; needs the extra [otel]",
-            pattern=r"^(https?://[^\s?#]+)?$",
-        ),
-    ] = ""
 
 
 class UpstreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,1 +1,1 @@
-"""Metrics of the service for Prometheus, its logs, and OpenTelemetry spans."""
+"""Metrics of the service for Prometheus, and its logs."""

@@ -17,14 +17,11 @@ from tonlake.api.errors import (
 )
 from tonlake.api.http.gate import KEY_ID, REFUSAL
 from tonlake.api.metrics.logs import REQUESTS
-from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from litestar.types import Scope
-
-    from tonlake.api.metrics.spans import Spans
 
 LOG = logging.getLogger(REQUESTS)
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -50,12 +47,10 @@ class Meter:
         *,
         log_requests: bool = False,
         clock: Callable[[], float] = time.perf_counter,
-        spans: Spans | None = None,
     ) -> None:
-        """Start at zero; ``clock`` returns seconds, ``spans`` traces each request and query."""
+        """Start at zero; ``clock`` returns seconds."""
         self.registry = CollectorRegistry()
         self._clock, self._log = clock, log_requests
-        self.spans = spans
         self._routes: frozenset[str] = frozenset()
         self._requests = Counter(
             "tonlake_requests",
@@ -113,24 +108,19 @@ class Meter:
         # An index answer takes microseconds, and so does a histogram: it would double the cost.
         if answered_by == "sql":
             self._query_seconds.labels(name).observe(seconds)
-        if self.spans is not None:
-            self.spans.note_query(name, seconds)
 
     def begin(self, scope: Scope) -> Callable[[str], None]:
         """Begin a request; return the function to call with its status when it ends."""
         self._now += 1
         started_s = self._clock()
-        span = None if self.spans is None else self.spans.begin(scope)
 
         def end(status: str) -> None:
-            labels = self.note_end(scope, status, started_s)
-            if span is not None:
-                span.end(*labels, status)
+            self.note_end(scope, status, started_s)
 
         return end
 
-    def note_end(self, scope: Scope, status: str, started_s: float) -> tuple[str, str]:
-        """Count a finished request; return its method and route labels."""
+    def note_end(self, scope: Scope, status: str, started_s: float) -> None:
+        """Count a finished request."""
         seconds = self._clock() - started_s
         self._now -= 1
         route = self._name_route(scope)
@@ -155,7 +145,6 @@ class Meter:
                 "snapshot": state.get("snapshot"),
             }
             LOG.info("%s %s %s", method, route, status, extra={"fields": fields})
-        return method, route
 
     def _find_labelled(self, route: str, method: str, status: str) -> tuple[Counter, Histogram]:
         """Return the cached metrics of these labels, as prometheus_client looks them up slowly."""
@@ -185,21 +174,3 @@ _REASONS = {
     BodyLate: "late",
 }
 """Refusal reasons by error; "key" for other errors."""
-
-
-def open_spans(endpoint: str) -> Spans | None:
-    """Return an exporter of spans; None if ``endpoint`` is empty.
-
-    Raises:
-        SettingsError: the extra [otel] is not installed.
-    """
-    if not endpoint:
-        return None
-    try:
-        from tonlake.api.metrics.spans import Spans  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise SettingsError(
-            f"setting [metrics] otel_endpoint needs tonlake's extra [otel] ({error}): "
-            "pip install 'tonlake[otel]'"
-        ) from error
-    return Spans(endpoint)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.api.explorer.market import build_scene, open_service
 from tests.api.explorer.test_pages import Page
 from tests.api.v3.scene import make_raw
-from tests.api.x.test_prices import build_scene, open_service
 
 if TYPE_CHECKING:
     from pathlib import Path
