@@ -153,7 +153,7 @@ class ProofChecker:
             self._validators[key_seqno] = self._read_validators(block_id, key_seqno)
         pairs = [(one.node_id_short, one.signature) for one in signed.signatures]
         try:
-            check_signatures(block_id, self._validators[key_seqno], pairs)
+            check_signatures(block_id, self._validators[key_seqno], pairs, signed.vote)
         except ProofInvalid as error:
             raise ChainUnproven(str(error)) from error
 

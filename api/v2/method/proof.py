@@ -26,13 +26,16 @@ MAX_LINKS = 64
 
 
 def answer_signatures(call: Call, params: MasterParams) -> dict[str, Any]:
-    """getMasterchainBlockSignatures: Ed25519 signatures with short key ids."""
+    """getMasterchainBlockSignatures: Ed25519 signatures with short key ids.
+
+    Those of Simplex consensus come with what was signed (tonlib: blocks.blockSignatures.simplex).
+    """
     master = find_master(call, params.seqno)
     try:
-        found = read_signatures(_read_proof(call, master)["proof"])
+        signed = read_signatures(_read_proof(call, master)["proof"])
     except (DecodeError, BocError) as error:
         raise LiteServerError(f"LITE_SERVER_ERROR: {error}") from error
-    return {
+    answer = {
         "@type": "blocks.blockSignatures",
         "id": render_block_of(master),
         "signatures": [
@@ -41,8 +44,16 @@ def answer_signatures(call: Call, params: MasterParams) -> dict[str, Any]:
                 "node_id_short": render_base64(one.node_id_short),
                 "signature": render_base64(one.signature),
             }
-            for one in found
+            for one in signed.signatures
         ],
+    }
+    if signed.vote is None:
+        return answer
+    return answer | {
+        "@type": "blocks.blockSignatures.simplex",
+        "session_id": render_base64(signed.vote.session_id),
+        "slot": signed.vote.slot,
+        "candidate": render_base64(signed.vote.candidate),
     }
 
 

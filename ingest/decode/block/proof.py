@@ -3,7 +3,8 @@
 TL-B: block_proof#c3 proof_for:BlockIdExt root:^Cell signatures:(Maybe ^BlockSignatures),
 block_signatures#11 validator_info:ValidatorBaseInfo pure_signatures:BlockSignaturesPure,
 block_signatures_pure#_ sig_count:uint32 sig_weight:uint64 signatures:(HashmapE 16
-CryptoSignaturePair), sign_pair$_ node_id_short:bits256 sign:CryptoSignature, ed25519_signature#5.
+CryptoSignaturePair), sign_pair$_ node_id_short:bits256 sign:CryptoSignature, ed25519_signature#5;
+block_signatures_simplex#12, see ``simplex``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.header import read_own_info, read_parts, read_shard_ident
+from tonlake.ingest.decode.block.simplex import SimplexVote, read_snake
 from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap
@@ -26,10 +28,7 @@ from tonlake.ingest.errors import DecodeError
 if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
 
-SIMPLEX_TAG = 0x12
-"""block_signatures_simplex: stored as is."""
-
-_PROOF_TAG, _SIGNATURES_TAG, _ED25519_TAG = 0xC3, 0x11, 0x5
+_PROOF_TAG, _SIGNATURES_TAG, _SIMPLEX_TAG, _ED25519_TAG = 0xC3, 0x11, 0x12, 0x5
 _SHARD_IDENT_BITS, _SHARD_MASK = 104, (1 << 64) - 1
 _KEY_BITS = 16
 _PAIR_BITS = 256 + 4 + 512
@@ -46,19 +45,23 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 class SignatureSet(msgspec.Struct, frozen=True):
-    """The signatures of a masterchain block, the hash of its validator set, and their weight."""
+    """The signatures of a masterchain block, the hash of its validator set, and their weight.
+
+    ``vote`` is what was signed in Simplex consensus; earlier, the id of the block was.
+    """
 
     validator_list_hash_short: int
     catchain_seqno: int
     weight: int
     signatures: list[Signature]
+    vote: SimplexVote | None = None
 
 
 def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     """Verify that a proof belongs to a block; return its signatures, not verified yet.
 
     Every bit is checked: the id, the Merkle proof (root hash of the block) and the form of the
-    signatures. None if it has no signatures, or has them in a form later than ``block_signatures``.
+    signatures. None if it has no signatures.
 
     Raises:
         DecodeError: it belongs to another block, or its signatures are malformed.
@@ -75,9 +78,11 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     _expect_end(start, "the proof")
     if len(tree.roots) > 1:
         raise DecodeError("the bag of the proof has more than one root")
-    if cell is None or tree.slice(cell).peek_uint(8) == SIMPLEX_TAG:
+    if cell is None:
         return None
     found_set = _read_signature_set(tree, cell)
+    if found_set.vote is not None:
+        found_set.vote.check(block_id)
     tree.roots = [block]
     info, _rest = read_own_info(tree, read_parts(tree).info)
     own = info["validator_list_hash_short"] & 0xFFFFFFFF, info["gen_catchain_seqno"]
@@ -86,7 +91,7 @@ def check_proof(proof: bytes, block_id: BlockId) -> SignatureSet | None:
     return found_set
 
 
-def read_signatures(proof: bytes) -> list[Signature]:
+def read_signatures(proof: bytes) -> SignatureSet:
     """Return the signatures of a masterchain block, in the order of its validators.
 
     Raises:
@@ -99,16 +104,17 @@ def read_signatures(proof: bytes) -> list[Signature]:
     cell = start.load_maybe_ref()
     if cell is None:
         raise DecodeError("the proof of the block has no signatures")
-    return _read_signature_set(tree, cell).signatures
+    return _read_signature_set(tree, cell)
 
 
 def _read_signature_set(tree: CellTree, cell: int) -> SignatureSet:
     start = tree.slice(cell)
     tag = start.load_uint(8)
-    if tag != _SIGNATURES_TAG:
+    if tag not in (_SIGNATURES_TAG, _SIMPLEX_TAG):
         raise DecodeError(f"the signatures of the block have the unknown form {tag:02x}")
     list_hash, catchain_seqno = start.load_uint(32), start.load_uint(32)
     count, weight, root = start.load_uint(32), start.load_uint(64), start.load_maybe_ref()
+    vote = _read_vote(tree, start) if tag == _SIMPLEX_TAG else None
     _expect_end(start, "the set of signatures")
     pairs = [] if root is None else list(iter_hashmap(tree, root, _KEY_BITS))
     if len(pairs) != count or any(at != index for at, (index, _pair) in enumerate(pairs)):
@@ -118,7 +124,12 @@ def _read_signature_set(tree: CellTree, cell: int) -> SignatureSet:
     signatures = [_read_pair(pair) for _index, pair in pairs]
     if len({one.node_id_short for one in signatures}) < count:
         raise DecodeError("a validator signed the block twice")
-    return SignatureSet(list_hash, catchain_seqno, weight, signatures)
+    return SignatureSet(list_hash, catchain_seqno, weight, signatures, vote)
+
+
+def _read_vote(tree: CellTree, start: CellSlice) -> SimplexVote:
+    session_id, slot = start.load_bytes(32), start.load_uint(32)
+    return SimplexVote(session_id, slot, read_snake(tree, start.load_ref()))
 
 
 def _check_form(tree: CellTree, root: int, pairs: list[int]) -> None:

@@ -2,7 +2,8 @@
 
 TL-B: validators#11, validators_ext#12 (config param 34, or 35 if there are temporary ones),
 validator#53, validator_addr#73, ed25519_pubkey#8e81278a. The signed bytes are the TL object
-ton.blockId with both hashes. Key blocks name the validators of the blocks after them.
+ton.blockId with both hashes, or a vote of Simplex consensus (``simplex``).
+Key blocks name the validators of the blocks after them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tonlake.ingest.blocks import BlockId, RawBlock
+    from tonlake.ingest.decode.block.simplex import SimplexVote
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
 
@@ -47,9 +49,14 @@ class Validator(NamedTuple):
 
 
 def check_signatures(
-    target: BlockId, validators: Iterable[Validator], signatures: Iterable[tuple[bytes, bytes]]
+    target: BlockId,
+    validators: Iterable[Validator],
+    signatures: Iterable[tuple[bytes, bytes]],
+    vote: SimplexVote | None = None,
 ) -> int:
     """Verify that more than two thirds of the validators, by weight, signed a block.
+
+    ``vote`` is what they signed in Simplex consensus; without it, they signed the block's id.
 
     Returns:
         The weight of the signers.
@@ -60,6 +67,12 @@ def check_signatures(
     by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
     total = sum(one.weight for one in by_id.values())
     message = SIGNED_TAG + target.root_hash + target.file_hash
+    if vote is not None:
+        try:
+            vote.check(target)
+        except DecodeError as error:
+            raise ProofInvalid(f"{target}: {error}") from error
+        message = vote.message()
     weight = 0
     for node_id, signature in signatures:
         validator = by_id.pop(node_id, None)
@@ -154,7 +167,7 @@ class Signers:
             return False
         signed = ((one.node_id_short, one.signature) for one in found.signatures)
         try:
-            weight = check_signatures(block.id, validators, signed)
+            weight = check_signatures(block.id, validators, signed, found.vote)
         except ProofInvalid as error:
             raise DecodeError(str(error)) from error
         if weight != found.weight:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.blocks import BlockId, McHead
 from tonlake.ingest.decode.block.header import read_own_info, read_parts
+from tonlake.ingest.decode.block.simplex import SimplexVote, write_candidate
 from tonlake.ingest.decode.block.validator import ProofInvalid, check_signatures, read_validators
 from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, parse_boc
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from tonlake.ingest.source.liteserver.connection import Answer, Connection
     from tonlake.ingest.source.liteserver.pool import ServerPool
 
-FORWARD, ORDINARY = "liteServer.blockLinkForward", "liteServer.signatureSet.ordinary"
+FORWARD = "liteServer.blockLinkForward"
+ORDINARY, SIMPLEX = "liteServer.signatureSet.ordinary", "liteServer.signatureSet.simplex"
 
 
 def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
@@ -36,12 +38,13 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
     """
     if link["@type"] != FORWARD:
         raise ProofInvalid(f"a link of the form {link['@type']}")
-    if link["signatures"]["@type"] != ORDINARY:
+    if link["signatures"]["@type"] not in (ORDINARY, SIMPLEX):
         raise ProofInvalid(f"signatures of unknown form {link['signatures']['@type']}")
     try:
         tree = open_proof(link["dest_proof"], target.root_hash)
         info, _rest = read_own_info(tree, read_parts(tree).info)
         validators = read_validators(open_proof(link["config_proof"], known.root_hash), known)
+        vote = _read_vote(link["signatures"])
     except (BocError, DecodeError, TypeError) as error:
         raise ProofInvalid(f"a proof from {known} to {target}: {error}") from error
     if (info["workchain"], info["seqno"]) != (target.workchain, target.seqno):
@@ -50,8 +53,23 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
         (bytes.fromhex(one["node_id_short"]), one["signature"])
         for one in link["signatures"]["signatures"]
     ]
-    check_signatures(target, validators, signed)
+    check_signatures(target, validators, signed, vote)
     return bool(info["key_block"])
+
+
+def _read_vote(signatures: Answer) -> SimplexVote | None:
+    """Return what a set of signatures is of; None for the id of the block.
+
+    The TL library parses the bytes of the candidate as well.
+    """
+    if signatures["@type"] != SIMPLEX:
+        return None
+    session_id, candidate = signatures["session_id"], signatures["candidate"]
+    if not isinstance(candidate, bytes):
+        candidate = write_candidate(candidate)
+    if isinstance(session_id, str):
+        session_id = bytes.fromhex(session_id)
+    return SimplexVote(session_id, signatures["slot"] & 0xFFFFFFFF, candidate)
 
 
 def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:

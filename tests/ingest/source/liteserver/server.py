@@ -241,7 +241,7 @@ class SimulatedServer:
         assert block.proof is not None
         signed = [
             {"node_id_short": one.node_id_short.hex(), "signature": one.signature}
-            for one in read_signatures(block.proof)
+            for one in read_signatures(block.proof).signatures
         ]
         return {
             "@type": "liteServer.blockLinkForward",
