@@ -33,7 +33,7 @@ STATUS maps error classes, of this tree and of the packages below, to HTTP statu
 
 from __future__ import annotations
 
-from tonlake.ingest.errors import TvmBusy, TvmError, TvmMissing
+from tonlake.ingest.errors import TvmBusy, TvmError, TvmMissing, TvmOutdated
 from tonlake.lake.errors import (
     BlocksLacking,
     LakeCorrupt,
@@ -205,6 +205,7 @@ STATUS: dict[type[Exception], int] = {
     QueryTooLarge: 503,
     TvmError: 500,
     TvmMissing: 503,
+    TvmOutdated: 503,
     TvmBusy: 503,
 }
 

@@ -199,6 +199,10 @@ class TvmRefusal(TvmError):
     """The TVM does not accept the call: it cannot read one of its cells."""
 
 
+class TvmOutdated(TvmError):
+    """The run may have met an instruction of a later global version than the TVM's."""
+
+
 class TvmStackDeep(TvmError):
     """The resulting stack is nested too deep to be returned."""
 

@@ -20,7 +20,14 @@ from tonlake.api.chain.place import (
 from tonlake.api.errors import LiteServerError, ResultDeep
 from tonlake.api.text.encoding import decode_currencies
 from tonlake.api.text.stack import decode_stack
-from tonlake.ingest.derive.tvm.call import CELL_UNDERFLOW, NO_CODE, GetMethodCall, Outcome
+from tonlake.ingest.derive.tvm.call import (
+    CELL_UNDERFLOW,
+    NO_CODE,
+    TVM_VERSION,
+    GetMethodCall,
+    Outcome,
+    is_unknown,
+)
 from tonlake.ingest.derive.tvm.context import (
     Context,
     MasterId,
@@ -31,7 +38,7 @@ from tonlake.ingest.derive.tvm.context import (
 )
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
-from tonlake.ingest.errors import SourceError, TvmMissing, TvmStackDeep
+from tonlake.ingest.errors import SourceError, TvmMissing, TvmOutdated, TvmStackDeep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -172,6 +179,12 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
         outcome = call.tvm.run_get_method(prepared)
     except TvmStackDeep as error:
         raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
+    version = read_network_config(call, state.master).version
+    if is_unknown(outcome, version):
+        raise TvmOutdated(
+            f"the TVM (tonpy) supports global version {TVM_VERSION}, and the network has {version}:"
+            " the get-method met an instruction that it does not know"
+        )
     missing = sorted(named - libraries.keys())
     seqno = state.master["seqno"]
     if outcome.exit_code == CELL_UNDERFLOW and missing and not knows_every_account(call, seqno):

@@ -22,7 +22,13 @@ from tonlake.ingest.derive.contract.reader import find_reader, list_readable, re
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.world import NotLoaded
-from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, Outcome, method_id
+from tonlake.ingest.derive.tvm.call import (
+    SUCCESS,
+    GetMethodCall,
+    Outcome,
+    is_unknown,
+    method_id,
+)
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7, join_libraries
 from tonlake.ingest.errors import BocError, TvmError, TvmMissing
 
@@ -169,7 +175,7 @@ class GetMethodSession:
             return answer
         reader = find_reader(code.cell.hash, question.method)
         if reader is None:
-            answer = self.run_machine(question, state, code, data)
+            answer = self.run_machine(Posed(question, state, mc_seqno), code, data)
         else:
             answer = read_answer(
                 reader, Subject(state.address, code.cell, data, question.arguments)
@@ -178,9 +184,7 @@ class GetMethodSession:
             self._cache.keep(key, answer)
         return answer
 
-    def run_machine(
-        self, question: Question, state: AccountState, code: Code, data: Cell
-    ) -> list[Value] | None:
+    def run_machine(self, posed: Posed, code: Code, data: Cell) -> list[Value] | None:
         """Return the stack that the code leaves in ``machine``; None if it fails.
 
         Raises:
@@ -189,8 +193,10 @@ class GetMethodSession:
         program = self._cache.find_program(code.resolved)
         if program is None:
             raise Declined("the code is an exotic cell")
+        question, state, mc_seqno = posed
         arguments = (*question.arguments, method_id(question.method))
-        account = Account(state.address, data)
+        version = self._network.find_config(mc_seqno).version
+        account = Account(state.address, data, code.cell, version)
         try:
             return program.run(account, arguments, self._gas_limit, self._planted)
         except Thrown:
@@ -230,6 +236,8 @@ class GetMethodSession:
         """Return the stack that a get-method left; None if it failed or cannot be read."""
         if outcome is None:
             return None
+        if self._is_unknown(posed, outcome):
+            return None  # not a failure of the contract
         if outcome.exit_code not in SUCCESS:
             code = None if posed.state.code_hash is None else self._codes[posed.state.code_hash]
             if code is not None:
@@ -239,6 +247,10 @@ class GetMethodSession:
             return [from_tvm(value) for value in outcome.stack]
         except (BocError, Mismatch):
             return None
+
+    def _is_unknown(self, posed: Posed, outcome: Outcome) -> bool:
+        """Return whether the TVM may have met an instruction that is newer than itself."""
+        return is_unknown(outcome, self._network.find_config(posed.mc_seqno).version)
 
     def _make(self, posed: Iterable[Posed]) -> Iterator[GetMethodCall]:
         """Yield the TVM calls of questions to contracts whose code and data were looked up."""

@@ -151,6 +151,20 @@ def _hash_slice(stack: Stack) -> None:
     stack.append(int.from_bytes(cell.hash, "big"))
 
 
+_SINCE_VERSION = 12
+"""Global version that added BTOS and HASHBU."""
+
+
+def _open_builder(stack: Stack) -> None:
+    stack.require(_SINCE_VERSION)
+    stack.append(stack.end(stack.builder()).slice())
+
+
+def _hash_builder(stack: Stack) -> None:
+    stack.require(_SINCE_VERSION)
+    stack.append(int.from_bytes(stack.end(stack.builder()).hash, "big"))
+
+
 FIXED: dict[int, list[Step]] = {
     0xC8: [_begin],
     0xC9: [_end],
@@ -172,9 +186,11 @@ FIXED: dict[int, list[Step]] = {
     0xCF40: [_store_zeroes],
     0xCF41: [_store_ones],
     0xCF42: [_store_same],
+    0xCF50: [_open_builder],
     0xF400: [_store_dictionary],
     0xF900: [_hash_cell],
     0xF901: [_hash_slice],
+    0xF916: [_hash_builder],
     0xFA02: [_store_grams],
 }
 """Steps of instructions without operands, by opcode."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.machine.stack import Stack
 
 Decoder = "Callable[[Code], list[Step]]"
+_MAX_TUPLE = 255
 
 
 def exchange(one: int, other: int) -> Step:
@@ -163,6 +164,42 @@ def _open_tuple(count: int) -> Step:
     return step
 
 
+def _index_by_number(stack: Stack) -> None:
+    """Leave the value of a tuple at a place from the stack: INDEXVAR."""
+    place = stack.number(_MAX_TUPLE - 1)
+    stack.append(_take_tuple(stack)[place])
+
+
+def _count_values(stack: Stack) -> None:
+    stack.append(len(_take_tuple(stack)))
+
+
+def _is_tuple(stack: Stack) -> None:
+    stack.append(-1 if stack.pop().__class__ is tuple else 0)
+
+
+def _take_last(stack: Stack) -> None:
+    """Leave the last value of a tuple: LAST."""
+    stack.append(_take_tuple(stack)[-1])
+
+
+def _append_value(stack: Stack) -> None:
+    """Append a value to a tuple: TPUSH."""
+    value = stack.pop()
+    values = _take_tuple(stack)
+    if len(values) == _MAX_TUPLE:
+        raise Declined("tuple of 255 values")
+    stack.append((*values, value))
+
+
+def _split_last(stack: Stack) -> None:
+    """Take the last value off a tuple: TPOP."""
+    values = _take_tuple(stack)
+    if not values:
+        raise Declined("empty tuple")
+    stack += (values[:-1], values[-1])
+
+
 def _by_nibbles(count: int, make: Callable[..., list[Step]]) -> Callable[[Code], list[Step]]:
     return lambda code: make(*(code.take(4) for _ in range(count)))
 
@@ -234,6 +271,12 @@ FIXED: dict[int, list[Step]] = {
     **{0x6F00 | count: [_make_tuple(count)] for count in range(16)},
     **{0x6F10 | place: [_index(place)] for place in range(15)},
     **{0x6F20 | count: [_open_tuple(count)] for count in range(16)},
+    0x6F81: [_index_by_number],
+    0x6F88: [_count_values],
+    0x6F8A: [_is_tuple],
+    0x6F8B: [_take_last],
+    0x6F8C: [_append_value],
+    0x6F8D: [_split_last],
     0x6FA0: [_null_under(depth=1, when=True)],
     0x6FA1: [_null_under(depth=1, when=False)],
     0x6FA2: [_null_under(depth=2, when=True)],

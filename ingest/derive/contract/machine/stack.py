@@ -42,11 +42,20 @@ class Builder(NamedTuple):
         return Builder(self.value << bits | value, total, refs)
 
 
+NEWEST_VERSION = 15
+"""The highest global version whose instructions the machine knows."""
+
+
 class Account(NamedTuple):
-    """The parts of the account that a run may read: its address and its data."""
+    """What a run may read: the account's address, data and code, and the global version.
+
+    ``code`` is the cell in the account's state, which may be a library cell.
+    """
 
     address: Address
     data: Cell
+    code: Cell | None = None
+    global_version: int = NEWEST_VERSION
 
 
 class Stack(list[Any]):
@@ -64,6 +73,11 @@ class Stack(list[Any]):
         self.account = account
         self.planted = planted
         self.variables: dict[int, Any] = {}
+
+    def require(self, version: int) -> None:
+        """Raise Thrown if the network's global version does not have an instruction yet."""
+        if self.account.global_version < version:
+            raise Thrown("invalid opcode")
 
     def need(self, count: int) -> None:
         """Raise Declined if there are fewer values."""

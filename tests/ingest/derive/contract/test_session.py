@@ -19,7 +19,7 @@ from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.layout import Subject, store_address
 from tonlake.ingest.derive.contract.machine.stack import Declined
-from tonlake.ingest.derive.contract.question import make_key
+from tonlake.ingest.derive.contract.question import Posed, make_key
 from tonlake.ingest.derive.contract.reader import READERS, find_reader, list_readable
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.stack import Address, Cell, Question
@@ -136,7 +136,7 @@ def check(session: GetMethodSession, question: Question, state: AccountState, da
     with suppress(Declined):
         assert make_key(session.answer(question, state, 1)) == ran
     with suppress(Declined):
-        assert make_key(session.run_machine(question, state, code, data)) == ran
+        assert make_key(session.run_machine(Posed(question, state, 1), code, data)) == ran
 
 
 def damage(draw: st.DrawFn, data: Cell) -> Cell:

@@ -57,7 +57,16 @@ SHAPES = (
 )
 """Types of values that instructions pop."""
 Key = tuple[int, int]
-KNOWN: list[Key] = sorted({*run._FIXED, *run._DECODERS})
+NEWER: frozenset[Key] = frozenset(
+    (16, opcode)
+    for opcode in (
+        *(0xCF50, 0xF916, 0xFA48, 0xFA49, *range(0xFA50, 0xFA56)),
+        *(0xF82A, 0x6F81, 0x6F88, 0x6F8A, 0x6F8B, 0x6F8C, 0x6F8D),
+    )
+)
+"""Instructions that this TVM does not know, MYCODE, for which it needs c7 of version 4, and those
+that need tuples, which are not drawn: see ``test_newer.py``."""
+KNOWN: list[Key] = sorted({*run._FIXED, *run._DECODERS} - NEWER)
 
 
 @pytest.fixture(scope="module")

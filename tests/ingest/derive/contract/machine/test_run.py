@@ -41,7 +41,6 @@ def test_data_and_address_are_read() -> None:
         pytest.param("F826", id="RANDSEED"),
         pytest.param("F827", id="BALANCE"),
         pytest.param("F829", id="CONFIGROOT"),
-        pytest.param("F82A", id="MYCODE"),
         pytest.param("F82B", id="INCOMINGVALUE"),
         pytest.param("F82D", id="PREVBLOCKSINFOTUPLE"),
         pytest.param("7FF832", id="CONFIGPARAM"),
