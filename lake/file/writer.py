@@ -27,6 +27,7 @@ _ASCENDING = ("lt", "seqno", "seqno_start", "seqno_end", "utime", "now", "time")
 """Columns whose values lie close together in a commit, so that their bounds show which files can
 match a filter; all other columns span their complete range in each commit."""
 
+
 @cache
 def choose_plain(table: Table) -> dict[str, Any]:
     """Return pyarrow's options for a plain file of a table."""
