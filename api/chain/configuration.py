@@ -49,6 +49,7 @@ NAMES = {
     25: "Message prices, basechain",
     28: "Catchain",
     29: "Consensus",
+    30: "Simplex consensus",
     31: "Fundamental contracts",
     32: "Previous validators",
     33: "Previous temporary validators",

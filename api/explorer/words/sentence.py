@@ -11,7 +11,7 @@ import msgspec
 
 from tonlake.api.explorer.words.form import describe_opcode, read_opcode, write_count
 from tonlake.api.explorer.words.movement import find_field
-from tonlake.ingest.derive.action.pattern import BOUNCE_OPCODE
+from tonlake.ingest.derive.action.pattern import BOUNCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -100,8 +100,7 @@ def write_actions(actions: Iterable[Action], names: Names) -> list[WrittenAction
 def write_action(action: Action, names: Names) -> list[Part]:
     """Write an action as a sentence."""
     is_bounce = (
-        action.type == "call_contract"
-        and read_opcode(action.details.get("opcode")) == BOUNCE_OPCODE
+        action.type == "call_contract" and read_opcode(action.details.get("opcode")) in BOUNCES
     )
     segments = load_sentences().get("bounce" if is_bounce else action.type)
     if segments is None:

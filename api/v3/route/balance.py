@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 INTERNAL_TRANSFER, TRANSFER, BURN = 0x178D4519, 0x0F8A7EA5, 0x595F07BC
 BURN_NOTIFICATION = 0x7BDD97DE
-_BOUNCED = 0xFFFFFFFF
+_BOUNCED, _BOUNCED_NEW = 0xFFFFFFFF, 0xFFFFFFFE  # the new form: TEP-503
 _OPCODE_BITS, _QUERY_BITS = 32, 64
 _SIGNS = {INTERNAL_TRANSFER: 1, TRANSFER: -1, BURN: -1}
 _RETURNED = {INTERNAL_TRANSFER, BURN_NOTIFICATION}
@@ -102,7 +102,9 @@ def read_jettons(message: Row) -> int:
 def _read_amount(source: CellSlice) -> int:
     opcode = source.load_uint(_OPCODE_BITS)
     sign = _SIGNS.get(opcode, 0)
-    if opcode == _BOUNCED:
+    if opcode == _BOUNCED_NEW:
+        source = source.tree.slice(source.load_ref())
+    if opcode in (_BOUNCED, _BOUNCED_NEW):
         sign = 1 if source.load_uint(_OPCODE_BITS) in _RETURNED else 0
     if not sign:
         return 0

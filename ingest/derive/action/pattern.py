@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.interface import Interfaces
 
 EXCESS_OPCODE = 0xD53276DB
-BOUNCE_OPCODE = 0xFFFFFFFF
-_ABSORBED = {EXCESS_OPCODE, BOUNCE_OPCODE}
+BOUNCE_OPCODE, NEW_BOUNCE_OPCODE = 0xFFFFFFFF, 0xFFFFFFFE
+"""Bounced messages; the new form is TEP-503's, since global version 12."""
+BOUNCES = (BOUNCE_OPCODE, NEW_BOUNCE_OPCODE)
+_ABSORBED = {EXCESS_OPCODE, *BOUNCES}
 
 UNREADABLE = (IngestError, LookupError, ValueError, TypeError, AttributeError)
 """Errors raised by a body or an interface that does not follow the protocol."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.action.pattern import BOUNCE_OPCODE, call
+from tonlake.ingest.derive.action.pattern import BOUNCES, call
 from tonlake.ingest.derive.action.protocol.trade import FILL_UP, find_item, is_domain
 from tonlake.ingest.derive.action.rule import Draft, Rule
 
@@ -118,5 +118,5 @@ def _make_purchase(match: Match) -> Draft | None:
 RELEASE_RULE = Rule("dns.release", call(RELEASE), _make_release)
 PURCHASE_RULE = Rule("dns.purchase", call(FILL_UP).after(call(name="cause").apart), _make_purchase)
 CHANGE_RULE = Rule(
-    "dns.change_record", call(CHANGE_RECORD).then(call(BOUNCE_OPCODE).maybe), _make_change
+    "dns.change_record", call(CHANGE_RECORD).then(call(*BOUNCES).maybe), _make_change
 )

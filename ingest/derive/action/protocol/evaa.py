@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.action.block import CALL, TRANSFER
-from tonlake.ingest.derive.action.pattern import BOUNCE_OPCODE, Pattern, built, call, one_of
+from tonlake.ingest.derive.action.pattern import BOUNCES, Pattern, built, call, one_of
 from tonlake.ingest.derive.action.protocol.jetton import JETTON_TRANSFER
 from tonlake.ingest.derive.action.rule import Draft, Rule
 from tonlake.ingest.errors import IngestError
@@ -253,7 +253,7 @@ RULES = (
                         call(LIQUIDATE_UNSATISFIED, name="unsatisfied").then(_FINISH),
                     )
                 ),
-                call(BOUNCE_OPCODE),
+                call(*BOUNCES),
                 _JETTONS_BACK,
             )
         ),

@@ -125,6 +125,7 @@ _NEWER = {
     0x840F6369: "hipo_finance_bill_burned",
     0xEBA19948: "tg_wallet_key_changed",
     0xF0FA223B: "hipo_finance_withdrawal_notification",
+    0xFFFFFFFE: "new_bounce",
 }
 """Layouts by opcode that are newer than the reference table."""
 

@@ -1,0 +1,92 @@
+"""Configuration parameters of the network of 2026, encoded by hand and genuine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pytoniq_core import Cell, HashMap, begin_cell
+
+from tonlake.api.chain.configuration import decode_param, name_param
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def decode(number: int, cell: Cell) -> dict[str, Any]:
+    value = decode_param(number, cell.to_boc())
+    assert value is not None
+    return value
+
+
+def start(tag: int) -> Any:
+    return begin_cell().store_uint(tag, 8)
+
+
+def test_reported_parameters(shared: Path) -> None:
+    folder = shared / "data" / "reports" / "12-config-params"
+    found: Any = decode_param(30, bytes.fromhex((folder / "p30.hex").read_text()))
+    assert found is not None
+    assert found["mc"] == found["shard"]
+    assert found["mc"]["value"]["cell_reference"] == {
+        "@type": "simplex_config",
+        "flags": "0",
+        "use_quic": True,
+        "target_rate_ms": "400",
+        "slots_per_leader_window": "4",
+        "first_block_timeout_ms": "3000",
+        "max_leader_window_desync": "250",
+    }
+    precompiled = decode_param(45, bytes.fromhex((folder / "p45.hex").read_text()))
+    assert precompiled is not None
+    assert "1234" in str(precompiled["list"])
+
+
+def test_second_form_of_simplex_for_one_chain() -> None:
+    values = HashMap(8, value_serializer=lambda value, builder: builder.store_uint(value, 32))
+    values.set_int_key(3, 400)
+    config = start(0x22).store_uint(0, 5).store_uint(1, 2).store_bit(0).store_uint(8, 32)
+    cell = (
+        start(0x10).store_bit(0).store_maybe_ref(config.store_dict(values.serialize()).end_cell())
+    )
+    found = decode(30, cell.end_cell())
+    assert found["mc"] == {"@type": "nothing_from_maybe"}
+    shard = found["shard"]["value"]["cell_reference"]
+    assert shard["@type"] == "simplex_config_v2"
+    assert shard["protocol_version"] == "1"
+    assert shard["slots_per_leader_window"] == "8"
+    assert "400" in str(shard["noncritical_params"])
+
+
+@pytest.mark.parametrize("number", [71, 72, 73])
+def test_oracle_bridges(number: int) -> None:
+    oracles = HashMap(256, value_serializer=lambda value, builder: builder.store_uint(value, 256))
+    oracles.set_int_key(5, 6)
+    cell = begin_cell().store_bytes(b"\1" * 32).store_bytes(b"\2" * 32)
+    cell = cell.store_dict(oracles.serialize()).store_bytes(b"\3" * 32)
+    bridge = decode(number, cell.end_cell())["bridge"]
+    assert bridge["bridge_address"] == "01" * 32
+    assert bridge["external_chain_address"] == "03" * 32
+    assert name_param(number).endswith("bridge")
+
+
+@pytest.mark.parametrize("number", [79, 81, 82])
+def test_token_bridges(number: int) -> None:
+    def begin(tag: int) -> Any:
+        return start(tag).store_bytes(b"\1" * 32).store_bytes(b"\2" * 32).store_bit(0)
+
+    first = decode(number, begin(0).store_uint(1, 8).store_coins(7).end_cell())["bridge"]
+    assert first["@type"] == "jetton_bridge_params_v0"
+    assert "7" in str(first["burn_bridge_fee"])
+    prices = begin_cell()
+    for fee in range(10, 16):
+        prices = prices.store_coins(fee)
+    second = begin(1).store_uint(1, 8).store_ref(prices.end_cell()).store_bytes(b"\3" * 32)
+    found = decode(number, second.end_cell())["bridge"]
+    assert found["@type"] == "jetton_bridge_params_v1"
+    assert "15" in str(found["prices"]["discover_gas_consumption"])
+
+
+def test_other_forms_are_not_decoded() -> None:
+    assert decode_param(30, start(0x11).store_bit(0).store_bit(0).end_cell().to_boc()) is None
+    assert decode_param(45, start(0xC1).store_bit(0).end_cell().to_boc()) is None

@@ -1,0 +1,83 @@
+"""Bounced bodies in both forms: TEP-503 since global version 12, and the one before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pytoniq_core import Cell, begin_cell
+
+from tonlake.api.v3.route.balance import read_jettons
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.body.body import decode_body
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRANSFER, INTERNAL, BURN_NOTE, EXCESS = 0x0F8A7EA5, 0x178D4519, 0x7BDD97DE, 0xD53276DB
+AMOUNT = 5_000_000
+
+
+def decode(boc: bytes) -> Any:
+    tree = parse_boc(boc)
+    return decode_body(tree, tree.roots[0])
+
+
+def start(opcode: int) -> Any:
+    return begin_cell().store_uint(opcode, 32).store_uint(77, 64).store_coins(AMOUNT)
+
+
+def bounce(original: Cell, phase: int, exit_code: int, *, ran: bool) -> bytes:
+    info = begin_cell().store_coins(10**8).store_bit(0).store_uint(9, 64).store_uint(8, 32)
+    body = begin_cell().store_uint(0xFFFFFFFE, 32).store_ref(original).store_ref(info.end_cell())
+    body = body.store_uint(phase, 8).store_int(exit_code, 32).store_bit(int(ran))
+    if ran:
+        body = body.store_uint(3000, 32).store_uint(77, 32)
+    return bytes(body.end_cell().to_boc())
+
+
+def receive(boc: bytes) -> int:
+    return read_jettons({"direction": "in", "kind": "int", "body": boc})
+
+
+@pytest.mark.parametrize(
+    ("phase", "exit_code", "ran"), [(0, -3, False), (1, 48, True), (2, 37, True)]
+)
+def test_new_form_is_decoded(phase: int, exit_code: int, ran: bool) -> None:  # noqa: FBT001
+    original = begin_cell().store_uint(EXCESS, 32).store_uint(77, 64).end_cell()
+    name, value = decode(bounce(original, phase, exit_code, ran=ran))
+    assert name == value["@type"] == "new_bounce"
+    assert value["original_body"] == {"@type": "excess", "query_id": "77"}
+    assert (value["bounced_by_phase"], value["exit_code"]) == (str(phase), str(exit_code))
+    assert value["original_info"]["created_lt"] == "9"
+    assert ("value" in value["compute_phase"]) == ran
+
+
+def test_an_unknown_original_body_is_kept() -> None:
+    original = begin_cell().store_uint(0xDEADBEEF, 32).end_cell()
+    _name, value = decode(bounce(original, 1, 7, ran=True))
+    assert value["original_body"]
+
+
+@pytest.mark.parametrize("opcode", [INTERNAL, BURN_NOTE])
+def test_jettons_return_in_both_forms(opcode: int) -> None:
+    old = begin_cell().store_uint(0xFFFFFFFF, 32).store_uint(opcode, 32).store_uint(77, 64)
+    old_body = old.store_coins(AMOUNT).end_cell().to_boc()
+    new_body = bounce(start(opcode).end_cell(), 1, 48, ran=True)
+    assert receive(old_body) == receive(new_body) == AMOUNT
+
+
+def test_nothing_else_returns_jettons() -> None:
+    assert receive(bounce(start(TRANSFER).end_cell(), 1, 48, ran=True)) == 0
+    assert receive(bounce(begin_cell().end_cell(), 1, 48, ran=True)) == 0
+    assert receive(begin_cell().store_uint(0xFFFFFFFE, 32).end_cell().to_boc()) == 0
+
+
+def test_reported_bodies(shared: Path) -> None:
+    folder = shared / "data" / "reports" / "03-bounce-tep503"
+    bodies = [bytes.fromhex((folder / f"bounce_{form}.hex").read_text()) for form in ("old", "new")]
+    assert [receive(body) for body in bodies] == [AMOUNT, AMOUNT]
+    name, value = decode(bodies[1])
+    assert name == "new_bounce"
+    assert value["original_body"]["amount"]["value"] == str(AMOUNT)
+    assert value["exit_code"] == "48"
