@@ -128,6 +128,15 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
+def newest_node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a network of 2026: version 15, Simplex, contracts of the Tolk compiler."""
+    archive = shared / "node-2026" / "localnet4-db.tar.zst"
+    if not archive.exists():
+        pytest.skip("the network of 2026 (../shared/node-2026) is not on this machine")
+    return unpack(archive, tmp_path_factory.mktemp("newest-node"))
+
+
+@pytest.fixture(scope="session")
 def tvm() -> None:
     """Skip tests that run get-methods where the optional TVM package is not installed."""
     if find_spec("tonpy") is None:

@@ -71,7 +71,8 @@ def find_block_at_utime(call: Call, workchain: int, prefix: int, utime: int) -> 
         LiteServerError: no block qualifies, or the lake cannot know which is the first.
     """
     row = header.find_first_block(call.reader, workchain, list_ancestors(prefix), utime=utime)
-    if row is None or not (row["gen_utime"] == utime or _follows_known(call, row, prefix)):
+    # Several blocks may share a second: a block of that second is not the first one by its time.
+    if row is None or not _follows_known(call, row, prefix):
         raise LiteServerError(UTIME_UNKNOWN)
     return row
 

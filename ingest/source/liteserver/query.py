@@ -8,7 +8,7 @@ signatures of validators.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.blocks import BlockId, McHead
 from tonlake.ingest.decode.block.header import read_own_info, read_parts
@@ -20,12 +20,16 @@ from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.source.liteserver.connection import Answer, Connection
     from tonlake.ingest.source.liteserver.pool import ServerPool
 
 FORWARD = "liteServer.blockLinkForward"
 ORDINARY, SIMPLEX = "liteServer.signatureSet.ordinary", "liteServer.signatureSet.simplex"
+_UINT32 = 0xFFFFFFFF
+"""TL numbers are signed."""
 
 
 def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
@@ -49,6 +53,7 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
         raise ProofInvalid(f"a proof from {known} to {target}: {error}") from error
     if (info["workchain"], info["seqno"]) != (target.workchain, target.seqno):
         raise ProofInvalid(f"it proves another block than {target}")
+    _check_validator_set(link["signatures"], info, target)
     signed = [
         (bytes.fromhex(one["node_id_short"]), one["signature"])
         for one in link["signatures"]["signatures"]
@@ -60,16 +65,23 @@ def check_link(link: Answer, known: BlockId, target: BlockId) -> bool:
 def _read_vote(signatures: Answer) -> SimplexVote | None:
     """Return what a set of signatures is of; None for the id of the block.
 
-    The TL library parses the bytes of the candidate as well.
+    The TL library parses the bytes of the candidate as well: they are written again.
     """
     if signatures["@type"] != SIMPLEX:
         return None
-    session_id, candidate = signatures["session_id"], signatures["candidate"]
-    if not isinstance(candidate, bytes):
-        candidate = write_candidate(candidate)
-    if isinstance(session_id, str):
-        session_id = bytes.fromhex(session_id)
-    return SimplexVote(session_id, signatures["slot"] & 0xFFFFFFFF, candidate)
+    return SimplexVote(
+        bytes.fromhex(signatures["session_id"]),
+        signatures["slot"] & _UINT32,
+        write_candidate(signatures["candidate"]),
+    )
+
+
+def _check_validator_set(signatures: Answer, info: Mapping[str, Any], target: BlockId) -> None:
+    """Verify that signatures declare the validator set that the signed block names."""
+    seqno = "cc_seqno" if signatures["@type"] == SIMPLEX else "catchain_seqno"
+    declared = signatures["validator_set_hash"] & _UINT32, signatures[seqno] & _UINT32
+    if declared != (info["validator_list_hash_short"] & _UINT32, info["gen_catchain_seqno"]):
+        raise ProofInvalid(f"{target} is signed by another validator set than the block names")
 
 
 def open_proof(data: bytes, root_hash: bytes, at: int = 0) -> CellTree:

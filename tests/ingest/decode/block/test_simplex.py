@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import unpack
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_own_info, read_parts
 from tonlake.ingest.decode.block.proof import check_proof, read_signatures
@@ -41,12 +40,8 @@ BLOCKS = st.builds(BlockId, INT32, st.integers(-(1 << 63), (1 << 63) - 1), INT32
 
 
 @pytest.fixture(scope="module")
-def node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeSource]:
-    archive = shared / "node-2026" / "localnet4-db.tar.zst"
-    if not archive.exists():
-        pytest.skip("the network of 2026 (../shared/node-2026) is not on this machine")
-    db_dir = unpack(archive, tmp_path_factory.mktemp("node-2026"))
-    with closing(open_node(db_dir, proofs=True)) as source:
+def node(newest_node: Path) -> Iterator[NodeSource]:
+    with closing(open_node(newest_node, proofs=True)) as source:
         yield source
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conftest import unpack
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -35,25 +34,20 @@ TABLES = {
 
 
 @pytest.fixture(scope="module")
-def recorded(shared: Path) -> dict[str, Any]:
+def recorded(newest_node: Path, shared: Path) -> dict[str, Any]:  # noqa: ARG001 - skips
     path = shared / "node-2026" / "expected-contracts.json.gz"
-    if not path.exists():
-        pytest.skip("the network of 2026 (../shared/node-2026) is not on this machine")
     found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     return found
 
 
 @pytest.fixture(scope="module")
 def ask(
-    recorded: dict[str, Any],  # noqa: ARG001 - skips
-    shared: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    newest_node: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., list[Any]]]:
-    folder = tmp_path_factory.mktemp("node-2026")
-    db_dir = unpack(shared / "node-2026" / "localnet4-db.tar.zst", folder / "node")
-    with closing(open_node(db_dir)) as source:
-        ingest(source, folder / "lake", Span(1, LAST), Settings())
-    with closing(connect(open_snapshot(folder / "lake"), LakeSettings())) as connection:
+    lake_dir = tmp_path_factory.mktemp("newest-lake")
+    with closing(open_node(newest_node)) as source:
+        ingest(source, lake_dir, Span(1, LAST), Settings())
+    with closing(connect(open_snapshot(lake_dir), LakeSettings())) as connection:
         yield lambda query, *values: connection.execute(query, values).fetchall()
 
 

@@ -239,10 +239,25 @@ class SimulatedServer:
 
     def _make_link(self, known: Answer, config: bytes, block: RawBlock) -> Answer:
         assert block.proof is not None
+        found = read_signatures(block.proof)
         signed = [
             {"node_id_short": one.node_id_short.hex(), "signature": one.signature}
-            for one in read_signatures(block.proof).signatures
+            for one in found.signatures
         ]
+        signatures: Answer = {
+            "@type": "liteServer.signatureSet.ordinary",
+            "validator_set_hash": _sign(found.validator_list_hash_short),
+            "catchain_seqno": found.catchain_seqno,
+            "signatures": signed[: self.signatures],
+        }
+        if found.vote is not None:
+            signatures |= {
+                "@type": "liteServer.signatureSet.simplex",
+                "cc_seqno": signatures.pop("catchain_seqno"),
+                "session_id": found.vote.session_id.hex(),
+                "slot": found.vote.slot,
+                "candidate": found.vote.candidate,
+            }
         return {
             "@type": "liteServer.blockLinkForward",
             "to_key_block": block.id.seqno in self.chain.key_seqnos,
@@ -250,12 +265,7 @@ class SimulatedServer:
             "to": _show(block.id),
             "dest_proof": prove_header(block.proof),
             "config_proof": wrap_whole(config),
-            "signatures": {
-                "@type": "liteServer.signatureSet.ordinary",
-                "validator_set_hash": 0,
-                "catchain_seqno": 0,
-                "signatures": signed[: self.signatures],
-            },
+            "signatures": self.altered("signatures", signatures),
         }
 
     def _on_getAccountState(self, question: Answer) -> Any:  # noqa: N802 - TL names it
@@ -322,3 +332,8 @@ def _show(block_id: BlockId) -> Answer:
         "root_hash": block_id.root_hash.hex(),
         "file_hash": block_id.file_hash.hex(),
     }
+
+
+def _sign(number: int) -> int:
+    """Return an unsigned 32-bit number as TL writes it."""
+    return number - (1 << 32) if number >> 31 else number

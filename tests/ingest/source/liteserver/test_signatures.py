@@ -54,6 +54,41 @@ def test_genuine_signatures(chain: Chain, bundles: list[McBundle]) -> None:
         assert server.asked.count("getBlockProof") == 2
 
 
+def test_signatures_of_simplex(newest_node: Path) -> None:
+    """A proven chain of Simplex blocks; a changed part of what was signed is refused."""
+    with closing(open_node(newest_node, proofs=True)) as node:
+        bundles = [node.read_bundle(mc_seqno) for mc_seqno in range(1, LAST + 1)]
+        server = SimulatedServer(make_chain(bundles, node.zero_states()))
+    with ExitStack() as stack:
+        source = open_proven(stack, server.chain, server)
+        for bundle in bundles:
+            assert source.read_bundle(bundle.mc_seqno).blocks[0].data == bundle.blocks[0].data
+    changes: list[tuple[str, Any, str]] = [
+        ("session_id", "00" * 32, "is wrong"),
+        ("slot", 7_000_000, "is wrong"),
+        ("candidate", b"\0" * 160, "unknown form"),
+        ("cc_seqno", 99, "another validator set"),
+        ("validator_set_hash", 1, "another validator set"),
+        ("signatures", [], "not by two thirds"),
+    ]
+    for name, value, reason in changes:
+        assert_refused(server, name, value, reason)
+
+
+@pytest.mark.parametrize("name", ["catchain_seqno", "validator_set_hash"])
+def test_another_validator_set_is_refused(chain: Chain, name: str) -> None:
+    assert_refused(SimulatedServer(chain), name, 12345, "another validator set")
+
+
+def assert_refused(server: SimulatedServer, name: str, value: object, reason: str) -> None:
+    """Check that signatures with a changed field are refused, with the reason."""
+    server.altered = lambda _kind, answer: answer | {name: value}
+    with ExitStack() as stack:
+        source = open_proven(stack, server.chain, server)
+        with pytest.raises(ServerFault, match=reason):
+            source.read_bundle(5)
+
+
 @pytest.mark.long
 def test_key_blocks_lead_on(shared: Path, tmp_path: Path) -> None:
     """The validators of a network that re-elects them: each key block names the next ones."""

@@ -1,1 +1,0 @@
-"""Pure functions of the cryptography that TVM instructions name."""
