@@ -14,7 +14,7 @@ EXTENSIONS = {
     "tonlake.api.text._json": Path("tonlake/api/text/native"),
 }
 SHARED = [
-    Path("tonlake/ingest/decode/native/cdata.h"),  # by ingest and lake
+    Path("tonlake/lake/index/cdata.h"),  # by ingest and lake
     Path("tonlake/lake/index/segment/native/held.h"),  # by lake and api
 ]
 FLAGS = [

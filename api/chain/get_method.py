@@ -168,18 +168,19 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
     named, libraries = read_libraries(
         call, state.master["seqno"], [code, data or b"", *_list_bags(stack)]
     )
+    context = _describe_context(call, state, code)
     prepared = GetMethodCall(
         code=code,
         data=data,
         stack=stack,
-        c7=build_c7(_describe_context(call, state, code)),
+        c7=build_c7(context),
         libraries=join_libraries(libraries),
     )
     try:
         outcome = call.tvm.run_get_method(prepared)
     except TvmStackDeep as error:
         raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
-    version = read_network_config(call, state.master).version
+    version = context.config.version
     if is_unknown(outcome, version):
         raise TvmOutdated(
             f"the TVM (tonpy) supports global version {TVM_VERSION}, and the network has {version}:"

@@ -114,12 +114,9 @@ class Meter:
         self._now += 1
         started_s = self._clock()
 
-        def end(status: str) -> None:
-            self.note_end(scope, status, started_s)
+        return lambda status: self._note_end(scope, status, started_s)
 
-        return end
-
-    def note_end(self, scope: Scope, status: str, started_s: float) -> None:
+    def _note_end(self, scope: Scope, status: str, started_s: float) -> None:
         """Count a finished request."""
         seconds = self._clock() - started_s
         self._now -= 1

@@ -182,5 +182,5 @@ def _read_hash(value: str | int) -> bytes:
         return parse_hash(str(value))
     except ConversionError as error:
         raise ConversionError(
-            f"{str(value)[:80]!r} is not a hash: 64 hex digits or 44 base64 characters"
+            f"{str(value)[:80]!r} is not a hash: 64 hex digits or 43 base64 characters"
         ) from error

@@ -53,7 +53,9 @@ def test_shard_as_a_decimal(shard: int) -> None:
     assert read_block_id(f"(0,{shard},7)") == (0, shard, 7)
 
 
-@pytest.mark.parametrize("text", ["", "(0,xyz,1)", "0:8000000000000000", "(0,0xx8,1)", "1:2:3:4"])
+@pytest.mark.parametrize(
+    "text", ["", "(0,xyz,1)", "0:8000000000000000", "(0,0xx8,1)", "1:2:3:4", "12:30:45"]
+)
 def test_other_text_is_no_block_id(text: str) -> None:
     assert read_block_id(text) is None
 

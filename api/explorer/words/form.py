@@ -125,8 +125,9 @@ def name_call(message: Message | None) -> str:
     name = message.decoded_opcode or opcode
     if number and number < MIN_OWN_OPCODE and _name_layout(message) != name:
         name = opcode
-    # The decoded opcode of a bounced body already begins with "bounce".
-    return f"bounced {name.removeprefix('bounce')}".strip() if message.bounced else name
+    # The decoded opcode of a bounced body is "bounce" or "new_bounce".
+    name_inside = name.removeprefix("new_").removeprefix("bounce")
+    return f"bounced {name_inside}".strip() if message.bounced else name
 
 
 def _name_layout(message: Message) -> str:

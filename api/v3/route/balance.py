@@ -17,6 +17,7 @@ from tonlake.api.v3.page.operation import operation
 from tonlake.api.v3.page.transaction_page import read_transactions
 from tonlake.api.v3.resource.trace import TRACE_TRANSACTIONS
 from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
 from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ Row = dict[str, Any]
 
 INTERNAL_TRANSFER, TRANSFER, BURN = 0x178D4519, 0x0F8A7EA5, 0x595F07BC
 BURN_NOTIFICATION = 0x7BDD97DE
-_BOUNCED, _BOUNCED_NEW = 0xFFFFFFFF, 0xFFFFFFFE  # the new form: TEP-503
 _OPCODE_BITS, _QUERY_BITS = 32, 64
 _SIGNS = {INTERNAL_TRANSFER: 1, TRANSFER: -1, BURN: -1}
 _RETURNED = {INTERNAL_TRANSFER, BURN_NOTIFICATION}
@@ -102,9 +102,9 @@ def read_jettons(message: Row) -> int:
 def _read_amount(source: CellSlice) -> int:
     opcode = source.load_uint(_OPCODE_BITS)
     sign = _SIGNS.get(opcode, 0)
-    if opcode == _BOUNCED_NEW:
+    if opcode == NEW_BOUNCE_OPCODE:  # the original body is whole, in a reference
         source = source.tree.slice(source.load_ref())
-    if opcode in (_BOUNCED, _BOUNCED_NEW):
+    if opcode in BOUNCES:
         sign = 1 if source.load_uint(_OPCODE_BITS) in _RETURNED else 0
     if not sign:
         return 0

@@ -43,7 +43,7 @@ _FINALIZE = _number(
 _DATA_TO_SIGN = _number("consensus.dataToSign session_id:int256 data:bytes = consensus.DataToSign")
 _ID_BYTES, _CANDIDATE_ID_BYTES, _HASH_BYTES, _TAG_BYTES = 80, 36, 32, 4
 _MAX_BYTES = 4096
-"""Upper bound of a candidate's description, which has 196 bytes at most today."""
+"""Upper bound of a candidate's description, which has 160 bytes at most today."""
 
 
 class SimplexVote(msgspec.Struct, frozen=True):

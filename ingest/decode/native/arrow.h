@@ -2,7 +2,7 @@
 #ifndef TONLAKE_ARROW_H
 #define TONLAKE_ARROW_H
 
-#include "cdata.h"
+#include "../../../lake/index/cdata.h"
 #include "slab.h"
 #include "table.h"
 

@@ -1,10 +1,10 @@
 """Caches answers of get-methods and parsed instructions of codes between commits.
 
 An answer is cached if it depends on code, data, address and arguments alone. That holds for readers
-of data cells, and for ``machine``, which has no instruction that reads anything else. Only
-questions with arguments are cached: a master or collection is asked the same question for every new
-state of its wallet or item, as its answer verifies their address. Questions without arguments are
-about data that are new each time.
+of data cells, and for ``machine``, which reads only the global version besides: a later one merely
+adds instructions, and failures are not cached. Only questions with arguments are cached: a master
+or collection is asked the same question for every new state of its wallet or item, as its answer
+verifies their address. Questions without arguments are about data that are new each time.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ class GetMethodSession:
         """Return the stack that a get-method left; None if it failed or cannot be read."""
         if outcome is None:
             return None
-        if self._is_unknown(posed, outcome):
+        if is_unknown(outcome, self._network.find_config(posed.mc_seqno).version):
             return None  # not a failure of the contract
         if outcome.exit_code not in SUCCESS:
             code = None if posed.state.code_hash is None else self._codes[posed.state.code_hash]
@@ -247,10 +247,6 @@ class GetMethodSession:
             return [from_tvm(value) for value in outcome.stack]
         except (BocError, Mismatch):
             return None
-
-    def _is_unknown(self, posed: Posed, outcome: Outcome) -> bool:
-        """Return whether the TVM may have met an instruction that is newer than itself."""
-        return is_unknown(outcome, self._network.find_config(posed.mc_seqno).version)
 
     def _make(self, posed: Iterable[Posed]) -> Iterator[GetMethodCall]:
         """Yield the TVM calls of questions to contracts whose code and data were looked up."""

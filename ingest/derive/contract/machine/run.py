@@ -111,8 +111,8 @@ _RESULTS = (int, Cell, CellSlice, type(None))
 class Program:
     """A code whose instructions are decoded when they first run.
 
-    Its results depend on its cells, the account's address and data, and the arguments alone:
-    anything that reads more (configuration, time, balance, random seed, libraries) is declined.
+    Its results depend on its cells, on ``Account``, and on the arguments alone: anything that reads
+    more (other configuration, time, balance, random seed, libraries) is declined.
     """
 
     def __init__(self, code: Cell) -> None:

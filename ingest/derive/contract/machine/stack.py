@@ -42,20 +42,17 @@ class Builder(NamedTuple):
         return Builder(self.value << bits | value, total, refs)
 
 
-NEWEST_VERSION = 15
-"""The highest global version whose instructions the machine knows."""
-
-
 class Account(NamedTuple):
-    """What a run may read: the account's address, data and code, and the global version.
+    """What a run may read: the account's address, data and code, and the network's version.
 
-    ``code`` is the cell in the account's state, which may be a library cell.
+    ``code`` is the cell in the account's state, which may be a library cell; None leaves MYCODE to
+    the TVM. ``global_version`` is ConfigParam 8; instructions added later throw.
     """
 
     address: Address
     data: Cell
     code: Cell | None = None
-    global_version: int = NEWEST_VERSION
+    global_version: int = 0
 
 
 class Stack(list[Any]):

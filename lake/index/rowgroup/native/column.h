@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../../../ingest/decode/native/cdata.h"
+#include "../../cdata.h"
 
 /* OTHER: amounts, times and unknown types; Arrow converts their values. */
 typedef enum { FLAG, NUMBER, FIXED_BYTES, BYTES, TEXT, LIST, OTHER } ColumnKind;

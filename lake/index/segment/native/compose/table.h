@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../../../../ingest/decode/native/cdata.h"
+#include "../../../cdata.h"
 #include "../format.h"
 #include "map.h"
 
