@@ -21,7 +21,7 @@ $(READY): requirements.lock pyproject.toml
 	$(INSTALL) --exact --python .venv --extra tvm --group dev
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@# Loaded once, so that what a service starts finds its modules compiled: uv does not do it.
-	$(BIN)/python -c "import tonlake.api.command.main, tonlake.api.app, tonlake.api.http.server, tonlake.ingest.run.tail, tonlake.lake.maintenance.schedule"
+	$(BIN)/python -c "import pytest, hypothesis, tonlake.api.command.main, tonlake.api.app, tonlake.api.http.server, tonlake.ingest.run.tail, tonlake.lake.maintenance.schedule"
 	@touch $@
 
 setup: $(READY)  ## make the environment in .venv

@@ -1,4 +1,7 @@
-"""Fixtures shared by the whole suite: the demo node database and the reference data."""
+"""Fixtures shared by the whole suite: the demo node database and the reference data.
+
+Fixtures import what they use: a unit test of an inner room loads nothing else of the product.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,14 @@ import os
 import shutil
 import tarfile
 from contextlib import closing
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-import httpx
-import msgspec
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
-
-from tonlake.api.chain import upstream
-from tonlake.api.settings import Settings
-from tonlake.ingest.derive.tvm import pool
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
-from tonlake.lake.spark.tables import open_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,16 +60,27 @@ for _name in ("all_proxy", "ALL_PROXY"):
     os.environ.pop(_name, None)
 
 
+PATIENT = ("api/", "crash/", "ingest/derive/", "ingest/run/", "queries/")
+"""Rooms whose tests run get-methods or ask an upstream."""
+
+
+def _place(item: pytest.Item) -> str:
+    return item.path.relative_to(ROOT / "tests").as_posix()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run slow tests first."""
-    items.sort(
-        key=lambda item: not item.path.relative_to(ROOT / "tests").as_posix().startswith(LONGEST)
-    )
+    """Run slow tests first; have those wait long that wait for other processes."""
+    items.sort(key=lambda item: not _place(item).startswith(LONGEST))
+    for item in items:
+        if isinstance(item, pytest.Function) and _place(item).startswith(PATIENT):
+            item.fixturenames.insert(0, "patience")
 
 
 def unpack(archive: Path, target: Path) -> Path:
     """Unpack a ``.tar.zst`` node database and return its ``db`` folder."""
+    import pyarrow as pa
+
     with (
         pa.input_stream(str(archive), compression="zstd") as stream,
         tarfile.open(fileobj=stream, mode="r|") as tar,
@@ -86,9 +90,12 @@ def unpack(archive: Path, target: Path) -> Path:
     return found[0].parent
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _patience() -> Iterator[None]:
-    """Use long timeouts, since the machine may be busy; tests of timeouts set their own."""
+@pytest.fixture(scope="session")
+def patience() -> Iterator[None]:
+    """Long timeouts, since the machine may be busy; tests of timeouts set their own."""
+    from tonlake.api.chain import upstream
+    from tonlake.ingest.derive.tvm import pool
+
     with (
         mock.patch.object(pool, "WAIT_MS", 60_000),
         mock.patch.object(upstream, "TIMEOUT_MS", 60_000),
@@ -111,6 +118,11 @@ def demo_node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A read-only lake of the whole demo node, zero state included."""
+    from tonlake.api.settings import Settings
+    from tonlake.ingest.run.pipeline import ingest
+    from tonlake.ingest.source.node.source import open_node
+    from tonlake.ingest.span import Span
+
     lake_dir = tmp_path_factory.mktemp("demo-lake")
     with closing(open_node(demo_node, proofs=True)) as source:
         span = Span(source.first_mc_seqno(), source.last_mc_seqno())
@@ -143,7 +155,8 @@ def tvm() -> None:
         pytest.skip("no TVM is installed (extra [tvm])")
 
 
-class Facts(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Facts:
     """The contents of a node database, as reported by its own lite server."""
 
     blocks: list[dict[str, Any]]
@@ -183,7 +196,7 @@ def facts(demo_facts: Path) -> Facts:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
     """A local S3 server."""
-    from tests.s3 import S3Server  # noqa: PLC0415 - takes a second
+    from tests.s3 import S3Server
 
     with S3Server().running() as server:
         yield server
@@ -192,7 +205,9 @@ def s3_server() -> Iterator[S3Server]:
 @pytest.fixture
 def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
     """The environment variables that select the S3 server, which has a bucket ``lakes``."""
-    from tests.s3 import CREDENTIALS  # noqa: PLC0415 - as above
+    import httpx
+
+    from tests.s3 import CREDENTIALS
 
     for name, value in (CREDENTIALS | {"AWS_ENDPOINT_URL": s3_server.endpoint}).items():
         monkeypatch.setenv(name, value)
@@ -209,5 +224,7 @@ def spark() -> Iterator[Any]:
         pytest.skip(f"not installed: {', '.join(missing)} (extra [spark])")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("no Java on this machine (Debian: openjdk-17-jre-headless)")
+    from tonlake.lake.spark.tables import open_session
+
     with open_session("local[2]", {"spark.sql.shuffle.partitions": "1"}) as session:
         yield session

@@ -6,19 +6,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from litestar.testing import TestClient
-
-from tests.api.growth import Growth
-from tests.patience import PATIENT, compose
-from tonlake.api.app import create_app
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from litestar.testing import TestClient
+
+    from tests.api.growth import Growth
 
 LAST_BLOCK, BLOCKS_PER_COMMIT = 90, 15
 
@@ -26,6 +21,11 @@ LAST_BLOCK, BLOCKS_PER_COMMIT = 90, 15
 @pytest.fixture(scope="session")
 def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
     """A client of the API over the whole demo lake."""
+    from litestar.testing import TestClient
+
+    from tests.patience import PATIENT
+    from tonlake.api.app import create_app
+
     with TestClient(create_app(demo_lake, PATIENT)) as asker:
         yield asker
 
@@ -33,6 +33,11 @@ def client(demo_lake: Path) -> Iterator[TestClient[Any]]:
 @pytest.fixture(scope="session")
 def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first blocks of the demo node in small commits."""
+    from tests.patience import compose
+    from tonlake.ingest.run.pipeline import ingest
+    from tonlake.ingest.source.node.source import open_node
+    from tonlake.ingest.span import Span
+
     lake_dir = tmp_path_factory.mktemp("many-commits")
     settings = compose(
         ingest={
@@ -49,4 +54,6 @@ def many_commits(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 @pytest.fixture
 def growth(many_commits: Path, tmp_path: Path) -> Growth:
     """A lake without any published commit."""
+    from tests.api.growth import Growth
+
     return Growth(many_commits, tmp_path / "lake")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import unpack
-from tests.ingest.networks import Network
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tests.ingest.networks import Network
 
 GENUINE = {
     "main": ("localnet-db.tar.zst", "db", ""),
@@ -47,22 +48,28 @@ def genuine(
     return find
 
 
+def _open_network(db_dir: Path, facts: Path) -> Network:
+    from tests.ingest.networks import Network
+
+    return Network(db_dir, facts)
+
+
 @pytest.fixture(scope="session")
 def demo(demo_node: Path, demo_facts: Path) -> Network:
     """The small network of the demo node."""
-    return Network(demo_node, demo_facts)
+    return _open_network(demo_node, demo_facts)
 
 
 @pytest.fixture(scope="session")
 def main(genuine: Callable[[str], tuple[Path, Path]]) -> Network:
     """The network with splits, merges, extra currencies, and a library."""
-    return Network(*genuine("main"))
+    return _open_network(*genuine("main"))
 
 
 @pytest.fixture(scope="session")
 def frozen(genuine: Callable[[str], tuple[Path, Path]]) -> Network:
     """The network with frozen and unfrozen accounts."""
-    return Network(*genuine("celldb-v2"))
+    return _open_network(*genuine("celldb-v2"))
 
 
 @pytest.fixture(scope="session", params=["demo", "main", "frozen"])

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lake.rows import commit_rows
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -16,6 +14,8 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def read_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A read-only lake of three commits, masterchain blocks 1..30 without 11..15."""
+    from tests.lake.rows import commit_rows
+
     folder = tmp_path_factory.mktemp("read") / "lake"
     for first, last in ((1, 10), (16, 20), (21, 30)):
         commit_rows(folder, first, last)

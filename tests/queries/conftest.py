@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonlake.lake.duck.connection import connect
-from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.queries.reader import Reader
-
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tonlake.queries.reader import Reader
 
 
 @pytest.fixture(scope="session")
 def reader(demo_lake: Path) -> Reader:
     """Read the whole demo lake without a time limit."""
+    from tonlake.lake.duck.connection import connect
+    from tonlake.lake.log.snapshot import open_snapshot
+    from tonlake.queries.reader import Reader
+
     snapshot = open_snapshot(demo_lake)
     return Reader(snapshot, connect(snapshot).cursor())

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from litestar.testing import TestClient
-
-from tests.api.v3.market import build_market
-from tests.patience import PATIENT
-from tonlake.api.app import create_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from litestar.testing import TestClient
 
 
 class Asker:
@@ -98,6 +95,12 @@ def facts(demo_facts: Path) -> Facts:
 @pytest.fixture(scope="session")
 def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     """A client over the scene of module ``market``."""
+    from litestar.testing import TestClient
+
+    from tests.api.v3.market import build_market
+    from tests.patience import PATIENT
+    from tonlake.api.app import create_app
+
     lake_dir = build_market().commit(tmp_path_factory.mktemp("market") / "lake")
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         yield Asker(client)

@@ -15,6 +15,7 @@ from tests.bench.clock import cpu_clock_of
 from tonlake.lake.duck.connection import read_macros
 from tonlake.lake.duck.connection import read_sql as read_view
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.schema import TABLES as SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,10 +87,13 @@ def open_rows(lake_dir: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     rows = duckdb.connect(
         config={"memory_limit": _MEMORY, "threads": 2, "temp_directory": str(scratch / "spill")}
     )
-    for name, files in snapshot.files.items():
+    for name, table in SCHEMAS.items():
+        files = snapshot.files.get(name)
         if files:
             paths = [str(lake_dir / file.path) for file in files]
             rows.read_parquet(paths).create_view(name)
+        else:
+            rows.from_arrow(table.arrow.empty_table()).create(name)
     rows.execute(read_macros())
     rows.execute(read_view("latest_account_states"))
     rows.execute(read_sql("macros"))
