@@ -85,9 +85,8 @@ load: $(READY)  ## a service that follows a node under load, and under too much 
 	mkdir -p build/load
 	$(BIN)/python -m tests.bench.load tests/data/node-demo/demo-node.tar.zst build/load $(ARGS)
 
-compare: $(READY)  ## answers of two versions, compared (ARGS="--before CHECKOUT --lake FOLDER")
-	mkdir -p build/compare
-	$(BIN)/python -m tests.compare.bodies $(ARGS)
+compare: $(READY)  ## responses of two services, compared (ARGS="URL URL --lake FOLDER")
+	$(BIN)/python -m tests.compare $(ARGS)
 
 streams: $(READY)  ## clients of streams, 100 and 500, at ten commits a second (ARGS=options)
 	$(BIN)/python -m tests.bench.stream tests/data/node-demo/demo-node.tar.zst $(ARGS)

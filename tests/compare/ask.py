@@ -1,41 +1,41 @@
-"""Requests, and the responses of a service."""
+"""Asks a service requests, and finds the first difference of two responses."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import msgspec
-import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 AT_ONCE = 4
+TIMEOUT_S = 120
 KEPT_S = 2
-TRIES = 5
-BUSY = 503
+"""Shorter than the service's idle timeout, which may cross a request."""
+
+TRIES, BUSY = 5, 503
 PAGES = 2
-"""How many more pages are asked for where an answer names the next one."""
+"""How many more pages are asked for where a response names the next one."""
+
+AROUND = 100
+"""Characters on each side of the first one that differs."""
 
 CURSOR = "x-tonlake-cursor"
-HEADERS = frozenset(
-    {
-        *("content-type", "x-tonlake-snapshot", "x-tonlake-warning", CURSOR, "x-tonlake-rows"),
-        *("x-api-version", "x-content-type-options", "allow", "location", "cache-control"),
-        *("retry-after", "vary", "etag", "set-cookie", "content-disposition"),
-        *("content-security-policy", "access-control-allow-origin"),
-    }
+HEADERS = (
+    *("content-type", "x-tonlake-snapshot", "x-tonlake-warning", CURSOR, "x-tonlake-rows"),
+    *("x-api-version", "x-content-type-options", "allow", "location", "cache-control", "vary"),
+    *("retry-after", "set-cookie", "content-disposition", "content-security-policy"),
+    "access-control-allow-origin",
 )
-"""What is compared of the head; how long an answer took, and who made it, is not."""
+"""What is compared of the head; how long a response took, and who made it, is not."""
 
 RULES = (
-    # Volatile fields: when a request was answered, and how far the newest block is behind the
-    # clock.
     (re.compile(rb'("@extra":")\d+:[^"]*:[\d.]+'), rb"\1moment"),
     (re.compile(rb'("@type":"ext.blocks.consensusBlock".*"timestamp":)\d+'), rb"\1 0"),
     (re.compile(rb'("lag":)(\{[^}]*\}|[^,}]*)'), rb"\1 0"),
@@ -43,6 +43,8 @@ RULES = (
     (re.compile(rb'( data-nonce=")[^"]*'), rb"\1nonce"),
     (re.compile(rb"(Behind the clock by</span><strong>)[^<]*"), rb"\1moment"),
 )
+"""What says when a request was answered, and how far the newest block is behind the clock."""
+
 _NONCE = re.compile(r"'nonce-[^']*'")
 MEASURED = frozenset({"/metrics"})
 """Routes whose whole text are measurements."""
@@ -63,6 +65,11 @@ class Request(msgspec.Struct, frozen=True):
         body = f" {self.body.decode('utf-8', 'replace')[:400]}" if self.body else ""
         return f"{self.method} {self.target[:600]}{headers}{body}"
 
+    @property
+    def is_sending(self) -> bool:
+        """Whether it may change the responses to later ones."""
+        return "/send" in self.route or self.route.endswith("/api/v3/message")
+
 
 class Answer(msgspec.Struct, frozen=True):
     """A response, without what differs between two runs."""
@@ -72,35 +79,25 @@ class Answer(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Exchange(msgspec.Struct, frozen=True):
-    """A request with its answer and the pages that follow it."""
-
-    request: Request
-    answers: list[Answer]
-
-
-async def ask_all(url: str, requests: Sequence[Request]) -> list[Exchange]:
-    """Send requests to a service; SQL one by one, and stateful ones after all others."""
-    found: dict[int, Exchange] = {}
+async def ask_all(url: str, requests: Sequence[Request]) -> list[list[Answer]]:
+    """Return the pages of each response; SQL is asked one by one, messages are sent last."""
+    found: dict[int, list[Answer]] = {}
     queues: dict[str, list[int]] = {"usual": [], "sql": [], "sending": []}
     for number, request in enumerate(requests):
-        name = "sending" if is_sending(request) else "usual"
+        name = "sending" if request.is_sending else "usual"
         queues["sql" if "/sql" in request.route else name].append(number)
+    limits = httpx.Limits(max_connections=AT_ONCE + 1, keepalive_expiry=KEPT_S)
     async with httpx.AsyncClient(
-        base_url=url,
-        timeout=120,
-        # Shorter than the service's idle timeout, which may cross a request.
-        limits=httpx.Limits(max_connections=AT_ONCE + 1, keepalive_expiry=KEPT_S),
-        trust_env=False,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        base_url=url, timeout=TIMEOUT_S, limits=limits, trust_env=False
     ) as client:
 
         async def work(numbers: Iterator[int]) -> None:
             for number in numbers:
+                client.cookies.clear()
                 try:
-                    found[number] = await ask(client, requests[number])
+                    found[number] = await _ask(client, requests[number])
                 except httpx.HTTPError as error:
-                    raise RuntimeError(f"no answer to {requests[number]}: {error}") from error
+                    raise RuntimeError(f"no response to {requests[number]}: {error}") from error
 
         usual = iter(queues["usual"])
         await asyncio.gather(work(iter(queues["sql"])), *(work(usual) for _ in range(AT_ONCE)))
@@ -108,12 +105,7 @@ async def ask_all(url: str, requests: Sequence[Request]) -> list[Exchange]:
     return [found[number] for number in range(len(requests))]
 
 
-def is_sending(request: Request) -> bool:
-    """Return whether a request may change the answers to later ones."""
-    return "/send" in request.route or request.route.endswith("/api/v3/message")
-
-
-async def ask(client: httpx.AsyncClient, request: Request) -> Exchange:
+async def _ask(client: httpx.AsyncClient, request: Request) -> list[Answer]:
     """Send one request, and follow its pages."""
     answers: list[Answer] = []
     target: str | None = request.target
@@ -123,7 +115,7 @@ async def ask(client: httpx.AsyncClient, request: Request) -> Exchange:
         if cursor := answers[-1].headers.get(CURSOR):
             bare = re.sub(r"&?\b(cursor|offset)=[^&]*", "", request.target)
             target = f"{bare}{'&' if '?' in bare else '?'}cursor={cursor}"
-    return Exchange(request, answers)
+    return answers
 
 
 async def _ask_once(client: httpx.AsyncClient, request: Request, target: str) -> Answer:
@@ -131,13 +123,13 @@ async def _ask_once(client: httpx.AsyncClient, request: Request, target: str) ->
         response = await client.request(
             request.method, target, headers=request.headers, content=request.body or None
         )
-        if response.status_code != BUSY or is_sending(request):
+        if response.status_code != BUSY or request.is_sending:
             break
         await asyncio.sleep(0.2 * 2**attempt)
     headers = {
-        name: _NONCE.sub("'nonce-'", text)
-        for name, text in response.headers.items()
-        if name in HEADERS
+        name: _NONCE.sub("'nonce-'", response.headers[name])
+        for name in HEADERS
+        if name in response.headers
     }
     body = b"" if request.route in MEASURED else response.content
     for pattern, replacement in RULES:
@@ -145,13 +137,47 @@ async def _ask_once(client: httpx.AsyncClient, request: Request, target: str) ->
     return Answer(response.status_code, headers, body)
 
 
-def write_recording(path: Path, exchanges: Sequence[Exchange]) -> None:
-    """Save exchanges to a compressed file."""
-    with pa.output_stream(str(path), compression="zstd") as stream:
-        stream.write(msgspec.msgpack.encode(exchanges))
+def find_difference(before: Sequence[Answer], after: Sequence[Answer]) -> str | None:
+    """Describe the first difference of two responses and of the pages that follow them."""
+    for number, (one, other) in enumerate(zip_longest(before, after), 1):
+        if one is None or other is None:
+            return f"page {number}: only {'after' if one is None else 'before'}"
+        if one.status != other.status:
+            return f"page {number}: status {one.status} -> {other.status}: {other.body[:AROUND]!r}"
+        for name in HEADERS:
+            values = one.headers.get(name), other.headers.get(name)
+            if values[0] != values[1]:
+                return f"page {number}: {name}: {values[0]!r} -> {values[1]!r}"
+        if one.body != other.body:
+            return f"page {number}: {_describe(one.body, other.body)}"
+    return None
 
 
-def read_recording(path: Path) -> list[Exchange]:
-    """Return the saved exchanges."""
-    with pa.input_stream(str(path), compression="zstd") as stream:
-        return msgspec.msgpack.decode(stream.read(), type=list[Exchange])
+def _describe(one: bytes, other: bytes) -> str:
+    """Return where bodies differ: the path in a JSON document, or the place in the text."""
+    try:
+        path = _find_path(json.loads(one), json.loads(other), "$")
+    except ValueError:
+        path = None
+    if path is not None:
+        return path
+    at = next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )
+    parts = [side[max(0, at - AROUND) : at + AROUND] for side in (one, other)]
+    return f"byte {at} of {len(one)} -> {len(other)}: {parts[0]!r} -> {parts[1]!r}"
+
+
+def _find_path(one: Any, other: Any, path: str) -> str | None:
+    if one == other:
+        return None
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        pairs = ((f"{path}.{name}", one[name], other[name]) for name in one)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = ((f"{path}[{at}]", left, other[at]) for at, left in enumerate(one))
+    else:
+        sides = [json.dumps(side)[: 2 * AROUND] for side in (one, other)]
+        return f"{path}: {sides[0]} -> {sides[1]}"
+    found = (_find_path(left, right, at) for at, left, right in pairs)
+    return next(filter(None, found), None)

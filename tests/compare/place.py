@@ -1,4 +1,4 @@
-"""Maps parameters, by name and route, to the columns of a lake that have their values."""
+"""Values for parameters: columns of a lake by name and route, words, and what is wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ ACCOUNTS = (
     *("jetton_masters.account", "nft_items.account", "nft_collections.account"),
 )
 HASHES = ("transactions.hash", "messages.msg_hash", "traces.trace_id", "blocks.root_hash")
-OWNERS = ("jetton_wallets.owner", "nft_items.owner", "nft_collections.owner", "wallets.account")
 MESSAGES = ("messages.msg_hash", "messages.hash_norm", "transactions.in_msg_hash")
 CONTRACTS = (
     *("jetton_masters.account", "jetton_wallets.account", "nft_items.account", "wallets.account"),
@@ -17,35 +16,26 @@ CONTRACTS = (
 )
 
 PLACES: dict[str, tuple[str, ...]] = {
-    "account": ACCOUNTS,
-    "address": ACCOUNTS,
-    "owner_address": OWNERS,
-    "exclude_account": ACCOUNTS,
-    "source": ("messages.source",),
-    "destination": ("messages.destination",),
-    "created_lt": ("messages.created_lt",),
-    "workchain": ("blocks.workchain",),
-    "shard": ("blocks.shard",),
-    "seqno": ("blocks.seqno",),
+    **dict.fromkeys(("account", "address", "exclude_account", "my_addr"), ACCOUNTS),
+    **dict.fromkeys(("msg_hash", "ext_msg_hash"), MESSAGES),
+    **dict.fromkeys(("workchain", "shard", "seqno", "root_hash", "file_hash"), ("blocks.{}",)),
+    **dict.fromkeys(
+        ("source", "destination", "created_lt", "body_hash", "opcode"), ("messages.{}",)
+    ),
+    **dict.fromkeys(("hash", "lt"), ("transactions.{}",)),
+    **dict.fromkeys(("param", "config_id"), ("config_params.param",)),
+    "owner_address": ("jetton_wallets.owner", "nft_items.owner", "wallets.account"),
     "mc_seqno": ("blocks.mc_seqno", "transactions.mc_seqno"),
     "from_seqno": ("shard_blocks.mc_seqno",),
-    "root_hash": ("blocks.root_hash",),
-    "file_hash": ("blocks.file_hash",),
     "start_lt": ("blocks.start_lt", "transactions.lt", "traces.start_lt"),
     "end_lt": ("shard_blocks.end_lt", "transactions.lt", "traces.end_lt"),
     "to_lt": ("blocks.start_lt",),
-    "lt": ("transactions.lt",),
     "after_lt": ("transactions.lt",),
     "after_hash": ("transactions.account",),
-    "hash": ("transactions.hash",),
     "start_utime": ("blocks.gen_utime", "transactions.now"),
     "end_utime": ("shard_blocks.gen_utime", "transactions.now"),
     "unixtime": ("blocks.gen_utime",),
     "tx_hash": ("transactions.hash", "actions.tx_hashes"),
-    "msg_hash": MESSAGES,
-    "ext_msg_hash": MESSAGES,
-    "body_hash": ("messages.body_hash",),
-    "opcode": ("messages.opcode",),
     "opcodes": ("messages.opcode",),
     "bodies": ("messages.body",),
     "trace_id": ("traces.trace_id", "actions.trace_id"),
@@ -66,13 +56,9 @@ PLACES: dict[str, tuple[str, ...]] = {
     "wallet_address": ("multisig_wallets.signers", "vesting_contracts.owner", "wallets.account"),
     "multisig_address": ("multisig_wallets.account", "multisig_orders.multisig"),
     "libraries": ("libraries.hash",),
-    "param": ("config_params.param",),
-    "config_id": ("config_params.param",),
-    "my_hash": HASHES,
-    "my_addr": ACCOUNTS,
     "my_shard": ("blocks.shard",),
 }
-"""Columns by the name of the parameter."""
+"""Columns by the name of the parameter, which stands for ``{}``."""
 
 PLACES_AT: dict[tuple[str, str], tuple[str, ...]] = {
     ("/api/v3/jetton/masters", "address"): ("jetton_masters.account",),
@@ -82,10 +68,8 @@ PLACES_AT: dict[tuple[str, str], tuple[str, ...]] = {
         *("jetton_transfers.source", "jetton_transfers.destination"),
     ),
     ("/api/v3/jetton/burns", "address"): ("jetton_burns.owner",),
-    ("/api/v3/jetton/burns", "owner_address"): ("jetton_burns.owner",),
     ("/api/v3/nft/items", "address"): ("nft_items.account",),
     ("/api/v3/nft/sales", "address"): ("nft_sales.account", "nft_sales.nft", "nft_items.account"),
-    ("/api/v3/nft/transfers", "address"): ("nft_transfers.old_owner", "nft_transfers.new_owner"),
     ("/api/v3/nft/transfers", "owner_address"): (
         *("nft_transfers.old_owner", "nft_transfers.new_owner"),
     ),
@@ -94,15 +78,11 @@ PLACES_AT: dict[tuple[str, str], tuple[str, ...]] = {
     ("/api/v3/walletStates", "address"): ("wallets.account", "account_states.account"),
     ("/api/v3/messages", "hash"): MESSAGES,
     ("/api/v3/actions", "account"): ("action_accounts.account",),
-    ("/api/v3/traces", "account"): ("transactions.account",),
     ("/api/v3/masterchainBlockShards", "seqno"): ("blocks.mc_seqno",),
     ("/api/v3/masterchainBlockShardState", "seqno"): ("blocks.mc_seqno",),
     ("/api/v3/transactionsByMasterchainBlock", "seqno"): ("transactions.mc_seqno",),
-    ("/api/v2/getTransactions", "address"): ("transactions.account",),
-    ("/api/v2/getTransactionsStd", "address"): ("transactions.account",),
     ("/api/v2/getTokenData", "address"): CONTRACTS,
     ("/api/v2/getWalletInformation", "address"): ("wallets.account", "account_states.account"),
-    ("/api/v2/detectHash", "hash"): HASHES,
     ("/api/v2/dnsResolve", "address"): ("dns_records.collection", "dns_records.account"),
     ("/api/v2/dnsResolve", "name"): ("dns_records.domain",),
 }
@@ -130,7 +110,7 @@ MODIFIERS = frozenset(
         *("check_whitelist", "use_v2", "aborted", "from_seqno", "ttl", "category"),
     }
 )
-"""Parameters that change an answer, and find nothing by themselves."""
+"""Parameters that change a response, and find nothing by themselves."""
 
 TOGETHER = (
     ("lt", "hash"),
@@ -152,3 +132,13 @@ ALONE = (
 
 WRONG = ("", "x", "-1", "0", "1.5", "true", "99999999999999999999", "zz:zz", "\u00e4", "1,2,,3")
 """What no parameter means, or few."""
+
+
+def find_places(path: str, name: str) -> tuple[str, ...]:
+    """Return the columns whose values a parameter of a route takes."""
+    if path.startswith("/api/v2/") and name == "seqno" and "lock" not in path:
+        return ("blocks.mc_seqno",)
+    places = PLACES_AT.get((path, name)) or PLACES.get(name)
+    if places is None:
+        places = HASHES if "hash" in name or name.endswith("_id") else ACCOUNTS
+    return tuple(place.format(name) for place in places)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from tests.compare.action import compare, equal, list_differences, read_classified
+from tests.ingest.derive.action.compared import compare, equal, list_differences, read_classified
 from tonlake.ingest.command.action import classify_recording
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.row import show_actions

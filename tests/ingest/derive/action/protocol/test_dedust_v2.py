@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.compare.action import compare, read_classified
+from tests.ingest.derive.action.compared import compare, read_classified
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import dedust_v2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.compare.action import compare, equal, read_classified
+from tests.ingest.derive.action.compared import compare, equal, read_classified
 
 if TYPE_CHECKING:
     from pathlib import Path

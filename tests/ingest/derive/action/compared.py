@@ -1,6 +1,6 @@
 """Compares the actions of two classifiers by type.
 
-``python -m tests.compare.action MINE THEIRS`` takes two files of classified traces; ``MINE`` may
+``python -m tests.ingest.derive.action.compared MINE THEIRS`` takes two files of classified traces; ``MINE`` may
 also be recorded traces, which tonlake then classifies. A file of classified traces is what
 ``tonlake classify`` prints (a JSON object a line, or the same compressed), or one JSON object
 from ``trace_key`` to the rest of such a line. ``--show N`` prints so many differences of each type.
