@@ -10,7 +10,7 @@ INSTALL := $(BIN)/uv pip install --quiet --require-hashes --constraints requirem
 # What was compiled once is kept, whatever the environment says: the suite starts many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack figures notebooks reports docs editor binary dist arm walk lint types format lock clean
+.PHONY: help setup demo test coverage long soak day load fuzz bench compare streams attack notebooks reports docs editor binary dist arm walk lint types format lock clean
 
 help:  ## print this menu
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -117,9 +117,6 @@ fuzz: $(READY)  ## damaged blocks and index segments through the native parts, b
 		-m tests.fuzz.bodies --cases $(BODY_CASES) --seed $(FUZZ_SEED)
 	$(SANITIZED) $(BIN)/python -m tests.fuzz.native --cases $(CASES) --seed $(FUZZ_SEED) \
 		--extension build/fuzz/tonlake/ingest/decode/_core.abi3.so
-
-figures: $(READY)  ## docs/reliability-figures.md from the results of runs (RUN="run soak --blocks 150")
-	$(BIN)/python -m tests.figures $(RUN)
 
 notebooks: $(READY)  ## the notebooks as .ipynb, for those who live in Jupyter
 	mkdir -p build/notebooks

@@ -1,21 +1,15 @@
 """Compares the actions of two classifiers by type.
 
-``python -m tests.ingest.derive.action.compared MINE THEIRS`` takes two files of classified traces; ``MINE`` may
-also be recorded traces, which tonlake then classifies. A file of classified traces is what
-``tonlake classify`` prints (a JSON object a line, or the same compressed), or one JSON object
-from ``trace_key`` to the rest of such a line. ``--show N`` prints so many differences of each type.
+A file of classified traces is what ``tonlake classify`` prints (a JSON object a line, or the same
+compressed), or one JSON object from ``trace_key`` to the rest of such a line.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from argparse import ArgumentParser
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
 from tonlake.ingest.command.action import classify_recording
@@ -23,6 +17,7 @@ from tonlake.ingest.derive.recording.trace import read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
 Shown = dict[str, Any]
 
@@ -42,19 +37,6 @@ class Difference(msgspec.Struct, frozen=True):
     type: str
     outcome: str
     columns: tuple[str, ...] = ()
-    mine: Shown | None = None
-    theirs: Shown | None = None
-
-    def __str__(self) -> str:
-        """Return it as lines to read."""
-        if self.mine is None or self.theirs is None:
-            shown = self.mine or self.theirs
-            return f"{self.outcome}: {self.trace_key}\n  {msgspec.json.encode(shown).decode()}"
-        lines = [f"{self.outcome}: {self.trace_key}"]
-        for name in self.columns:
-            lines.append(f"  {name}\n    mine   {self.mine.get(name)}")
-            lines.append(f"    theirs {self.theirs.get(name)}")
-        return "\n".join(lines)
 
 
 class Comparison:
@@ -78,9 +60,9 @@ class Comparison:
                 self.counts[their["type"], "equal"] += 1
                 continue
             outcome = "only theirs" if my is None else "different"
-            self._note(Difference(key, their["type"], outcome, columns, my, their))
+            self._note(Difference(key, their["type"], outcome, columns))
         for my in left.values():
-            self._note(Difference(key, my["type"], "only mine", mine=my))
+            self._note(Difference(key, my["type"], "only mine"))
 
     def _note(self, difference: Difference) -> None:
         self.counts[difference.type, difference.outcome] += 1
@@ -150,29 +132,3 @@ def read_classified(path: Path) -> dict[str, Any]:
     first = msgspec.json.decode(next(iter(lines), b"{}"))
     source = read_lines(path) if "actions" in first else classify_recording(path)
     return {line["trace_key"]: line for line in map(msgspec.json.decode, source)}
-
-
-def main() -> int:
-    """Print the comparison of two files; return 1 if an action differs."""
-    parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("mine", type=Path)
-    parser.add_argument("theirs", type=Path)
-    parser.add_argument("--show", type=int, default=0, help="differences printed of each type")
-    parser.add_argument("--type", help="print differences of this type alone")
-    options = parser.parse_args()
-    found = compare(read_classified(options.mine), read_classified(options.theirs))
-    shown: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-    for each in found.differences:
-        group = each.type, each.outcome, each.columns
-        shown[group] += 1
-        if shown[group] <= options.show and options.type in {None, each.type}:
-            click.echo(f"{each.type}, {each}")
-    for line in found.table():
-        click.echo(line)
-    for (kind, outcome, columns), count in sorted(shown.items()):
-        click.echo(f"{count:6} {kind} {outcome} {', '.join(columns)}")
-    return 1 if found.differences or found.states else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
