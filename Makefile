@@ -74,7 +74,7 @@ soak: $(READY)  ## a service and clients beside a simulated node, then with faul
 	mkdir -p build/soak
 	$(BIN)/python -m tests.ingest.simulator.soak tests/data/node-demo/demo-node.tar.zst build/soak $(SOAK)
 
-bench: $(READY)  ## measure decode, ingest, index beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
+bench: $(READY)  ## measure decode, ingest, queries beside PostgreSQL, HTTP (ARGS=--quick: two minutes)
 	$(BIN)/python -m tests.bench $(ARGS)
 
 day: $(READY)  ## a virtual day of a lake: a commit and a fault every minute (ARGS=--hours=24)
@@ -89,7 +89,7 @@ compare: $(READY)  ## responses of two services, compared (ARGS="URL URL --lake 
 	$(BIN)/python -m tests.compare $(ARGS)
 
 streams: $(READY)  ## clients of streams, 100 and 500, at ten commits a second (ARGS=options)
-	$(BIN)/python -m tests.bench.stream tests/data/node-demo/demo-node.tar.zst $(ARGS)
+	$(BIN)/python -m tests.api.stream.clients tests/data/node-demo/demo-node.tar.zst $(ARGS)
 
 attack: $(READY)  ## hostile sockets and damaged files under a running service (ARGS=options)
 	$(BIN)/pytest -m attack -n0 -s tests/attack $(ARGS)

@@ -2,9 +2,8 @@
 
     python -m tests.bench [--quick] [--transactions N] [--only AREA ...] [--json FILE]
 
-Areas: decode, ingest, lookup, lists, http, growth, tvm, contracts, actions, files. Everything
-happens in a scratch folder, which is removed together with all started processes however the run
-ends.
+Everything happens in a scratch folder, which is removed together with all started processes however
+the run ends.
 """
 
 from __future__ import annotations
@@ -25,30 +24,28 @@ import msgspec
 from rich.console import Console
 
 from tests.bench.action import measure_classifier
-from tests.bench.blocks import DATA, NETWORK_NODE
 from tests.bench.clock import measure_pace_ms
-from tests.bench.contract import measure_contracts
 from tests.bench.decode import measure_decoders
-from tests.bench.everything import Plan, list_chains, measure_chain
+from tests.bench.everything import find_node, measure_follow, measure_node
 from tests.bench.figure import Figure, print_figures
-from tests.bench.ingest import measure_follow, measure_ingest
 from tests.bench.lists import measure_network_lists
 from tests.bench.lookup import compare_sizes, measure_lake
 from tests.bench.manyfiles import measure_many_files
 from tests.bench.postgres import BIN_DIRS, find_server
 from tests.bench.tvm import measure_tvm
+from tests.made.blocks import DATA, NETWORK_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 AREAS = (
     *("decode", "ingest", "lookup", "lists", "http", "growth"),
-    *("tvm", "contracts", "actions", "files"),
+    *("tvm", "actions", "files"),
 )
 DEFAULT_ROWS, QUICK_ROWS = 5_000_000, 200_000
 FILES_AND_COMMITS, QUICK_FILES_AND_COMMITS = (50_000, 20_000), (2_000, 800)
-QUICK_CHAIN = 20_000
-INGEST_SIZES = (10_000, 100_000, 1_000_000)
+CHAIN, QUICK_CHAIN = 100_000, 20_000
+WORKERS, QUICK_WORKERS = (1, 2, 4), (1, 2)
 WIDTH = 170
 
 
@@ -71,9 +68,6 @@ class Run(msgspec.Struct, frozen=True):
     type=click.IntRange(min=1000),
     help="Transactions in the lake.  [default: 5 million]",
 )
-@click.option(
-    "--large", is_flag=True, help="Also ingest 5 million transactions; grow to 50 million rows."
-)
 @click.option("--samples", type=click.IntRange(min=3), help="Samples of each kind of question.")
 @click.option("--only", type=click.Choice(AREAS), multiple=True, help="Measure only these areas.")
 @click.option("--no-peer", is_flag=True, help="Skip PostgreSQL.")
@@ -86,7 +80,6 @@ def main(
     *,
     quick: bool,
     transactions: int | None,
-    large: bool,
     samples: int | None,
     only: tuple[str, ...],
     no_peer: bool,
@@ -113,14 +106,12 @@ def main(
         if "decode" in areas:
             add("decode", lambda: measure_decoders(folder, quick=quick))
         if "ingest" in areas:
-            sizes = INGEST_SIZES[:1] if quick else INGEST_SIZES + ((5_000_000,) if large else ())
-            add("ingest", lambda: measure_ingest(folder, sizes))
-            for chain, plan in plan_chains(quick=quick, peer=not no_peer).items():
-                add(f"everything, {chain}", partial(measure_chain, folder, chain, plan))
+            node = find_node(folder, QUICK_CHAIN if quick else CHAIN)
+            workers = QUICK_WORKERS if quick else WORKERS
+            add("ingest", lambda: measure_node(folder, node, workers, peer=not no_peer))
             add("follow", lambda: measure_follow(folder))
         small: dict[str, Callable[[], list[Figure]]] = {
             "tvm": partial(measure_tvm, folder, quick=quick),
-            "contracts": partial(measure_contracts, folder, quick=quick),
             "actions": partial(measure_classifier, quick=quick),
             "lists": partial(measure_network_lists, folder, samples=samples, peer=not no_peer),
             "files": partial(
@@ -132,7 +123,7 @@ def main(
         for area in set(areas).intersection(small):
             add(area, small[area])
         if {"lookup", "lists", "http", "growth"} & set(areas):
-            lakes = list_lakes(rows, grows="growth" in areas, large=large)
+            lakes = [rows // 5, rows] if "growth" in areas else [rows]
             for size in lakes:
                 add(
                     f"lake of {size:,} transactions",
@@ -162,23 +153,12 @@ def main(
     print_figures(figures, out)
 
 
-def list_lakes(rows: int, *, grows: bool, large: bool) -> list[int]:
-    """Return the transaction counts of the lakes, smallest first."""
-    return sorted({rows // 5, rows, *([50_000_000] if large else [])}) if grows else [rows]
-
-
-def plan_chains(*, quick: bool, peer: bool) -> dict[str, Plan]:
-    """Return how each chain is measured with everything on; the quick form measures one chain."""
-    if quick:
-        return {list_chains()[0]: Plan(QUICK_CHAIN, counts=(1, 2), peer=peer)}
-    return dict.fromkeys(list_chains(), Plan(peer=peer))
-
-
 def list_skipped(*, no_peer: bool) -> list[str]:
     """Return what is skipped or measured differently, each with the reason."""
     skipped = []
     if not NETWORK_NODE.exists():
-        skipped.append(f"a node of a genuine network, everything on: no file {NETWORK_NODE}")
+        instead = "copies of a block of the demo node are ingested, lists are the demo node's"
+        skipped.append(f"a node of a genuine network: no file {NETWORK_NODE}; {instead}")
     if not DATA.is_dir():
         instead = "the demo node's blocks are measured instead"
         skipped.append(f"blocks of the main network: no folder {DATA}; {instead}")

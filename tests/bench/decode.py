@@ -14,13 +14,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.bench.blocks import ROOT, read_block_sets
-from tests.bench.chain import LARGE, Chain, Moulds
 from tests.bench.figure import Figure, at_least
+from tests.made.blocks import ROOT, read_block_sets
+from tests.made.chain import LARGE, Chain, Moulds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonlake.ingest.blocks import RawBlock
 
 RUNS_S = 3.0
@@ -35,38 +33,34 @@ Speeds = dict[str, dict[str, float]]
 
 
 def measure_decoders(scratch: Path, *, quick: bool) -> list[Figure]:
-    """Return a figure for each decoder and set of blocks; absent decoders are left out."""
-    decoders = ("native", "python", "pytoniq-core")
-    speeds = {name: _measure_apart(name, scratch, quick=quick) for name in decoders}
-    figures = []
-    for decoder, by_set in speeds.items():
-        for name, speed in by_set.items():
-            slower = speeds["pytoniq-core" if decoder == "python" else "python"].get(name)
-            figures.append(_make_figure(decoder, name, speed, slower))
-    return figures
+    """Return a figure for each decoder and set of blocks; an absent decoder is left out."""
+    speeds = {name: _measure_apart(name, scratch, quick=quick) for name in ("native", "python")}
+    return [
+        _make_figure(decoder, name, speed, speeds["python"].get(name))
+        for decoder, by_set in speeds.items()
+        for name, speed in by_set.items()
+    ]
 
 
 def _make_figure(
-    decoder: str, name: str, speed: dict[str, float], slower: dict[str, float] | None
+    decoder: str, name: str, speed: dict[str, float], python: dict[str, float] | None
 ) -> Figure:
-    is_large = name.startswith("large blocks")
+    per_s, is_native = speed["transactions_per_s"], decoder == "native"
     targets = {}
-    if is_large and decoder == "python":
-        targets = {"value": at_least(PYTHON_TARGET)}
-    if is_large and decoder == "native":
-        targets = {"value": at_least(NATIVE_TARGET), "ratio": at_least(NATIVE_RATIO)}
-    per_s, transactions = speed["transactions_per_s"], speed["transactions"]
-    compared = decoder != "pytoniq-core" and slower is not None
+    if name.startswith("large blocks"):
+        targets = {"value": at_least(NATIVE_TARGET if is_native else PYTHON_TARGET)}
+        if is_native:
+            targets["ratio"] = at_least(NATIVE_RATIO)
+    slower = python["transactions_per_s"] if is_native and python else None
     return Figure(
         area="decode, file hash checked",
-        name=f"{decoder}: {name}, {transactions:,.0f} transactions",
+        name=f"{decoder}: {name}, {speed['transactions']:,.0f} transactions",
         unit="tx/s/core",
         value=per_s,
-        peer=slower["transactions_per_s"] if compared and slower else None,
-        ratio=per_s / slower["transactions_per_s"] if compared and slower else None,
+        peer=slower,
+        ratio=per_s / slower if slower else None,
         targets=targets,
-        note=f"{speed['bytes_per_s'] / 1e6:.3g} MB/s"
-        + (f"; {speed['refused']:.0f} blocks left out, which it refuses" * (speed["refused"] > 0)),
+        note=f"{speed['bytes_per_s'] / 1e6:.3g} MB/s",
     )
 
 
@@ -96,37 +90,23 @@ def measure_decoder(decoder: str, scratch: Path, *, quick: bool) -> Speeds:
     """Return transactions and bytes per second of CPU for each set of blocks."""
     if decoder == "native" and not has_native():
         return {}
-    decode = _decode_by_pytoniq if decoder == "pytoniq-core" else _decode
     if decoder == "python" and has_native():
         raise ValueError("the Python decoder is asked for with TONLAKE_NATIVE=0")
+    chain = Chain(Moulds(scratch), LARGE)
     sets = read_block_sets(scratch)
-    if decoder == "pytoniq-core":
-        # The packages take a minute, and the large block as long as everything else.
-        wanted = ("block of each kind",) if quick else ("block of each kind", "large block")
-        sets = {name: blocks for name, blocks in sets.items() if name in (*wanted, "demo node")}
-    else:
-        chain = Chain(Moulds(scratch), LARGE)
-        sets["large blocks, linked copies"] = [
-            raw for _ in range(LINKED_BLOCKS // (4 if quick else 1)) for raw in chain.grow().blocks
-        ]
-    runs_s = 0 if decoder == "pytoniq-core" else RUNS_S / (6 if quick else 1)
-    speeds = {}
-    for name, blocks in sets.items():
-        taken = _accept(blocks) if decoder == "pytoniq-core" else blocks
-        if taken:
-            refused = len(blocks) - len(taken)
-            speeds[name] = _measure_set(decode, taken, runs_s=runs_s) | {"refused": refused}
-    return speeds
+    sets["large blocks, linked copies"] = [
+        raw for _ in range(LINKED_BLOCKS // (4 if quick else 1)) for raw in chain.grow().blocks
+    ]
+    runs_s = RUNS_S / (6 if quick else 1)
+    return {name: _measure_set(blocks, runs_s=runs_s) for name, blocks in sets.items()}
 
 
-def _measure_set(
-    decode: Callable[[list[RawBlock]], int | None], blocks: list[RawBlock], *, runs_s: float
-) -> dict[str, float]:
+def _measure_set(blocks: list[RawBlock], *, runs_s: float) -> dict[str, float]:
     transactions = _decode(blocks)
     best_s, spent_s, runs = float("inf"), 0.0, 0
     while not runs or spent_s < runs_s:
         began_s = time.process_time()
-        decode(blocks)
+        _decode(blocks)
         took_s = time.process_time() - began_s
         best_s, spent_s, runs = min(best_s, took_s), spent_s + took_s, runs + 1
     return {
@@ -143,31 +123,6 @@ def _decode(blocks: list[RawBlock]) -> int:
 
     rows: int = decode_bundles([McBundle(1, tuple(blocks))])["transactions"].num_rows
     return rows
-
-
-def _accept(blocks: list[RawBlock]) -> list[RawBlock]:
-    """Return the blocks that the other library can decode: it rejects some masterchain blocks."""
-    taken = []
-    for raw in blocks:
-        try:
-            _decode_by_pytoniq([raw])
-        except Exception:  # noqa: BLE001, S112 - whatever it raises, it has no such block
-            continue
-        taken.append(raw)
-    return taken
-
-
-def _decode_by_pytoniq(blocks: list[RawBlock]) -> None:
-    """Decode to the library's own objects."""
-    from hashlib import sha256  # noqa: PLC0415
-
-    from pytoniq_core.boc.cell import Cell  # noqa: PLC0415
-    from pytoniq_core.tlb.block import Block  # noqa: PLC0415
-
-    for raw in blocks:
-        if sha256(raw.data).digest() != raw.id.file_hash:
-            raise ValueError(f"block {raw.id} has wrong bytes")
-        Block.deserialize(Cell.one_from_boc(raw.data).begin_parse())
 
 
 if __name__ == "__main__":

@@ -1,20 +1,14 @@
-"""Times the ten everyday questions by ``lake.query()``, on a recorded and a synthetic network.
+"""Times the ten everyday questions by ``lake.query()`` in this process, on lakes of any network.
 
-    python -m tests.bench.everyday [--transactions N] [--rounds N] [--scratch FOLDER]
-    python -m tests.bench.everyday --lake LAKE ... [--limit-ms MS]
+    python -m tests.bench.everyday LAKE ... [--rounds N] [--limit-ms MS]
 
-Nodes are written, ingested by ``tonlake ingest`` with everything on, and queried in this process.
-The limits apply to the median wall time, which is meaningful only on an otherwise idle machine; CPU
-is that of all threads. A first round, which opens files, is not counted.
+The limit applies to the median wall time, which is meaningful only on an otherwise idle machine;
+CPU is that of all threads. A first round, which opens files, is not counted.
 """
 
 from __future__ import annotations
 
-import shutil
-import signal
 import sys
-import tempfile
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,16 +17,13 @@ import click
 from rich.console import Console
 
 import tonlake
-from tests.bench.blocks import NETWORK_NODE, unpack_node
-from tests.bench.chain import NETWORK, Chain, ChainWriter, Moulds
 from tests.bench.clock import sample
 from tests.bench.figure import Figure, at_most, print_figures
-from tests.bench.process import run_ingest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RECORDED_LIMIT_MS, LIMIT_MS = 100, 1000
+LIMIT_MS = 100
 BUDGET_S = 60
 HALF_WAY = "select ton_time((min(gen_utime) + max(gen_utime)) // 2) from blocks"
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -82,58 +73,15 @@ def _ask(lake: tonlake.Lake, query: str, parameters: dict[str, Any]) -> int:
     return len(lake.query(query, **parameters))
 
 
-def measure_recorded(scratch: Path, rounds: int) -> list[Figure]:
-    """Ingest the recorded network and query it; return nothing where it is not available."""
-    if not NETWORK_NODE.exists():
-        return []
-    node, lake_dir = unpack_node(NETWORK_NODE, scratch / "recorded"), scratch / "lake-recorded"
-    run_ingest(node, lake_dir)
-    return ask_questions(lake_dir, "recorded", rounds=rounds, limit_ms=RECORDED_LIMIT_MS)
-
-
-def measure_made(scratch: Path, transactions: int, workers: int, rounds: int) -> list[Figure]:
-    """Write a network of at least that size, ingest it and query it."""
-    node, lake_dir, done = scratch / "node", scratch / "lake", 0
-    with closing(ChainWriter(node, Chain(Moulds(scratch), NETWORK))) as writer:
-        while done < transactions:
-            done += writer.append()
-    run_ingest(node, lake_dir, workers=workers)
-    shutil.rmtree(node)
-    return ask_questions(lake_dir, "made", rounds=rounds, limit_ms=LIMIT_MS)
-
-
 @click.command()
-@click.option(
-    "--lake", "lakes", multiple=True, type=Folder, help="Query only this lake; read-only."
-)
-@click.option("--limit-ms", default=LIMIT_MS, show_default=True, help="Limit for such a lake.")
-@click.option(
-    "--transactions",
-    default=200_000,
-    show_default=True,
-    help="Transactions of the synthetic network.",
-)
-@click.option("--workers", default=2, show_default=True, help="Workers of its ingest.")
+@click.argument("lakes", nargs=-1, required=True, type=Folder)
+@click.option("--limit-ms", default=LIMIT_MS, show_default=True)
 @click.option("--rounds", default=5, show_default=True)
-@click.option("--scratch", type=Folder, help="Folder for temporary files.")
-def main(
-    *,
-    lakes: Sequence[Path],
-    limit_ms: int,
-    transactions: int,
-    workers: int,
-    rounds: int,
-    scratch: Path | None,
-) -> None:
+def main(*, lakes: Sequence[Path], limit_ms: int, rounds: int) -> None:
     """Time the ten everyday questions; exit with 1 where one takes longer than its limit."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     figures: list[Figure] = []
     for lake_dir in lakes:
         figures += ask_questions(lake_dir, str(lake_dir), rounds=rounds, limit_ms=limit_ms)
-    if not lakes:
-        with tempfile.TemporaryDirectory(prefix="tonlake-bench-", dir=scratch) as name:
-            figures += measure_recorded(Path(name), rounds)
-            figures += measure_made(Path(name), transactions, workers, rounds)
     print_figures(figures, Console(width=170))
     if not all(figure.holds for figure in figures):
         sys.exit(1)

@@ -1,13 +1,11 @@
-"""Benchmarks ``tonlake ingest`` with everything on: cost per transaction, by number of workers.
+"""Benchmarks ``tonlake ingest`` with everything on, and following a growing node.
 
-    python -m tests.bench.everything [--node FOLDER ...] [--chain NAME ...] [--transactions N ...]
+    python -m tests.bench.everything [--node FOLDER ...] [--workers N ...] [--rounds N]
 
-Chains are ``network``: wallets, jettons and an exchange with recurring accounts; ``large``: a
-repeated large block; ``genuine``: the blocks of a recorded network.
-
-The unit is the CPU that PostgreSQL takes to copy and index the same rows with the service's
-indexes, in the same round. Costs are marginal: the cost of the same command for the newest block
-alone, which is mostly imports, is subtracted. With several rounds every figure is a median.
+Without ``--node`` the recorded network is ingested, or a chain of copies of a block of the demo
+node where it is not available. The peer is the CPU that PostgreSQL takes to copy and index the same
+rows with the service's indexes. Costs are marginal: the cost of the same command for the newest
+block alone, which is mostly imports, is subtracted. With several rounds every figure is a median.
 """
 
 from __future__ import annotations
@@ -16,21 +14,25 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from contextlib import closing
-from operator import attrgetter
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from rich.console import Console
 
-from tests.bench.blocks import NETWORK_NODE, unpack_node
-from tests.bench.chain import LARGE, NETWORK, Chain, ChainWriter, Moulds
-from tests.bench.figure import Figure, at_least, at_most, print_figures
+from tests.bench.decode import has_native
+from tests.bench.figure import Figure, at_least, at_most, percentile, print_figures
 from tests.bench.peer.store import load_peer
 from tests.bench.postgres import find_server, running_server
-from tests.bench.process import run_ingest
+from tests.bench.process import read_others_s, run_ingest
+from tests.made.blocks import NETWORK_NODE, unpack_node
+from tests.made.chain import DEMO_BLOCK, MIDDLING, Chain, ChainWriter, Moulds
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.follow import Follower
+from tonlake.ingest.source.node.source import open_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,86 +45,79 @@ ROWS_ONLY = {
     "TONLAKE_INGEST_CLASSIFY_ACTIONS": "0",
     "TONLAKE_LAKE_BUILD_INDEX": "0",
 }
-CHAINS = {"network": NETWORK, "large": LARGE}
-GENUINE = "genuine"
-MANY_CORES = (16, 32, 64)
-UNITS, ROWS_UNITS, TWO_TO_ONE, SERIAL_PERCENT = 2.0, 0.35, 1.7, 3
+UNITS, ROWS_UNITS, TWO_TO_ONE = 2.0, 0.35, 1.7
 MEMORY_MIB, MEMORY_OF_WORKER_MIB = 1024, 400
 US_PER_S = 1e6
+FOLLOWED_BLOCKS, WARM_BLOCKS, FOLLOWED_SHARD_BLOCKS, FOLLOW_MS = 32, 8, 2, 50
+PAUSE_S = 0.1
+"""Between blocks, so that maintenance is done before it is due again."""
+
 Folder = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 class Cost(NamedTuple):
-    """One ingest without its start-up: microseconds a transaction, seconds, and peaks of memory."""
+    """One ingest without its start-up: microseconds a transaction, seconds, and its resources."""
 
     cpu_us: float
-    main_us: float
     wall_us: float
     start_s: float
     used: Used
 
 
 class Round(NamedTuple):
-    """All costs of one chain, measured one after the other; ``peer_us`` is the unit."""
+    """All costs of one node, measured one after the other; ``peer_us`` is PostgreSQL's."""
 
     everything: dict[int, Cost]
     rows: Cost
     peer_us: float | None
 
 
-class Plan(NamedTuple):
-    """Parameters of a measurement: transactions of a chain, worker counts, rounds, PostgreSQL."""
-
-    size: int = 100_000
-    counts: tuple[int, ...] = (1, 2, 4)
-    rounds: int = 1
-    peer: bool = True
+def find_node(scratch: Path, transactions: int) -> Path:
+    """Unpack the recorded network, or write a chain of at least that many transactions."""
+    if NETWORK_NODE.exists():
+        return unpack_node(NETWORK_NODE, scratch / "node-network")
+    return write_chain(scratch, DEMO_BLOCK, transactions)
 
 
-def list_chains() -> list[str]:
-    """Return the names of the available chains."""
-    return [*CHAINS, *([GENUINE] if NETWORK_NODE.exists() else [])]
-
-
-def measure_chain(scratch: Path, name: str, plan: Plan) -> list[Figure]:
-    """Write a chain of at least ``transactions`` and return the result of ``measure_node``."""
-    if name == GENUINE:
-        return measure_node(scratch, name, unpack_node(NETWORK_NODE, scratch / name), plan)
-    node, done = scratch / "node-everything", 0
-    with closing(ChainWriter(node, Chain(Moulds(scratch), CHAINS[name]))) as writer:
-        while done < plan.size:
+def write_chain(scratch: Path, block: str, transactions: int) -> Path:
+    """Write a node of copies of a block, and return its folder."""
+    node, done = scratch / f"node-{transactions}", 0
+    with closing(ChainWriter(node, Chain(Moulds(scratch), block))) as writer:
+        while done < transactions:
             done += writer.append()
-    figures = measure_node(scratch, name, node, plan)
-    shutil.rmtree(node)
-    return figures
+    return node
 
 
-def measure_node(scratch: Path, name: str, node: Path, plan: Plan) -> list[Figure]:
-    """Ingest a node's folder with each number of workers; return costs, units, shares, memory."""
-    done = [_go_round(scratch, node, plan) for _ in range(plan.rounds)]
-    transactions = done[0].rows.used.transactions
-    area = f"{AREA}: {name}, {transactions:,} transactions"
-    figures = _describe_costs(area, done)
-    first, *others = plan.counts
+def measure_node(
+    scratch: Path, node: Path, workers: Sequence[int], *, rounds: int = 1, peer: bool = True
+) -> list[Figure]:
+    """Ingest a node with each number of workers; return costs, speed-up and memory."""
+    done = [_go_round(scratch, node, workers, peer=peer) for _ in range(rounds)]
+    area = f"{AREA}: {done[0].rows.used.transactions:,} transactions"
+    first, *others = workers
+    figures = [
+        _describe_cost(area, "everything", [one.everything[first] for one in done], UNITS),
+        _describe_cost(area, "rows and traces", [one.rows for one in done], ROWS_UNITS),
+    ]
+    units = [one.peer_us for one in done if one.peer_us is not None]
+    figures = [figure.beside(median(units) if units else None) for figure in figures]
     for count in others:
         figures += _describe_workers(area, first, count, done)
-    if others:
-        figures += _describe_bound(area, [one.everything[others[-1]] for one in done])
     return figures
 
 
-def _go_round(scratch: Path, node: Path, plan: Plan) -> Round:
-    lake, first = scratch / "lake-everything", plan.counts[0]
+def _go_round(scratch: Path, node: Path, workers: Sequence[int], *, peer: bool) -> Round:
+    lake = scratch / "lake-everything"
     everything, peer_us = {}, None
-    for count in plan.counts:
+    for count in workers:
         everything[count] = cost = _measure(scratch, node, lake, count)
-        if count == first and plan.peer and find_server():
+        if count == workers[0] and peer and find_server():
             with running_server(scratch) as address:
                 loaded = load_peer(address, lake, scratch)
             seconds = loaded["copy_s"] + loaded["indexes_s"]
             peer_us = seconds / cost.used.transactions * US_PER_S
         shutil.rmtree(lake)
-    rows = _measure(scratch, node, lake, first, ROWS_ONLY)
+    rows = _measure(scratch, node, lake, workers[0], ROWS_ONLY)
     shutil.rmtree(lake)
     return Round(everything, rows, peer_us)
 
@@ -138,57 +133,34 @@ def _measure(
     more = (used.transactions - one.transactions) / US_PER_S
     return Cost(
         cpu_us=(used.cpu_s - one.cpu_s) / more,
-        main_us=(used.main_s - one.main_s) / more,
         wall_us=(used.wall_s - one.wall_s) / more,
         start_s=one.cpu_s,
         used=used,
     )
 
 
-def _describe_costs(area: str, rounds: Sequence[Round]) -> list[Figure]:
-    """Return the cost per transaction of one worker, with everything and for rows alone."""
-    units = [one.peer_us for one in rounds if one.peer_us is not None]
-    first = next(iter(rounds[0].everything))
-    figures = []
-    for name, costs, most in (
-        ("everything", [one.everything[first] for one in rounds], UNITS),
-        ("rows and traces", [one.rows for one in rounds], ROWS_UNITS),
-    ):
-        start_s = median(cost.start_s for cost in costs)
-        figures.append(
-            Figure(
-                area=area,
-                name=f"{name}, one process",
-                unit="us/tx",
-                value=median(cost.cpu_us for cost in costs),
-                wall=median(cost.wall_us for cost in costs),
-                peer=median(units) if units else None,
-                note=f"and {start_s:.1f} s once, to start; {costs[0].used.main_mib:,.0f} MiB; "
-                + ("peer: copied and indexed" if units else "no PostgreSQL, so no units"),
-            )
-        )
-        if units:
-            ratios = [cost.cpu_us / unit for cost, unit in zip(costs, units, strict=True)]
-            figures.append(
-                Figure(
-                    area=area,
-                    name=f"{name}, to PostgreSQL's time for the same rows",
-                    unit="units",
-                    value=median(ratios),
-                    targets={"value": at_most(most)},
-                    note=", ".join(f"{ratio:.2f}" for ratio in ratios) if len(ratios) > 1 else "",
-                )
-            )
-    return figures
+def _describe_cost(area: str, name: str, costs: Sequence[Cost], units: float) -> Figure:
+    """Return the cost of a transaction in one process, at most ``units`` times the peer's."""
+    start_s = median(cost.start_s for cost in costs)
+    cpu_us = median(cost.cpu_us for cost in costs)
+    return Figure(
+        area=area,
+        name=f"{name}, one process",
+        unit="us/tx",
+        value=cpu_us,
+        wall=median(cost.wall_us for cost in costs),
+        targets={"ratio": at_least(1 / units)},
+        note=f"{US_PER_S / cpu_us:,.0f} tx/s/core, and {start_s:.1f} s once, to start; "
+        f"{costs[0].used.main_mib:,.0f} MiB",
+    )
 
 
 def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]) -> list[Figure]:
-    """Return the costs of several workers relative to one, and the memory of each process."""
+    """Return the costs of several workers relative to one, and the memory of all processes."""
     costs = [one.everything[count] for one in rounds]
     faster = [one.everything[first].wall_us / one.everything[count].wall_us for one in rounds]
-    main_mib = max(cost.used.main_mib for cost in costs)
-    together = max((cost.used for cost in costs), key=attrgetter("together_mib"))
-    peaks = [f"{mib:,.0f}" for mib in max(costs, key=_worker_mib).used.others_mib]
+    largest = [max(cost.used.main_mib, *cost.used.others_mib) for cost in costs]
+    serial = [cost.used.main_s / cost.used.cpu_s for cost in costs]
     return [
         Figure(
             area=area,
@@ -196,7 +168,7 @@ def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]
             unit="us/tx",
             value=median(cost.cpu_us for cost in costs),
             wall=median(cost.wall_us for cost in costs),
-            note="CPU of all processes",
+            note=f"CPU of all processes; {median(serial):.0%} of it in the one that commits",
         ),
         Figure(
             area=area,
@@ -207,90 +179,85 @@ def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]
         ),
         Figure(
             area=area,
-            name=f"peak memory, {count} workers: the one that commits",
-            unit="MiB",
-            value=main_mib,
-        ),
-        Figure(
-            area=area,
-            name=f"peak memory, {count} workers: the largest worker",
-            unit="MiB",
-            value=max(map(_worker_mib, costs)),
-            note=f"all beside the one that commits: {', '.join(peaks)}",
-        ),
-        Figure(
-            area=area,
             name=f"peak memory, {count} workers: all processes together",
             unit="MiB",
-            value=together.together_mib,
+            value=max(cost.used.together_mib for cost in costs),
             targets={"value": at_most(MEMORY_MIB + MEMORY_OF_WORKER_MIB * count)},
-            note="a page that several have counts once; the sum of their peaks is "
-            f"{together.main_mib + sum(together.others_mib):,.0f} MiB",
+            note=f"a page that several have counts once; the largest has {max(largest):,.0f} MiB",
         ),
     ]
 
 
-def _worker_mib(cost: Cost) -> float:
-    """Return the peak memory of the largest process other than the coordinator."""
-    return max(cost.used.others_mib, default=0.0)
-
-
-def _describe_bound(area: str, costs: Sequence[Cost]) -> list[Figure]:
-    """Return the coordinator's share of CPU, and the throughput that it allows."""
-    serial_us = median(cost.main_us for cost in costs)
-    spread_us = median(cost.cpu_us for cost in costs) - serial_us
-    figures = [
+def measure_follow(scratch: Path) -> list[Figure]:
+    """Write masterchain blocks to a node one by one and ingest each."""
+    chain = Chain(Moulds(scratch), MIDDLING, FOLLOWED_SHARD_BLOCKS)
+    node, lake_dir = scratch / "node-tip", scratch / "lake-tip"
+    costs_ms, walls_ms = [], []
+    others_s = 0.0
+    with closing(ChainWriter(node, chain)) as writer:
+        writer.append()
+        follower = Follower(lambda: open_node(node), lake_dir, Settings(), notify=print)
+        for at in range(WARM_BLOCKS + FOLLOWED_BLOCKS):
+            if at == WARM_BLOCKS:
+                others_s = read_others_s()
+            cpu_s, wall_s = time.process_time(), time.perf_counter()
+            follower.step()
+            costs_ms.append((time.process_time() - cpu_s) * 1000)
+            walls_ms.append((time.perf_counter() - wall_s) * 1000)
+            writer.append()
+            time.sleep(PAUSE_S)
+        follower.close()
+        others_ms = (read_others_s() - others_s) * 1000 / FOLLOWED_BLOCKS
+    shutil.rmtree(node)
+    shutil.rmtree(lake_dir)
+    costs_ms, walls_ms = costs_ms[WARM_BLOCKS:], walls_ms[WARM_BLOCKS:]
+    area = "node folder to committed lake, one core"
+    name = f"following the tip, {chain.transactions_per_mc_block} transactions a block"
+    return [
         Figure(
             area=area,
-            name="serial share: CPU of the process that commits",
-            unit="%",
-            value=100 * serial_us / (serial_us + spread_us),
-            targets={"value": at_most(SERIAL_PERCENT)},
-            note=f"{serial_us:.1f} us/tx; once all is spread, at most "
-            f"{US_PER_S / serial_us:,.0f} tx/s on any number of cores",
-        )
-    ]
-    return figures + [
+            name=name,
+            unit="ms/block",
+            value=percentile(costs_ms, 0.5),
+            p99=percentile(costs_ms, 0.99),
+            wall=percentile(walls_ms, 0.5),
+            targets={"value": at_most(FOLLOW_MS)},
+            note="decode, contracts, actions and commit, this process alone; "
+            + ("native" if has_native() else "python"),
+        ),
         Figure(
             area=area,
-            name=f"throughput that this share allows, {cores} cores",
-            unit="tx/s",
-            value=US_PER_S / (serial_us + spread_us / cores),
-            note="computed (Amdahl) from the CPU times above, as if nothing overlapped",
-        )
-        for cores in MANY_CORES
+            name=f"{name}, with all processes",
+            unit="ms/block",
+            value=mean(costs_ms) + others_ms,
+            note="mean, with get-methods and maintenance: index, merges",
+        ),
     ]
 
 
 @click.command()
 @click.option("--node", "nodes", multiple=True, type=Folder, help="Folder of a node to ingest.")
-@click.option("--chain", "chains", multiple=True, type=click.Choice([*CHAINS, GENUINE]))
-@click.option("--transactions", "sizes", multiple=True, type=int, default=(100_000,))
-@click.option("--workers", "counts", multiple=True, type=int, default=(1, 2, 4), show_default=True)
+@click.option("--transactions", default=100_000, show_default=True, help="Of a made chain.")
+@click.option("--workers", multiple=True, type=int, default=(1, 2), show_default=True)
 @click.option("--rounds", default=1, show_default=True)
 @click.option("--no-peer", is_flag=True, help="Skip PostgreSQL.")
 @click.option("--scratch", type=Folder, help="Folder for temporary files.")
 def main(
     *,
     nodes: tuple[Path, ...],
-    chains: tuple[str, ...],
-    sizes: tuple[int, ...],
-    counts: tuple[int, ...],
+    transactions: int,
+    workers: tuple[int, ...],
     rounds: int,
     no_peer: bool,
     scratch: Path | None,
 ) -> None:
-    """Ingest nodes, or synthetic chains, with everything on; print the costs."""
+    """Ingest nodes with everything on, and print the costs."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    console = Console(width=170)
-    plan = Plan(sizes[0], counts, rounds, peer=not no_peer)
     with tempfile.TemporaryDirectory(prefix="tonlake-bench-", dir=scratch) as name:
         folder = Path(name)
-        for node in nodes:
-            print_figures(measure_node(folder, str(node), node, plan), console)
-        for chain in chains or (() if nodes else list_chains()):
-            for size in sizes[:1] if chain == GENUINE else sizes:
-                print_figures(measure_chain(folder, chain, plan._replace(size=size)), console)
+        for node in nodes or (find_node(folder, transactions),):
+            figures = measure_node(folder, node, workers, rounds=rounds, peer=not no_peer)
+            print_figures(figures, Console(width=170))
 
 
 if __name__ == "__main__":

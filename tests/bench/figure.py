@@ -62,6 +62,13 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """What ``value``, ``p99`` and ``ratio`` are held to, by these names."""
     note: str = ""
 
+    def beside(self, peer: float | None) -> Figure:
+        """Return the figure with the peer's cost; without a peer there is no target for it."""
+        if peer is None:
+            targets = {name: target for name, target in self.targets.items() if name != "ratio"}
+            return msgspec.structs.replace(self, targets=targets)
+        return msgspec.structs.replace(self, peer=peer, ratio=peer / self.value)
+
     @property
     def holds(self) -> bool | None:
         """Whether every target is met; None without targets."""

@@ -23,12 +23,12 @@ from pathlib import Path
 from statistics import linear_regression
 from typing import TYPE_CHECKING, Any
 
-from tests.bench.blocks import ROOT
 from tests.bench.clock import Machine, cpu_clock_of
 from tests.bench.mixture import Mixture
-from tests.bench.traffic import Traffic, describe, slowest
+from tests.bench.traffic import Traffic, describe
 from tests.conftest import unpack
 from tests.ingest.simulator.node import SimulatedNode
+from tests.made.blocks import ROOT
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -185,7 +185,6 @@ def judge(phases: dict[str, list[Outcome]], memory: Memory) -> dict[str, Any]:
     found: dict[str, Any] = {name: describe(outcomes) for name, outcomes in phases.items()}
     everything = (one for outcomes in phases.values() for one in outcomes)
     found["failed"] = sorted({one.path for one in everything if one.status not in (200, 503)})[:9]
-    found["slowest_p99_ms"] = slowest(phases["steady"])
     found["memory_mib"] = round(memory.samples[-1][1], 1)
     found["memory_mib_a_minute"] = round(memory.slope(), 2)
     beyond = [

@@ -13,7 +13,6 @@ import psycopg
 from tests.bench.access import Access
 from tests.bench.arguments import draw_arguments
 from tests.bench.figure import Figure, at_least, at_most
-from tests.bench.lakegen import make_lake
 from tests.bench.listed import CHAIN, draw_lists
 from tests.bench.lists import measure_lists
 from tests.bench.page import measure_http
@@ -21,6 +20,7 @@ from tests.bench.peer.asker import Peer
 from tests.bench.peer.store import load_peer, open_rows
 from tests.bench.postgres import find_server, running_server
 from tests.bench.questions import ask_questions, list_questions
+from tests.made.rows import make_lake
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.lake.index.builder.rebuild import rebuild_index

@@ -16,11 +16,10 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tests.bench.blocks import ROOT, unpack_demo
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
+from tests.made.blocks import ROOT, unpack_demo
 from tests.patience import LIMITS
-from tonlake.api.http.content.coding import IDENTITY, PREFERRED
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 Page = tuple[str, str, dict[str, Target]]
 
-ACCEPTED = "Accept-Encoding"
 CONNECTIONS = 8
 WARM_UP_S = 2
 COMPUTED_S = 3
@@ -101,8 +99,6 @@ def measure_http(lake_dir: Path, draw: Draw, *, seconds: int) -> list[Figure]:
     figures = []
     for lake, pages in ((lake_dir, list_pages(draw)), (demo, [_name_history(demo)])):
         figures += _measure_pages(lake, pages, seconds, "sent again", again)
-        for coding in PREFERRED:
-            figures += _measure_pages(lake, pages, seconds, f"sent again, {coding}", again, coding)
         figures += _measure_pages(lake, pages, max(seconds, COMPUTED_S), "computed", 0)
     return figures
 
@@ -133,18 +129,16 @@ def _measure_pages(
     seconds: int,
     what: str,
     cache_mib: int,
-    coding: str = IDENTITY,
 ) -> list[Figure]:
     figures = []
     with serving(lake_dir, cache_mib) as (address, pid):
         for name, path, targets in pages:
             url = address + path
-            asked = urllib.request.Request(url, headers={ACCEPTED: coding})  # noqa: S310 - loopback
-            with urllib.request.urlopen(asked, timeout=60) as answer:  # noqa: S310 - as above
+            with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - loopback
                 size = len(answer.read())
-            load(url, min(WARM_UP_S, seconds), coding)
+            load(url, min(WARM_UP_S, seconds))
             began_s = time.clock_gettime(cpu_clock_of(pid))
-            requests, per_s = load(url, seconds, coding)
+            requests, per_s = load(url, seconds)
             spent_s = time.clock_gettime(cpu_clock_of(pid)) - began_s
             figures.append(
                 Figure(
@@ -160,7 +154,7 @@ def _measure_pages(
     return figures
 
 
-def load(url: str, seconds: int, coding: str = IDENTITY) -> tuple[int, float]:
+def load(url: str, seconds: int) -> tuple[int, float]:
     """Send requests as fast as they are answered; return their number, and the rate per second.
 
     Uses wrk where it is installed; otherwise threads of this process, which load less.
@@ -171,12 +165,10 @@ def load(url: str, seconds: int, coding: str = IDENTITY) -> tuple[int, float]:
     if shutil.which("wrk") is None:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             counts = list(
-                pool.map(lambda _: _ask_again_and_again(url, seconds, coding), range(CONNECTIONS))
+                pool.map(lambda _: _ask_again_and_again(url, seconds), range(CONNECTIONS))
             )
         return sum(counts), sum(counts) / seconds
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s"]
-    command += [] if coding == IDENTITY else ["-H", f"{ACCEPTED}: {coding}"]
-    command.append(url)
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", url]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     requests, rate, refused = (one.search(text) for one in (_REQUESTS, _RATE, _REFUSED))
     if refused or not requests or not rate:
@@ -184,14 +176,14 @@ def load(url: str, seconds: int, coding: str = IDENTITY) -> tuple[int, float]:
     return int(requests[1]), float(rate[1])
 
 
-def _ask_again_and_again(url: str, seconds: int, coding: str) -> int:
+def _ask_again_and_again(url: str, seconds: int) -> int:
     """Send one request after the other on one connection; return how many were answered."""
     address = urlsplit(url)
     until_s, count = time.monotonic() + seconds, 0
     with closing(HTTPConnection(address.netloc, timeout=30)) as connection:
         while time.monotonic() < until_s:
             path = f"{address.path}?{address.query}"
-            connection.request("GET", path, headers={ACCEPTED: coding})
+            connection.request("GET", path)
             answer = connection.getresponse()
             answer.read()
             if answer.status != 200:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tests.bench.blocks import ROOT
+from tests.made.blocks import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A chain is measured with everything on, by one process and by two."""
+"""A node is measured with everything on, by one process and by two."""
 
 from __future__ import annotations
 
@@ -7,30 +7,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bench.everything import ROWS_ONLY, Plan, measure_chain
+from tests.bench.everything import ROWS_ONLY, measure_node, write_chain
 from tests.bench.process import run_ingest
+from tests.made.chain import DEMO_BLOCK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 @pytest.mark.long
-def test_costs_of_a_chain(tmp_path: Path) -> None:
-    plan = Plan(size=3_000, counts=(1, 2), peer=False)
-    figures = {one.name: one for one in measure_chain(tmp_path, "network", plan)}
+def test_costs_of_a_node(tmp_path: Path) -> None:
+    node = write_chain(tmp_path, DEMO_BLOCK, 3_000)
+    figures = {one.name: one for one in measure_node(tmp_path, node, (1, 2), peer=False)}
     everything, rows = (
         figures[f"{name}, one process"] for name in ("everything", "rows and traces")
     )
-    assert everything.value > rows.value
-    assert "no PostgreSQL" in everything.note
-    assert not any("PostgreSQL's time" in name for name in figures)
-    share = figures["serial share: CPU of the process that commits"]
-    assert 0 < share.value < 100
-    bounds = [
-        figures[f"throughput that this share allows, {cores} cores"].value for cores in (16, 64)
-    ]
-    assert bounds[0] < bounds[1]
-    assert all(figure.value > 0 for name, figure in figures.items() if "memory" in name)
+    assert everything.value > rows.value > 0
+    assert everything.peer is None
+    assert everything.holds is None
+    assert figures["peak memory, 2 workers: all processes together"].value > 0
 
 
 def test_a_command_that_fails_is_no_figure(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from tests.bench.__main__ import Run
-from tests.bench.blocks import ROOT
 from tests.bench.postgres import find_server
+from tests.made.blocks import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

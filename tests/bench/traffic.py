@@ -178,12 +178,3 @@ def describe(outcomes: list[Outcome]) -> dict[str, object]:
     return {"requests": len(outcomes), "statuses": statuses, **times} | (
         {"no_answer": dict(reasons)} if reasons else {}
     )
-
-
-def slowest(outcomes: list[Outcome], count: int = 5) -> dict[str, float]:
-    """Return the slowest operations, and the 99th percentile of each in ms."""
-    taken: dict[str, list[float]] = {}
-    for one in outcomes:
-        taken.setdefault(one.path.partition("?")[0], []).append(one.took_s * 1000)
-    worst = {path: round(percentile(times, 0.99), 1) for path, times in taken.items()}
-    return dict(sorted(worst.items(), key=lambda item: -item[1])[:count])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bench.blocks import NETWORK_NODE, unpack_node
+from tests.made.blocks import NETWORK_NODE, unpack_node
 from tests.queries.test_message_pages import compare
 from tests.queries.test_span import KEYS, MOVES, compare_pages, list_moves
 from tonlake.api.settings import Settings

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tests.bench.blocks import unpack_demo
 from tests.commands import list_examples, list_lines
+from tests.made.blocks import unpack_demo
 from tests.walk.room import Failed, Room, Server, open_room, run
 
 if TYPE_CHECKING:

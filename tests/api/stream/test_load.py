@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from tests.bench.stream import make_lake, measure
+from tests.api.stream.clients import make_lake, measure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.bench.wholestate import FIRST, make_state
+from tests.made.state import FIRST, make_state
 from tonlake.ingest.decode import wholestate
 from tonlake.ingest.decode.cell.packed import Loaded
 from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch

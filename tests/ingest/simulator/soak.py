@@ -21,7 +21,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.bench.chain import Chain
 from tests.bench.clock import Machine
 from tests.conftest import unpack
 from tests.ingest.simulator.chain import MiddlingMoulds, Supply
@@ -31,6 +30,7 @@ from tests.ingest.simulator.process import NodeProcess
 from tests.ingest.simulator.readers import Client, Readers, Refused, Wrong
 from tests.ingest.simulator.report import Watch, compare, describe_delays, describe_log, judge
 from tests.ingest.simulator.service import Service
+from tests.made.chain import Chain
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.maintenance.verify import verify_lake
 

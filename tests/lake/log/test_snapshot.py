@@ -10,8 +10,8 @@ import duckdb
 import msgspec
 import pytest
 
-from tests.bench.filegen import TABLES_MADE, ManyFiles
 from tests.lake.rows import commit_rows
+from tests.made.files import TABLES_MADE, ManyFiles
 from tonlake.lake.duck.connection import connect, find_damage_behind
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log import digest

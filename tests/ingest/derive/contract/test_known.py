@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bench.filegen import TABLES_MADE, day_of, make_rows
+from tests.made.files import TABLES_MADE, day_of, make_rows
 from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.ingest.settings import IngestSections, IngestSettings

@@ -1,18 +1,15 @@
-"""Writes a node folder of any size: repeated genuine or synthetic blocks, linked to one chain."""
+"""Writes a node folder of any size: repeated genuine blocks, linked to one chain."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from tests.bench.blocks import DATA, read_packs, unpack_demo
-from tests.bench.network.block import NetworkBlocks
-from tests.bench.network.code import read_codes
-from tests.bench.network.traffic import Network
-from tests.bench.template import Link, Place, Template
 from tests.ingest.source.node.nodewriter import NodeWriter
+from tests.made.blocks import DATA, read_packs, unpack_demo
+from tests.made.template import Link, Place, Template
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.shard import read_shard_tops
@@ -21,9 +18,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.bench.network.code import Codes
 
-NETWORK = "a network of wallets, jettons and an exchange"
+DEMO_BLOCK = "the largest block of the demo node"
 LARGE = "blocks/mainnet_0_8000000000000000_30816553.boc"
 MIDDLING = "bundles/0.8000000000000000_56703839_5b25cdef/mainnet_0_8000000000000000_56703836.boc"
 WHOLE_SHARD = -(1 << 63)
@@ -55,11 +51,6 @@ class Moulds:
                 return raw.data
         raise ValueError("the demo node has no masterchain block over one shard")
 
-    @cached_property
-    def codes(self) -> Codes:
-        """Contract codes of the demo node."""
-        return read_codes(self._scratch)
-
     def shard(self, name: str) -> bytes:
         """Return a block of the reference data, or else the demo node's largest block."""
         if (DATA / name).exists():
@@ -77,23 +68,14 @@ class LinkedHeader(msgspec.Struct, frozen=True):
     gen_utime: int
 
 
-class Mould(Protocol):
-    """A source of the consecutive blocks of a chain."""
-
-    @property
-    def transactions(self) -> int:
-        """Number of transactions in the newest block."""
-
-    def copy(self, place: Place) -> tuple[RawBlock, Link]:
-        """Return the block at a place in the chain, and its reference."""
-
-
 class Chain:
     """A growing chain: each masterchain block commits a fixed number of copies of a shard block."""
 
     def __init__(self, moulds: Moulds, name: str, shard_blocks: int = 1) -> None:
-        """Take the templates and the shard block's name; ``NETWORK`` has blocks of all sorts."""
-        self._shard, self._master = _make_moulds(moulds, name)
+        """Take the genuine blocks, and the name of the one that is repeated."""
+        blocks = moulds.shard(name), moulds.master
+        low_bits = max(Template(data, GLOBAL_ID).low_bits for data in blocks)
+        self._shard, self._master = (Template(data, GLOBAL_ID, low_bits) for data in blocks)
         self._shard_blocks = shard_blocks
         self._number = 0
         self._seqno = 0
@@ -123,22 +105,12 @@ class Chain:
         raw, self._last_master = self._copy(self._master, place)
         return McBundle(self.mc_seqno, (raw, *blocks))
 
-    def _copy(self, mould: Mould, place: Place) -> tuple[RawBlock, Link]:
+    def _copy(self, mould: Template, place: Place) -> tuple[RawBlock, Link]:
         raw, link = mould.copy(place)
         zero = BlockId(raw.id.workchain, raw.id.shard, 0, bytes(32), bytes(32))
         previous = zero if place.prev is None else place.prev.id
         self.headers[raw.id] = LinkedHeader((previous,), link.end_lt, place.utime)
         return raw, link
-
-
-def _make_moulds(moulds: Moulds, name: str) -> tuple[Mould, Template]:
-    """Return the templates of shard and masterchain blocks, with matching times."""
-    if name == NETWORK:
-        master = Template(moulds.master, GLOBAL_ID)
-        return NetworkBlocks(Network(moulds.codes), GLOBAL_ID, master.lt_step), master
-    shard = moulds.shard(name)
-    low_bits = max(Template(data, GLOBAL_ID).low_bits for data in (shard, moulds.master))
-    return Template(shard, GLOBAL_ID, low_bits), Template(moulds.master, GLOBAL_ID, low_bits)
 
 
 class ChainWriter(NodeWriter):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from tests.bench.chain import Chain, ChainWriter, Moulds
-from tests.bench.spots import set_bits
+from tests.made.chain import Chain, ChainWriter, Moulds
+from tests.made.spots import set_bits
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node

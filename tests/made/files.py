@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tests.bench.lakegen import FIRST_DAY_UTIME, LT_SPAN, SHARD, ZERO
+from tests.made.rows import FIRST_DAY_UTIME, LT_SPAN, SHARD, ZERO
 from tonlake.lake.commit.commit import append_commit
 from tonlake.lake.file.writer import encode_parquet
 from tonlake.lake.index.builder.rebuild import rebuild_index

@@ -1,43 +1,26 @@
-"""Generates a whole shard state of any size and benchmarks its ingest.
-
-    python -m tests.bench.wholestate --folder DIR [--accounts N] [--celldb] [--workers N]
-                                     [--no-contracts]
+"""Generates a whole shard state of any size.
 
 Half of the accounts are wallets, 45 % jetton wallets, the others have no code; code, jetton master
 and the other accounts of the first blocks are those of the demo node. The state is written to a
-file as a node writes it; ``--celldb`` builds a celldb from it. No block names its hash, so the hash
-is trusted here; everything else is the same as in ``tonlake ingest-state``.
+file as a node writes it, and to a celldb. No block names its hash.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import re
-import resource
-import threading
-import time
 from bisect import bisect_left
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing
 from hashlib import sha256
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import click
 from rocksdict import Options, Rdict, WriteBatch
 
-from tests.bench.blocks import unpack_demo
-from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.dictionary import store_label
 from tonlake.ingest.decode.cell.packed import Loaded
 from tonlake.ingest.decode.cell.record import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.wholestate import decode_accounts, load_branch
-from tonlake.ingest.derive.stages import rebuild
-from tonlake.ingest.run.baseline import read_states
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.run.workers import start_workers
 from tonlake.ingest.source.node.bag import StateBag
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.shardstate import (
@@ -47,18 +30,13 @@ from tonlake.ingest.source.node.shardstate import (
     name_states,
 )
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.source.node.statefile import StateFiles
-from tonlake.ingest.source.origin import Origin
-from tonlake.ingest.span import Scope, Span
-from tonlake.ingest.spread import HERE
-from tonlake.lake.log.state import Baseline, read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Sequence
+    from pathlib import Path
     from typing import BinaryIO
 
-    from tonlake.ingest.source.node.shardstate import OpenState, StateStore
+    from tonlake.ingest.source.node.shardstate import OpenState
 
 FIRST = 100
 FULL_SHARD = -(2**63)
@@ -305,22 +283,6 @@ def write_celldb(bag: StateBag, folder: Path) -> None:
     celldb.close()
 
 
-class Given:
-    """The demo node's masterchain state, with another state in place of workchain 0's."""
-
-    def __init__(self, genuine: StateStore, made: StateStore) -> None:
-        self._genuine, self._made = genuine, made
-
-    def list_kept(self, _first: int, _last: int) -> list[int]:
-        return []
-
-    def has(self, _named: NamedStates) -> bool:
-        return True
-
-    def open(self, named: NamedStates, state: NamedState) -> AbstractContextManager[OpenState]:
-        return (self._genuine if state.workchain else self._made).open(named, state)
-
-
 def make_state(folder: Path, accounts: int, node: Path, *, celldb: bool) -> NamedStates:
     """Write the state, unless it exists, and return the reference that a block would have."""
     shared = Shared(node)
@@ -340,100 +302,3 @@ def make_state(folder: Path, accounts: int, node: Path, *, celldb: bool) -> Name
     states_named = [each for each in named.states if each.workchain]
     made = NamedState(0, FULL_SHARD, root_hash)
     return named._replace(states=(*states_named, made))
-
-
-def measure(
-    folder: Path, named: NamedStates, node: Path, workers: int, *, celldb: bool, contracts: bool
-) -> None:
-    """Ingest the state, and print figures."""
-    lake = folder / f"lake-{time.time_ns()}"
-    settings = Settings()
-    with closing(open_node(node)) as source:
-        ingest(source, lake, Span(FIRST, source.last_mc_seqno()), settings)
-    began_s, began_cpu_s = time.monotonic(), cpu_s()
-    with ExitStack() as opened:
-        most = opened.enter_context(watch_memory())
-        genuine = opened.enter_context(closing(CellDb(node / "celldb")))
-        made: StateStore = StateFiles(folder / "state")
-        if celldb:
-            made = CellDbStates(opened.enter_context(closing(CellDb(folder / "celldb"))))
-        bring(lake, Given(CellDbStates(genuine), made), named, node, workers)
-    files = [file for file in read_state(lake).files if "/state-" in file.path]
-    accounts = sum(file.rows for file in files if file.table == "account_states")
-    size = sum(file.bytes for file in files)
-    show("state", accounts, began_s, began_cpu_s, most)
-    click.echo(f"  {size / accounts:.1f} bytes per account in the lake, {len(files)} files")
-    if contracts:
-        began_s, began_cpu_s = time.monotonic(), cpu_s()
-        within = [Span(FIRST - 1, FIRST - 1)]
-        with (
-            watch_memory() as most,
-            start_workers(Origin(node), lake, settings, workers) as processes,
-        ):
-            scope = Scope(within=within, spread=processes or HERE)
-            rebuild("contracts", lake, settings, scope)
-        show("contracts", accounts, began_s, began_cpu_s, most)
-
-
-def bring(lake: Path, store: Given, named: NamedStates, node: Path, workers: int) -> None:
-    settings, state = Settings(), read_state(lake)
-    baseline = Baseline(FIRST - 1, FIRST - 1, "all")
-    with start_workers(Origin(node), lake, settings, workers) as processes:
-        read_states(store, named, lake, state, baseline, settings, processes)
-
-
-def cpu_s() -> float:
-    """Return the CPU time of this process and of its ended children."""
-    found = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in found)
-
-
-def show(what: str, accounts: int, began_s: float, began_cpu_s: float, most: list[int]) -> None:
-    wall_s, spent_s = time.monotonic() - began_s, cpu_s() - began_cpu_s
-    click.echo(
-        f"{what}: {accounts:,} accounts in {wall_s:.0f} s, {spent_s:.0f} s of CPU time:"
-        f" {accounts / spent_s:,.0f} accounts a second and core; at most {max(most) >> 10} MiB in"
-        " one process, without mapped files"
-    )
-
-
-@contextmanager
-def watch_memory() -> Iterator[list[int]]:
-    """Sample the memory of this process and its children, in KiB, until the block ends."""
-    most, is_done = [0], threading.Event()
-
-    def look() -> None:
-        while not is_done.wait(LOOK_S):
-            children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-            for pid in ("self", *children):
-                with suppress(OSError):
-                    found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-                    most.append(max(most.pop(), int(found[1]) if found else 0))
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
-        yield most
-    finally:
-        is_done.set()
-        thread.join()
-
-
-@click.command()
-@click.option("--folder", type=click.Path(path_type=Path), required=True, help="Scratch folder.")
-@click.option("--accounts", default=100_000, show_default=True)
-@click.option("--celldb", is_flag=True, help="Read celldb instead of the file.")
-@click.option("--workers", default=1, show_default=True)
-@click.option("--contracts/--no-contracts", default=True, show_default=True)
-def main(*, folder: Path, accounts: int, celldb: bool, workers: int, contracts: bool) -> None:
-    """Ingest a generated state."""
-    folder = folder / str(accounts)
-    folder.mkdir(parents=True, exist_ok=True)
-    node = unpack_demo(folder)
-    named = make_state(folder, accounts, node, celldb=celldb)
-    click.echo(f"made: {named.states[-1].root_hash.hex()}")
-    measure(folder, named, node, workers, celldb=celldb, contracts=contracts)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tests.bench.spots import (
+from tests.made.spots import (
     LT_BITS,
     add_index,
     find_created_lt,

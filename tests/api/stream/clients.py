@@ -1,6 +1,6 @@
 """Benchmarks clients of event streams during commits: event delay, and CPU of the server.
 
-``python -m tests.bench.stream NODE_ARCHIVE --clients 500 --rate 10`` creates a lake with a commit
+``python -m tests.api.stream.clients NODE_ARCHIVE --clients 500 --rate 10`` creates a lake with a commit
 for each masterchain block of a node, reveals it to a server commit by commit, and lets clients with
 different subscriptions listen. Halfway through the server is killed and restarted; clients
 reconnect with the id of their last event. Every client must receive every event of its subscription
@@ -225,7 +225,7 @@ def _list_delays(
 
 def main() -> None:
     """Measure and print a JSON line for each number of clients."""
-    parser = argparse.ArgumentParser(prog="tests.bench.stream", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tests.api.stream.clients", description=__doc__)
     parser.add_argument("archive", type=Path, help="node database, .tar.zst")
     parser.add_argument("--clients", type=int, nargs="+", default=[100, 500])
     parser.add_argument("--rate", type=float, default=10, help="commits a second")
