@@ -72,6 +72,14 @@ def test_the_data_dictionary_is_that_of_the_code() -> None:
     assert read("data-dictionary.md") == render_markdown() + "\n", "run make docs"
 
 
+def test_the_architecture_names_what_is_there() -> None:
+    named = set(
+        re.findall(r"`((?:lake|ingest|queries|api|tests|docs)/[\w/.]+)`", read("architecture.md"))
+    )
+    assert len(named) > 30
+    assert not [name for name in sorted(named) if not (ROOT / name).exists()]
+
+
 def test_the_list_of_settings_is_that_of_the_code() -> None:
     text = read("settings.md")
     assert text == render_settings(), "run make docs"

@@ -1,6 +1,6 @@
 """Benchmarks clients of event streams during commits: event delay, and CPU of the server.
 
-``python -m tests.api.stream.clients NODE_ARCHIVE --clients 500 --rate 10`` creates a lake with a commit
+``python -m tests.api.stream.clients NODE_ARCHIVE --clients 500`` creates a lake with a commit
 for each masterchain block of a node, reveals it to a server commit by commit, and lets clients with
 different subscriptions listen. Halfway through the server is killed and restarted; clients
 reconnect with the id of their last event. Every client must receive every event of its subscription
