@@ -4,54 +4,54 @@ from __future__ import annotations
 
 from contextlib import closing
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.made.state import FIRST, make_state
+from tests.ingest.statefiles import write_states
 from tonlake.ingest.decode import wholestate
 from tonlake.ingest.decode.cell.packed import Loaded
 from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates
+from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates, name_states
+from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tonlake.ingest.decode.cell.packed import CellStore
     from tonlake.ingest.decode.wholestate import Branch, Tables
     from tonlake.ingest.source.node.shardstate import OpenState
 
-ACCOUNTS = 3_000
-BRANCH_ACCOUNTS = 100
-
-
-Made = tuple[NamedStates, Path]
+LAST = 99
+BRANCH_ACCOUNTS = 6
 
 
 @pytest.fixture(scope="module")
-def folder(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A generated state, in a file and in celldb."""
-    folder = tmp_path_factory.mktemp("made")
-    return make_state(folder, ACCOUNTS, demo_node, celldb=True), folder
+def named(demo_node: Path) -> NamedStates:
+    """The states that a masterchain block of the demo node names, before the first split."""
+    with closing(open_node(demo_node)) as source:
+        return name_states(source, LAST)
 
 
 @pytest.fixture(scope="module")
-def made(folder: Made) -> Iterator[OpenState]:
-    """The generated state, in a file."""
-    named, path = folder
-    with StateFiles(path / "state").open(named, named.states[-1]) as opened:
+def made(
+    demo_node: Path, named: NamedStates, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OpenState]:
+    """The state of a shard, in a file."""
+    target = tmp_path_factory.mktemp("states") / "node"
+    write_states(demo_node, target, LAST)
+    with StateFiles(target).open(named, named.states[-1]) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def made_celldb(folder: Made) -> Iterator[OpenState]:
-    """The generated state, in celldb."""
-    named, path = folder
+def made_celldb(demo_node: Path, named: NamedStates) -> Iterator[OpenState]:
+    """The same state, in celldb."""
     with (
-        closing(CellDb(path / "celldb")) as celldb,
+        closing(CellDb(demo_node / "celldb")) as celldb,
         CellDbStates(celldb).open(named, named.states[-1]) as opened,
     ):
         yield opened
@@ -60,12 +60,12 @@ def made_celldb(folder: Made) -> Iterator[OpenState]:
 @pytest.fixture
 def small_branches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wholestate, "BRANCH_ACCOUNTS", BRANCH_ACCOUNTS)
-    monkeypatch.setattr(wholestate, "_SAMPLED", 16)
+    monkeypatch.setattr(wholestate, "_SAMPLED", 4)
 
 
 def read_all(opened: OpenState, branches: list[Branch], **options: Any) -> list[dict[str, Any]]:
     """Return the rows of all accounts by account."""
-    at, rows = opened.top.describe(FIRST - 1), []
+    at, rows = opened.top.describe(LAST), []
     for branch in branches:
         for each, loaded in load_branch(opened.parts[0].store, branch):
             given: dict[str, Any] = {"skip": (), "only_active": False} | options
@@ -84,7 +84,7 @@ def test_a_branch_has_few_accounts_wherever_it_is_cut(made: OpenState) -> None:
     assert all(last < first for (_, last), (first, _) in pairwise(ends))
     rows = read_all(made, branches)
     assert rows == read_all(made, [part.accounts])
-    assert len(rows) == len({row["account"] for row in rows}) >= ACCOUNTS
+    assert len(rows) == len({row["account"] for row in rows}) == 50
     assert rows == sorted(rows, key=lambda row: row["account"])
     assert BRANCH_ACCOUNTS / 3 < len(rows) / len(branches) < BRANCH_ACCOUNTS * 2
 
@@ -94,10 +94,10 @@ def test_a_branch_that_memory_cannot_hold_is_read_in_parts(
 ) -> None:
     (part,) = made.parts
     whole = read_all(made, [part.accounts])
-    monkeypatch.setattr(wholestate, "MAX_CELLS", 500)
+    monkeypatch.setattr(wholestate, "MAX_CELLS", 100)
     parts = list(load_branch(part.store, part.accounts))
-    assert len(parts) > 10
-    assert max(len(loaded.handles) for _, loaded in parts) <= 500
+    assert len(parts) > 3
+    assert max(len(loaded.handles) for _, loaded in parts) <= 100
     assert read_all(made, [part.accounts]) == whole
 
 
@@ -105,7 +105,7 @@ def decode_both(
     store: CellStore, branch: Branch, opened: OpenState, **options: Any
 ) -> tuple[Tables, Tables]:
     loaded = Loaded(store, [branch.cell])
-    at = opened.top.describe(FIRST - 1)
+    at = opened.top.describe(LAST)
     count, ours = decode_accounts(branch, loaded, at, **options)
     expected, theirs = wholestate._decode_slowly(branch, loaded, at, **options)
     assert count == expected
