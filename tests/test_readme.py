@@ -12,12 +12,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from litestar.testing import TestClient
 
 import tonlake
 from tests.commands import list_commands
-from tests.patience import PATIENT
-from tonlake.api.app import create_app
 from tonlake.api.command.main import main
 from tonlake.lake.duck.views import write_views
 
@@ -53,14 +50,6 @@ def test_the_statement_gives_the_same_in_both_tools(
     assert rows[0] == ["account", "transactions", "fees_ton"]
     assert len(rows) == 6
     assert list(csv.reader(io.StringIO(theirs))) == rows
-
-
-@pytest.mark.parametrize(
-    "path", re.findall(r"curl 'http://127.0.0.1:8080(/[^']+)'$", README, re.MULTILINE)
-)
-def test_the_requests_are_answered(path: str, demo_lake: Path) -> None:
-    with TestClient(create_app(demo_lake, PATIENT)) as client:
-        assert client.get(path).status_code == 200
 
 
 def test_the_python_example_runs_as_written(
