@@ -1,0 +1,308 @@
+"""Instructions that build cells: ``crypto/vm/cellops.cpp``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
+from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, special_cell
+from tonlake.ingest.derive.tvm.machine.code import maker, step
+from tonlake.ingest.derive.tvm.machine.fault import (
+    CELL_OVERFLOW,
+    RANGE_CHECK,
+    VmError,
+)
+from tonlake.ingest.derive.tvm.machine.number import fits_signed, fits_unsigned
+from tonlake.ingest.derive.tvm.machine.state import CREATE_GAS, NAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+
+    Content = tuple[int, int, tuple[Cell, ...]]
+
+_EMPTY = Builder()
+_INTEGER_BITS = 257
+_STORED, _NO_ROOM, _NO_FIT = 0, -1, 1
+
+
+@step("NEWC")
+def _begin(machine: Machine) -> None:
+    machine.stack.append(_EMPTY)
+
+
+@step("ENDC")
+def _end(machine: Machine) -> None:
+    machine.stack.append(machine.finish(machine.pop_builder()))
+
+
+@step("ENDXC")
+def _end_special(machine: Machine) -> None:
+    machine.need(2)
+    special = machine.pop_bool()
+    builder = machine.pop_builder()
+    machine.use(CREATE_GAS)
+    if special:
+        machine.stack.append(special_cell(builder.value, builder.bits, builder.refs))
+    else:
+        machine.stack.append(builder.cell())
+
+
+def _store_int(machine: Machine, bits: int, *, signed: bool, reverse: bool, quiet: bool) -> None:
+    """Store an integer; a quiet form leaves 0, or the operands with -1 (no room) or 1 (no fit)."""
+    machine.need(2)
+    if reverse:
+        value, builder = machine.pop_int(), machine.pop_builder()
+    else:
+        builder, value = machine.pop_builder(), machine.pop_int()
+    failure = _STORED
+    if not builder.fits(bits):
+        failure = _NO_ROOM
+    elif value is NAN or not (fits_signed if signed else fits_unsigned)(value, bits):  # type: ignore[arg-type]
+        failure = _NO_FIT
+    if failure:
+        if not quiet:
+            raise VmError(CELL_OVERFLOW if failure == _NO_ROOM else RANGE_CHECK)
+        machine.stack += (builder, value) if reverse else (value, builder)
+        machine.stack.append(failure)
+        return
+    machine.stack.append(builder.store(value & (1 << bits) - 1, bits))  # type: ignore[operator]
+    if quiet:
+        machine.stack.append(_STORED)
+
+
+def _register_integers() -> None:
+    for signed in (False, True):
+        for reverse in (False, True):
+            for quiet in (False, True):
+                store = partial(_store_int, signed=signed, reverse=reverse, quiet=quiet)
+                name = f"ST{'IU'[not signed]}"
+                end = "R" * reverse + "Q" * quiet
+                most = _INTEGER_BITS if signed else _INTEGER_BITS - 1
+
+                def make(bits: int, store: Callable[..., None] = store) -> Step:
+                    return lambda machine: store(machine, bits)
+
+                def run(machine: Machine, store: Callable[..., None] = store, most: int = most) -> None:
+                    machine.need(3)
+                    store(machine, machine.pop_range(most))
+
+                maker(name + end)(make)
+                step(f"{name}X{end}")(run)
+
+
+_register_integers()
+
+
+def _store_fast(bits: int) -> Step:
+    """Return STU, which most contracts run most."""
+    most = 1 << bits
+
+    def run(machine: Machine) -> None:
+        stack = machine.stack
+        if len(stack) > 1:
+            builder, value = stack[-1], stack[-2]
+            if (
+                builder.__class__ is Builder
+                and value.__class__ is int
+                and 0 <= value < most
+                and builder.bits + bits <= MAX_BITS
+            ):
+                stack.pop()
+                stack[-1] = Builder(builder.value << bits | value, builder.bits + bits, builder.refs)
+                return
+        _store_int(machine, bits, signed=False, reverse=False, quiet=False)
+
+    return run
+
+
+maker("STU")(_store_fast)
+
+
+def _pop_ref(machine: Machine) -> Content:
+    return 0, 0, (machine.pop_cell(),)
+
+
+def _pop_slice(machine: Machine) -> Content:
+    part = machine.pop_slice()
+    return part.uint(), part.bits, part.refs
+
+
+def _pop_builder(machine: Machine) -> Content:
+    part = machine.pop_builder()
+    return part.value, part.bits, part.refs
+
+
+def _store(
+    machine: Machine, pop: Callable[[Machine], Content], *, reverse: bool, quiet: bool
+) -> None:
+    """Store what ``pop`` takes off the stack; ``reverse`` expects the builder below it."""
+    machine.need(2)
+    one, other = machine.stack[-2], machine.stack[-1]
+    if reverse:
+        content, builder = pop(machine), machine.pop_builder()
+    else:
+        builder, content = machine.pop_builder(), pop(machine)
+    if not builder.fits(content[1], len(content[2])):
+        if not quiet:
+            raise VmError(CELL_OVERFLOW)
+        machine.stack += (one, other, -1)
+        return
+    machine.stack.append(builder.store(*content))
+    if quiet:
+        machine.stack.append(0)
+
+
+def _store_builder_ref(machine: Machine, *, reverse: bool, quiet: bool) -> None:
+    """Store a builder as a finished cell in a reference."""
+    machine.need(2)
+    one, other = machine.stack[-2], machine.stack[-1]
+    if reverse:
+        inner, builder = machine.pop_builder(), machine.pop_builder()
+    else:
+        builder, inner = machine.pop_builder(), machine.pop_builder()
+    if not builder.fits(0, 1):
+        if not quiet:
+            raise VmError(CELL_OVERFLOW)
+        machine.stack += (one, other, -1)
+        return
+    machine.stack.append(builder.store(0, 0, (machine.finish(inner),)))
+    if quiet:
+        machine.stack.append(0)
+
+
+def _register_parts() -> None:
+    for quiet in (False, True):
+        for reverse in (False, True):
+            end = "R" * reverse + "Q" * quiet
+            for name, pop in (("STREF", _pop_ref), ("STSLICE", _pop_slice), ("STB", _pop_builder)):
+                step(name + end)(partial(_store, pop=pop, reverse=reverse, quiet=quiet))
+            step(f"STBREF{end}")(partial(_store_builder_ref, reverse=reverse, quiet=quiet))
+    step("ENDCST")(partial(_store_builder_ref, reverse=True, quiet=False))
+
+
+_register_parts()
+
+
+@maker("STREFCONST", "STREF2CONST")
+def _store_constant_refs(*cells: Cell) -> Step:
+    def run(machine: Machine) -> None:
+        machine.stack.append(machine.pop_builder().store(0, 0, cells))
+
+    return run
+
+
+@maker("STSLICECONST")
+def _store_constant(part: Slice) -> Step:
+    value, bits, refs = part.uint(), part.bits, part.refs
+
+    def run(machine: Machine) -> None:
+        machine.stack.append(machine.pop_builder().store(value, bits, refs))
+
+    return run
+
+
+def _store_little(machine: Machine, *, size: int, signed: bool) -> None:
+    """Store an integer of ``size`` bytes, least significant first."""
+    machine.need(2)
+    builder, value = machine.pop_builder(), machine.pop_int()
+    bits = size * 8
+    if not builder.fits(bits):
+        raise VmError(CELL_OVERFLOW)
+    if value is NAN or not (fits_signed if signed else fits_unsigned)(value, bits):  # type: ignore[arg-type]
+        raise VmError(RANGE_CHECK)
+    octets = value.to_bytes(size, "little", signed=signed)  # type: ignore[union-attr]
+    machine.stack.append(builder.store(int.from_bytes(octets, "big"), bits))
+
+
+for _size in (4, 8):
+    step(f"STILE{_size}")(partial(_store_little, size=_size, signed=True))
+    step(f"STULE{_size}")(partial(_store_little, size=_size, signed=False))
+
+
+@step("BDEPTH")
+def _depth(machine: Machine) -> None:
+    refs = machine.pop_builder().refs
+    machine.stack.append(1 + max((child.depth for child in refs), default=-1))
+
+
+@step("BBITS")
+def _count_bits(machine: Machine) -> None:
+    machine.stack.append(machine.pop_builder().bits)
+
+
+@step("BREFS")
+def _count_refs(machine: Machine) -> None:
+    machine.stack.append(len(machine.pop_builder().refs))
+
+
+@step("BBITREFS")
+def _count_both(machine: Machine) -> None:
+    builder = machine.pop_builder()
+    machine.stack += (builder.bits, len(builder.refs))
+
+
+@step("BREMBITS")
+def _count_free_bits(machine: Machine) -> None:
+    machine.stack.append(MAX_BITS - machine.pop_builder().bits)
+
+
+@step("BREMREFS")
+def _count_free_refs(machine: Machine) -> None:
+    machine.stack.append(MAX_REFS - len(machine.pop_builder().refs))
+
+
+@step("BREMBITREFS")
+def _count_free(machine: Machine) -> None:
+    builder = machine.pop_builder()
+    machine.stack += (MAX_BITS - builder.bits, MAX_REFS - len(builder.refs))
+
+
+def _check_room(machine: Machine, bits: int, refs: int, *, quiet: bool) -> None:
+    fits = machine.pop_builder().fits(bits, refs)
+    if quiet:
+        machine.push_bool(fits)
+    elif not fits:
+        raise VmError(CELL_OVERFLOW)
+
+
+def _register_checks() -> None:
+    for quiet in (False, True):
+        end = "Q" * quiet
+
+        def make(bits: int, quiet: bool = quiet) -> Step:  # noqa: FBT001
+            return lambda machine: _check_room(machine, bits, 0, quiet=quiet)
+
+        def check(machine: Machine, quiet: bool, has_bits: bool, has_refs: bool) -> None:  # noqa: FBT001
+            machine.need(1 + has_bits + has_refs)
+            refs = machine.pop_range(7) if has_refs else 0
+            bits = machine.pop_range(MAX_BITS) if has_bits else 0
+            _check_room(machine, bits, refs, quiet=quiet)
+
+        maker(f"BCHKBITS{end}")(make)
+        step(f"BCHKBITS{end}")(partial(check, quiet=quiet, has_bits=True, has_refs=False))
+        step(f"BCHKREFS{end}")(partial(check, quiet=quiet, has_bits=False, has_refs=True))
+        step(f"BCHKBITREFS{end}")(partial(check, quiet=quiet, has_bits=True, has_refs=True))
+
+
+_register_checks()
+
+
+def _store_same(machine: Machine, bit: int | None) -> None:
+    """Store a bit several times; None: the bit is on the stack."""
+    machine.need(2 if bit is not None else 3)
+    found = machine.pop_range(1) if bit is None else bit
+    bits = machine.pop_range(MAX_BITS)
+    machine.stack.append(machine.pop_builder().store(((1 << bits) - 1) * found, bits))
+
+
+step("STZEROES")(partial(_store_same, bit=0))
+step("STONES")(partial(_store_same, bit=1))
+step("STSAME")(partial(_store_same, bit=None))
+
+
+@step("BTOS")
+def _open(machine: Machine) -> None:
+    machine.stack.append(machine.pop_builder().cell().slice())

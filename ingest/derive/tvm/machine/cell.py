@@ -1,0 +1,300 @@
+"""Cells, slices and builders of the machine.
+
+They differ from those of ``decode.cell``, which live in the arrays of one tree: a run mixes cells
+of code, data, configuration and libraries with those that it builds, and loads few of them. A cell
+of a tree is read when it is first used.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from hashlib import sha256
+from operator import or_
+from typing import Any
+
+from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS, pack_head
+from tonlake.ingest.decode.cell.exotic import LIBRARY, ORDINARY, exotic_mask
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, CELL_UNDERFLOW, VmError
+from tonlake.ingest.errors import BocError
+
+MAX_DEPTH = 1024
+_EXOTIC_BIT = 8
+
+
+class Cell:
+    """An immutable cell: ``value`` holds its ``bits`` bits, ``refs`` its children.
+
+    ``blocks`` caches the decoded instructions of parts of the cell (module ``code``).
+    """
+
+    __slots__ = ("_depth", "_hash", "_origin", "_place", "bits", "blocks", "mask", "refs",
+                 "special", "value")  # fmt: skip
+
+    value: int
+    bits: int
+    refs: tuple[Cell, ...]
+    special: bool
+    mask: int
+    blocks: dict[tuple[int, int, int, int], list[Any]]
+
+    def __init__(self, value: int, bits: int, refs: tuple[Cell, ...] = ()) -> None:
+        """Make an ordinary cell."""
+        self.value = value
+        self.bits = bits
+        self.refs = refs
+        self.special = False
+        mask = 0
+        for child in refs:
+            mask |= child.mask
+        self.mask = mask
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the type of the attribute
+        """Read a cell of a tree, or compute what was not needed so far."""
+        if name == "blocks":
+            self.blocks = {}
+        elif name in ("_hash", "_depth"):
+            self._compute()
+        elif name in ("_origin", "_place"):
+            return None
+        else:
+            self._origin.read(self, self._place)
+        return getattr(self, name)
+
+    @property
+    def hash(self) -> bytes:
+        """The representation hash."""
+        return self._hash
+
+    @property
+    def depth(self) -> int:
+        """The depth; 0 without references."""
+        return self._depth
+
+    def _compute(self) -> None:
+        if self._origin is not None:
+            self._hash = self._origin.tree.hash(self._place)
+            self._depth = self._origin.tree.depth(self._place)
+        elif self.mask or self.special:
+            tree, place = plant(self)
+            self._hash, self._depth = tree.hash(place), tree.depth(place)
+        else:
+            refs = self.refs
+            self._depth = 1 + max((child.depth for child in refs), default=-1)
+            parts = [pack_head(len(refs), self.value, self.bits)]
+            parts += [child.depth.to_bytes(2, "big") for child in refs]
+            parts += [child.hash for child in refs]
+            self._hash = sha256(b"".join(parts)).digest()
+
+    def level_hash(self, level: int) -> tuple[bytes, int]:
+        """Return hash and depth at a level, 0 to 3."""
+        if not self.mask:
+            return self.hash, self.depth
+        tree, place = plant(self)
+        return tree.hash(place, level), tree.depth(place, level)
+
+    @property
+    def level(self) -> int:
+        """The level: that of the highest pruned branch below, 0 to 3."""
+        return self.mask.bit_length()
+
+    @property
+    def library(self) -> bytes | None:
+        """The hash in a library cell; None for any other cell."""
+        if not self.special or self.value >> self.bits - 8 != LIBRARY:
+            return None
+        return (self.value & (1 << self.bits - 8) - 1).to_bytes(32, "big")
+
+    def slice(self) -> Slice:
+        """Return the whole cell as a slice."""
+        return Slice(self, 0, self.bits, 0, len(self.refs))
+
+    @property
+    def origin(self) -> tuple[CellTree, int] | None:
+        """The tree that the cell was read from and its index there; None for a built cell."""
+        return None if self._origin is None else (self._origin.tree, self._place)
+
+
+class Source:
+    """A tree whose cells are read as they are used; each has one ``Cell``."""
+
+    __slots__ = ("_cells", "tree")
+
+    def __init__(self, tree: CellTree) -> None:
+        """Read from ``tree``, which may grow but must not change."""
+        self.tree = tree
+        self._cells: dict[int, Cell] = {}
+
+    def cell(self, place: int) -> Cell:
+        """Return the cell with an index."""
+        found = self._cells.get(place)
+        if found is None:
+            found = self._cells[place] = Cell.__new__(Cell)
+            found._origin, found._place = self, place  # noqa: SLF001 - of the same module
+        return found
+
+    def read(self, cell: Cell, place: int) -> None:
+        """Set what a cell has; children are read later."""
+        tree = self.tree
+        cell.special = tree.kind(place) != ORDINARY
+        if cell.special:
+            payload = tree.payload(place)
+            cell.value, cell.bits = int.from_bytes(payload, "big"), len(payload) * 8
+        else:
+            cell.value, cell.bits = tree.bits(place)
+        cell.mask = tree.level_mask(place)
+        cell.refs = tuple(map(self.cell, tree.refs(place)))
+
+
+def special_cell(value: int, bits: int, refs: tuple[Cell, ...]) -> Cell:
+    """Return an exotic cell; raise VmError (cell overflow) if it is not a valid one."""
+    made = Cell(value, bits, refs)
+    made.special = True
+    try:
+        tree, place = plant(made)
+    except BocError as error:
+        raise VmError(CELL_OVERFLOW) from error
+    made.mask = tree.level_mask(place)
+    return made
+
+
+def plant(root: Cell, tree: CellTree | None = None) -> tuple[CellTree, int]:
+    """Append a cell and all below it to a tree (a new one by default); return its index there.
+
+    Equal cells become one. Raises BocError for an invalid exotic cell.
+    """
+    tree = CellTree() if tree is None else tree
+    planted: dict[int, int] = {}
+    by_content: dict[tuple[bytes, tuple[int, ...]], int] = {}
+    todo = [root]
+    while todo:
+        cell = todo[-1]
+        missing = [child for child in cell.refs if id(child) not in planted]
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        if id(cell) in planted:
+            continue
+        children = tuple(planted[id(child)] for child in cell.refs)
+        head = _write_head(cell, tree, children)
+        place = by_content.get((head, children))
+        if place is None:
+            place = by_content[head, children] = tree.append(head, children)
+        planted[id(cell)] = place
+    return tree, planted[id(root)]
+
+
+def _write_head(cell: Cell, tree: CellTree, children: tuple[int, ...]) -> bytes:
+    """Return d1, d2 and the data of a cell."""
+    head = pack_head(len(children) | cell.special * _EXOTIC_BIT, cell.value, cell.bits)
+    masks = [tree.level_mask(child) for child in children]
+    mask = exotic_mask(head, masks) if cell.special else reduce(or_, masks, 0)
+    return bytes((head[0] | mask << 5,)) + head[1:] if mask else head
+
+
+class Slice:
+    """A part of a cell: its bits from ``start`` to ``end``, its references ``ref`` to ``ref_end``.
+
+    It is immutable.
+    """
+
+    __slots__ = ("cell", "end", "ref", "ref_end", "start")
+
+    def __init__(self, cell: Cell, start: int, end: int, ref: int, ref_end: int) -> None:
+        """Take a part of a cell."""
+        self.cell = cell
+        self.start = start
+        self.end = end
+        self.ref = ref
+        self.ref_end = ref_end
+
+    @property
+    def bits(self) -> int:
+        """Number of bits."""
+        return self.end - self.start
+
+    @property
+    def ref_count(self) -> int:
+        """Number of references."""
+        return self.ref_end - self.ref
+
+    @property
+    def refs(self) -> tuple[Cell, ...]:
+        """The references."""
+        return self.cell.refs[self.ref : self.ref_end]
+
+    def uint(self) -> int:
+        """Return all bits as one number."""
+        cell = self.cell
+        return cell.value >> cell.bits - self.end & (1 << self.end - self.start) - 1
+
+    def peek(self, bits: int) -> int:
+        """Return the first ``bits`` bits as a number; raise VmError if there are fewer."""
+        end = self.start + bits
+        if end > self.end:
+            raise VmError(CELL_UNDERFLOW)
+        cell = self.cell
+        return cell.value >> cell.bits - end & (1 << bits) - 1
+
+    def has(self, bits: int, refs: int = 0) -> bool:
+        """Return whether there are so many bits and references."""
+        return self.end - self.start >= bits and self.ref_end - self.ref >= refs
+
+    def skip(self, bits: int, refs: int = 0) -> Slice:
+        """Return the slice without its first bits and references; raise VmError beyond its end."""
+        start, ref = self.start + bits, self.ref + refs
+        if start > self.end or ref > self.ref_end:
+            raise VmError(CELL_UNDERFLOW)
+        return Slice(self.cell, start, self.end, ref, self.ref_end)
+
+    def take(self, bits: int, refs: int = 0) -> Slice:
+        """Return the first bits and references; raise VmError if there are fewer."""
+        end, ref_end = self.start + bits, self.ref + refs
+        if end > self.end or ref_end > self.ref_end:
+            raise VmError(CELL_UNDERFLOW)
+        return Slice(self.cell, self.start, end, self.ref, ref_end)
+
+    def child(self, place: int = 0) -> Cell:
+        """Return a reference; raise VmError if there are fewer."""
+        if self.ref + place >= self.ref_end:
+            raise VmError(CELL_UNDERFLOW)
+        return self.cell.refs[self.ref + place]
+
+
+class Builder:
+    """An immutable builder: the bits stored so far as one number, their count, the references."""
+
+    __slots__ = ("bits", "refs", "value")
+
+    def __init__(self, value: int = 0, bits: int = 0, refs: tuple[Cell, ...] = ()) -> None:
+        """Start with some bits and references."""
+        self.value = value
+        self.bits = bits
+        self.refs = refs
+
+    def fits(self, bits: int, refs: int = 0) -> bool:
+        """Return whether so many bits and references can be stored."""
+        return self.bits + bits <= MAX_BITS and len(self.refs) + refs <= MAX_REFS
+
+    def store(self, value: int, bits: int, refs: tuple[Cell, ...] = ()) -> Builder:
+        """Return the builder with bits and references appended; raise VmError beyond the limits."""
+        total, children = self.bits + bits, self.refs + refs
+        if total > MAX_BITS or len(children) > MAX_REFS:
+            raise VmError(CELL_OVERFLOW)
+        return Builder(self.value << bits | value, total, children)
+
+    def store_slice(self, part: Slice) -> Builder:
+        """Return the builder with a slice appended."""
+        return self.store(part.uint(), part.end - part.start, part.refs)
+
+    def cell(self) -> Cell:
+        """Return the finished cell; raise VmError if it is too deep."""
+        made = Cell(self.value, self.bits, self.refs)
+        if self.refs and 1 + max(child.depth for child in self.refs) > MAX_DEPTH:
+            raise VmError(CELL_OVERFLOW)
+        return made
+
+
+EMPTY_CELL = Cell(0, 0)
+EMPTY_SLICE = EMPTY_CELL.slice()

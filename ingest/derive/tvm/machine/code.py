@@ -1,0 +1,290 @@
+"""Decodes code with the table of instructions: for the machine, and for listings.
+
+The groups of instructions register what runs them by name. ``step`` registers a function of the
+machine; ``maker`` one that returns such a function for the operands; ``control`` one that is also
+given the code after the instruction. A block of decoded steps is cached in its cell.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
+from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
+from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE, VmError
+from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+
+WINDOW_BITS = 24
+"""Length of the longest opcode; a shorter remainder of a cell is padded with zeros."""
+
+INSTRUCTION_GAS = 10
+"""Gas of an instruction, besides one for each bit of its opcode and of its short operands."""
+
+_RETURN_GAS, _JUMP_GAS = 5, 10
+_NUMBERS = re.compile(r"[+-]?[0-9]+")
+
+Operand = Any
+"""An operand: a number, a Cell, or a Slice of constant data or of code."""
+
+STEPS: dict[str, Step] = {}
+MAKERS: dict[str, Callable[..., Step]] = {}
+CONTROLS: dict[str, Callable[..., Step]] = {}
+OPCODES: dict[int, Callable[..., Step]] = {}
+"""Makers of families whose opcodes say what they do, by the first opcode of the row."""
+
+
+def step(*names: str) -> Callable[[Step], Step]:
+    """Register what runs instructions without operands."""
+
+    def register(function: Step) -> Step:
+        STEPS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def maker(*names: str) -> Callable[[Callable[..., Step]], Callable[..., Step]]:
+    """Register a function of the operands that returns a step."""
+
+    def register(function: Callable[..., Step]) -> Callable[..., Step]:
+        MAKERS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def control(*names: str) -> Callable[[Callable[..., Step]], Callable[..., Step]]:
+    """Register a function of the following code and the operands that returns a step."""
+
+    def register(function: Callable[..., Step]) -> Callable[..., Step]:
+        CONTROLS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+class Truncated(Exception):
+    """An instruction whose operands do not fit the code that is left."""
+
+
+class Instruction(NamedTuple):
+    """A row of the table; its header describes the operand forms."""
+
+    first: int
+    last: int
+    opcode_bits: int
+    since: int
+    name: str
+    operands: tuple[str, ...]
+
+
+@cache
+def load_instructions() -> tuple[list[int], list[Instruction]]:
+    """Return the first opcode of each row, and the table, both in ascending order."""
+    text = files("tonlake.ingest.derive.tvm.machine").joinpath("instructions.txt")
+    found = []
+    for line in text.read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            first, last, bits, since, name, *operands = line.split()
+            span = int(first, 16), int(last, 16)
+            found.append(Instruction(*span, int(bits), int(since), name, tuple(operands)))
+    return [each.first for each in found], found
+
+
+def find_instruction(window: int) -> Instruction | None:
+    """Return the instruction that begins with the 24 bits of ``window``, or None."""
+    firsts, table = load_instructions()
+    at = bisect_right(firsts, window) - 1
+    return table[at] if at >= 0 and window <= table[at].last else None
+
+
+class Reader:
+    """Reads instructions and operands from a part of a cell."""
+
+    __slots__ = ("cell", "end", "ref", "ref_end", "start")
+
+    def __init__(self, code: Slice) -> None:
+        """Start at the beginning of ``code``."""
+        self.cell = code.cell
+        self.start, self.end = code.start, code.end
+        self.ref, self.ref_end = code.ref, code.ref_end
+
+    def rest(self) -> Slice:
+        """Return what is not read yet."""
+        return Slice(self.cell, self.start, self.end, self.ref, self.ref_end)
+
+    def peek(self) -> int:
+        """Return the next 24 bits, padded with zeros."""
+        left = self.end - self.start
+        cell = self.cell
+        value = cell.value >> cell.bits - self.end & (1 << left) - 1
+        return value >> left - WINDOW_BITS if left >= WINDOW_BITS else value << WINDOW_BITS - left
+
+    def uint(self, bits: int) -> int:
+        """Read a number; raise Truncated if fewer bits are left."""
+        start = self.start + bits
+        if start > self.end:
+            raise Truncated
+        self.start = start
+        return self.cell.value >> self.cell.bits - start & (1 << bits) - 1
+
+    def int(self, bits: int) -> int:
+        """Read a number in two's complement."""
+        value = self.uint(bits)
+        return value - (value >> bits - 1 << bits)
+
+    def child(self) -> Cell:
+        """Read a reference; raise Truncated if none is left."""
+        if self.ref >= self.ref_end:
+            raise Truncated
+        self.ref += 1
+        return self.cell.refs[self.ref - 1]
+
+    def part(self, bits: int, refs: int) -> Slice:
+        """Read bits and references; raise Truncated if fewer are left."""
+        start, ref = self.start, self.ref
+        if start + bits > self.end or ref + refs > self.ref_end:
+            raise Truncated
+        self.start, self.ref = start + bits, ref + refs
+        return Slice(self.cell, start, self.start, ref, self.ref)
+
+    def constant(self, bits: int, refs: int) -> Slice:
+        """Read a slice with a completion tag: a one and the zeros after it."""
+        part = self.part(bits, refs)
+        value = part.uint()
+        tag = (value & -value).bit_length() or bits
+        part.end -= tag
+        return part
+
+
+class Form(NamedTuple):
+    """How an operand is read: the bits that cost gas, and the function that reads it."""
+
+    bits: int
+    read: Callable[[Reader], Operand]
+
+
+def _read_long(code: Reader) -> Operand:
+    return code.int(8 * code.uint(5) + 19)
+
+
+_FORMS: dict[str, Form] = {
+    "tiny": Form(4, lambda code: (code.uint(4) + 5) % 16 - 5),
+    "most": Form(4, lambda code: (code.uint(4) + 1) % 16 - 1),
+    "words": Form(3, lambda code: (code.uint(3) + 1) * 32),
+    "long": Form(5, _read_long),
+    "cell": Form(0, Reader.child),
+    "ref": Form(0, Reader.child),
+    "dict": Form(0, Reader.child),
+    "text": Form(4, lambda code: code.part(8 * (code.uint(4) + 1), 0)),
+}
+
+
+@cache
+def parse_form(form: str) -> Form:
+    """Return how the operand with a form is read."""
+    if form in _FORMS:
+        return _FORMS[form]
+    if form.startswith("="):
+        number = int(form[1:].lstrip("sc"))
+        return Form(0, lambda _code: number)
+    kind, *sizes = form.split(":")
+    if kind == "code":
+        refs, octets = map(int, sizes)
+        return Form(refs + octets, lambda code: _read_code(code, refs, octets))
+    if kind == "slice":
+        return _parse_slice_form(*map(int, sizes))
+    bits, *more = map(int, _NUMBERS.findall(form))
+    added = sum(more)
+    if form[0] == "i":
+        return Form(bits, lambda code: code.int(bits) + added)
+    return Form(bits, lambda code: code.uint(bits) + added)
+
+
+def _read_code(code: Reader, refs: int, octets: int) -> Operand:
+    count, size = code.uint(refs), code.uint(octets)
+    return code.part(8 * size, count)
+
+
+def _parse_slice_form(refs: int, more_refs: int, size: int, more_bits: int) -> Form:
+    def read(code: Reader) -> Operand:
+        count = code.uint(refs) + more_refs
+        return code.constant(8 * code.uint(size) + more_bits, count)
+
+    return Form(refs + size, read)
+
+
+def decode(code: Slice) -> list[tuple[int, Step]]:
+    """Return the steps of a code with the gas of each; the last one leaves the code."""
+    reader = Reader(code)
+    steps: list[tuple[int, Step]] = []
+    while reader.start < reader.end:
+        gas, found = _decode_one(reader)
+        steps.append((gas, found))
+        if found is _INVALID:
+            return steps
+    if reader.ref < reader.ref_end:
+        following = reader.child()
+        steps.append((_JUMP_GAS, lambda machine: machine.jump(Ordinary(machine.load(following)))))
+    else:
+        steps.append((_RETURN_GAS, Machine.ret))
+    return steps
+
+
+def _invalid(_machine: Machine) -> Continuation | None:
+    raise VmError(INVALID_OPCODE)
+
+
+_INVALID: Step = _invalid
+
+
+def _decode_one(reader: Reader) -> tuple[int, Step]:
+    """Read an instruction; return its gas and the step that runs it."""
+    found = find_instruction(reader.peek())
+    if found is None:
+        return INSTRUCTION_GAS, _INVALID
+    forms = [parse_form(form) for form in found.operands]
+    bits = found.opcode_bits + sum(form.bits for form in forms)
+    gas = INSTRUCTION_GAS + bits
+    if reader.end - reader.start < bits:
+        return gas, _INVALID
+    reader.start += found.opcode_bits
+    try:
+        operands = [form.read(reader) for form in forms]
+    except Truncated:
+        return gas, _INVALID
+    made = _make_step(found, operands, reader)
+    if found.since:
+        return 0, _guard(found.since, gas, made)
+    return gas, made
+
+
+def _make_step(found: Instruction, operands: list[Operand], reader: Reader) -> Step:
+    name = found.name
+    if found.first in OPCODES:
+        return OPCODES[found.first](*operands)
+    if name in CONTROLS:
+        return CONTROLS[name](reader.rest(), *operands)
+    if name in STEPS and not operands:
+        return STEPS[name]
+    if name in MAKERS:
+        return MAKERS[name](*operands)
+    return _INVALID
+
+
+def _guard(since: int, gas: int, made: Step) -> Step:
+    """Return a step that is an invalid opcode before a global version."""
+
+    def guarded(machine: Machine) -> Continuation | None:
+        if machine.version < since:
+            machine.use(INSTRUCTION_GAS)
+            raise VmError(INVALID_OPCODE)
+        machine.use(gas)
+        return made(machine)
+
+    return guarded

@@ -1,0 +1,425 @@
+"""Dictionaries of the machine: HashmapE and PfxHashmapE, with the gas of each cell they touch.
+
+A key is a number of ``left`` bits. A change loads the path from the root, then builds it anew from
+the bottom up; both cost gas in the order of ``crypto/vm/dict.cpp``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
+from tonlake.ingest.derive.tvm.machine.fault import CELL_UNDERFLOW, DICTIONARY_ERROR, VmError
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.machine.state import Machine
+
+    Content = tuple[int, int, tuple[Cell, ...]]
+    """Bits as a number, their count, and references."""
+
+SET, REPLACE, ADD = "set", "replace", "add"
+_FORK_REFS = 2
+
+
+class Node(NamedTuple):
+    """A node: the label as a number, its length, and what follows it."""
+
+    label: int
+    length: int
+    rest: Slice
+
+
+def parse_label(part: Slice, left: int) -> Node:
+    """Read the label of a node with ``left`` key bits below (HmLabel); raise VmError."""
+    if not part.peek(1):  # hml_short$0: the length in unary
+        ones = part.skip(1)
+        value = ones.uint() ^ (1 << ones.bits) - 1
+        length = ones.bits - value.bit_length()
+        if length >= ones.bits:
+            raise VmError(CELL_UNDERFLOW)
+        part, same = ones.skip(length + 1), None
+    else:
+        is_same = part.peek(2) & 1  # hml_long$10, hml_same$11
+        part = part.skip(2)
+        same = part.peek(1) if is_same else None
+        part = part.skip(is_same)
+        size = left.bit_length()
+        length = part.peek(size)
+        part = part.skip(size)
+    if length > left:
+        raise VmError(CELL_UNDERFLOW)
+    if same is not None:
+        return Node(((1 << length) - 1) * same, length, part)
+    return Node(part.peek(length), length, part.skip(length))
+
+
+def load_node(machine: Machine, cell: Cell, left: int) -> Node:
+    """Load a node of a dictionary and check the shape of a fork."""
+    node = parse_label(machine.load(cell), left)
+    if node.length < left and (node.rest.bits or node.rest.ref_count != _FORK_REFS):
+        raise VmError(DICTIONARY_ERROR)
+    return node
+
+
+def store_label(label: int, length: int, left: int) -> Builder:
+    """Return a builder with the shortest form of a label (``append_dict_label``)."""
+    size = left.bit_length()
+    is_same = length > 0 and label in (0, (1 << length) - 1)
+    if is_same and length > 1 and size < 2 * length - 1:
+        return Builder().store(6 | label & 1, 3).store(length, size)
+    if size < length:
+        return Builder().store(2, 2).store(length, size).store(label, length)
+    return Builder().store((1 << length + 1) - 2, length + 2).store(label, length)
+
+
+def _common(one: int, one_bits: int, other: int, other_bits: int) -> int:
+    """Return how many leading bits two numbers of these lengths share."""
+    bits = min(one_bits, other_bits)
+    return bits - (one >> one_bits - bits ^ other >> other_bits - bits).bit_length()
+
+
+def _low(value: int, bits: int) -> int:
+    return value & (1 << bits) - 1
+
+
+def find_value(machine: Machine, root: Cell | None, key: int, bits: int) -> Slice | None:
+    """Return the value of a key; None if it is absent."""
+    if root is None:
+        return None
+    cell, left = root, bits
+    while True:
+        node = load_node(machine, cell, left)
+        rest = left - node.length
+        if node.label != _low(key, left) >> rest:
+            return None
+        if not rest:
+            return node.rest
+        left = rest - 1
+        cell = node.rest.child(key >> left & 1)
+
+
+class Step(NamedTuple):
+    """A fork on the path to a key: its label, key bits below it, the side taken, both children."""
+
+    label: int
+    length: int
+    left: int
+    side: int
+    children: tuple[Cell, ...]
+
+
+class Path(NamedTuple):
+    """The way to a key: forks from the root down, the last node (None: empty), and its key bits."""
+
+    steps: list[Step]
+    node: Node | None
+    left: int
+    shared: int
+    """Number of bits that the label of the last node shares with the key."""
+
+
+def _descend(machine: Machine, root: Cell | None, key: int, bits: int) -> Path:
+    steps: list[Step] = []
+    cell, left = root, bits
+    while cell is not None:
+        node = load_node(machine, cell, left)
+        shared = _common(node.label, node.length, _low(key, left), left)
+        if shared < node.length or node.length == left:
+            return Path(steps, node, left, shared)
+        below = left - node.length - 1
+        side = key >> below & 1
+        steps.append(Step(node.label, node.length, left, side, node.rest.refs))
+        cell, left = node.rest.refs[side], below
+    return Path(steps, None, left, 0)
+
+
+def _rebuild(machine: Machine, steps: list[Step], cell: Cell, head: Content = (0, 0, ())) -> Cell:
+    """Build the forks above a changed node anew; ``head`` is stored after each label."""
+    for each in reversed(steps):
+        pair = (each.children[0], cell) if each.side else (cell, each.children[1])
+        label = store_label(each.label, each.length, each.left)
+        cell = machine.finish(label.store(*head).store(0, 0, pair))
+    return cell
+
+
+def _make_node(machine: Machine, label: int, length: int, left: int, *parts: Content) -> Cell:
+    builder = store_label(label, length, left)
+    for part in parts:
+        builder = builder.store(*part)
+    return machine.finish(builder)
+
+
+def set_value(
+    machine: Machine, root: Cell | None, key: int, bits: int, value: Content, mode: str
+) -> tuple[Cell | None, Slice | None, bool]:
+    """Return the dictionary with a key set, its old value, and whether it has changed."""
+    path = _descend(machine, root, key, bits)
+    left, node = path.left, path.node
+    if node is None or path.shared < node.length:
+        if mode == REPLACE:
+            return root, None, False
+        if node is None:
+            made = _make_node(machine, _low(key, left), left, left, value)
+        else:
+            made = _split(machine, path, key, value)
+        return _rebuild(machine, path.steps, made), None, True
+    if mode == ADD:
+        return root, node.rest, False
+    made = _make_node(machine, node.label, left, left, value)
+    return _rebuild(machine, path.steps, made), node.rest, True
+
+
+def _split(machine: Machine, path: Path, key: int, value: Content) -> Cell:
+    """Put a fork into the edge to the last node of a path."""
+    node, left, shared = path.node, path.left, path.shared
+    assert node is not None  # noqa: S101 - only the last node of a path to an absent key
+    below = left - shared - 1
+    leaf = _make_node(machine, _low(key, below), below, below, value)
+    kept = node.length - shared - 1
+    old = _make_node(machine, _low(node.label, kept), kept, below, _content(node.rest))
+    pair = (old, leaf) if key >> below & 1 else (leaf, old)
+    return _make_node(machine, _low(key, left) >> left - shared, shared, left, (0, 0, pair))
+
+
+def _content(part: Slice) -> Content:
+    return part.uint(), part.bits, part.refs
+
+
+def delete_value(
+    machine: Machine, root: Cell | None, key: int, bits: int
+) -> tuple[Cell | None, Slice | None]:
+    """Return the dictionary without a key, and the value that it had; None if it was absent."""
+    path = _descend(machine, root, key, bits)
+    node = path.node
+    if node is None or path.shared < node.length:
+        return root, None
+    if not path.steps:
+        return None, node.rest
+    *steps, last = path.steps
+    made = _join(machine, last, load_node(machine, last.children[1 - last.side], last.left - last.length - 1))
+    return _rebuild(machine, steps, made), node.rest
+
+
+def _join(machine: Machine, fork: Step, other: Node) -> Cell:
+    """Build one edge of a fork and the only child that is left."""
+    label = (fork.label << 1 | 1 - fork.side) << other.length | other.label
+    length = fork.length + 1 + other.length
+    return _make_node(machine, label, length, fork.left, _content(other.rest))
+
+
+def find_extreme(
+    machine: Machine, root: Cell | None, bits: int, *, last: bool, signed: bool
+) -> tuple[int, Slice] | None:
+    """Return the first or last key with its value; None if the dictionary is empty."""
+    return None if root is None else _walk_down(machine, root, 0, bits, bits, last=last, signed=signed)
+
+
+def _walk_down(
+    machine: Machine, cell: Cell, key: int, left: int, bits: int, *, last: bool, signed: bool
+) -> tuple[int, Slice]:
+    """Return the first or last key below a node; ``key`` are the bits above it."""
+    while True:
+        node = load_node(machine, cell, left)
+        key = key << node.length | node.label
+        left -= node.length
+        if not left:
+            return key, node.rest
+        side = int(last is not (signed and left == bits))
+        key = key << 1 | side
+        cell = node.rest.refs[side]
+        left -= 1
+
+
+def find_nearest(
+    machine: Machine,
+    root: Cell | None,
+    key: int,
+    bits: int,
+    *,
+    up: bool,
+    equal: bool,
+    signed: bool,
+) -> tuple[int, Slice] | None:
+    """Return the nearest key above (``up``) or below a key, or the key itself if ``equal``."""
+    if root is None:
+        return None
+    cell, left = root, bits
+    turns: list[tuple[Cell, int, int]] = []  # the other side of forks where it has nearer keys
+    while True:
+        node = load_node(machine, cell, left)
+        shared = _common(node.label, node.length, _low(key, left), left)
+        above = key >> left
+        if shared < node.length:
+            wanted = key >> left - shared - 1 & 1
+            if signed and left - shared == bits:
+                wanted ^= 1
+            if bool(wanted) is not up:  # all keys below the node lie in the wanted direction
+                return _walk_down(machine, cell, above, left, bits, last=not up, signed=signed)
+            break
+        if node.length == left:
+            if equal:
+                return key, node.rest
+            break
+        left -= node.length + 1
+        side = key >> left & 1
+        order = side ^ (signed and left + 1 == bits)
+        if bool(order) is not up:
+            turns.append((node.rest.refs[1 - side], (key >> left) ^ 1, left))
+        cell = node.rest.refs[side]
+    if not turns:
+        return None
+    cell, above, left = turns[-1]
+    return _walk_down(machine, cell, above, left, bits, last=not up, signed=signed)
+
+
+def cut_prefix(
+    machine: Machine, root: Cell | None, prefix: int, size: int, bits: int, *, remove: bool
+) -> Cell | None:
+    """Return the part of a dictionary whose keys begin with ``prefix``; None if it is empty."""
+    if root is None or not size:
+        return root
+    cell, done = root, 0
+    while True:
+        node = load_node(machine, cell, bits - done)
+        wanted = size - done
+        shared = min(wanted, node.length)
+        if node.label >> node.length - shared != _low(prefix, wanted) >> wanted - shared:
+            return None
+        if node.length >= wanted:
+            return _cut_node(machine, root, node, prefix, (size, done, bits), remove=remove)
+        done += node.length + 1
+        cell = node.rest.refs[prefix >> size - done & 1]
+        if done == size and remove:
+            return cell
+
+
+def _cut_node(
+    machine: Machine, root: Cell, node: Node, prefix: int, sizes: tuple[int, int, int], *, remove: bool
+) -> Cell:
+    """Build the root of a part from the node that all its keys pass."""
+    size, done, bits = sizes
+    if not remove:
+        if not done:
+            return root
+        label = prefix >> size - done << node.length | node.label
+        return _make_node(machine, label, done + node.length, bits, _content(node.rest))
+    kept = node.length - (size - done)
+    return _make_node(machine, _low(node.label, kept), kept, bits - size, _content(node.rest))
+
+
+# Prefix dictionaries: after the label, leaf$0 and a value, or fork$1 and two children.
+
+_LEAF, _FORK = (0, 1, ()), (1, 1, ())
+
+
+class _PrefixPath(NamedTuple):
+    steps: list[Step]
+    node: Node | None
+    left: int
+    shared: int
+    is_fork: bool
+    done: int
+    """Number of bits of the key above the last node."""
+
+
+def _read_tag(node: Node, left: int) -> tuple[Node, bool]:
+    """Return a node with what follows its tag, and whether it is a fork."""
+    rest = node.rest
+    if not rest.bits:
+        raise VmError(DICTIONARY_ERROR)
+    is_fork = bool(rest.peek(1))
+    if is_fork and (node.length == left or rest.bits != 1 or rest.ref_count != _FORK_REFS):
+        raise VmError(DICTIONARY_ERROR)
+    return Node(node.label, node.length, rest.skip(1)), is_fork
+
+
+def _descend_prefix(
+    machine: Machine, root: Cell | None, key: int, size: int, bits: int
+) -> _PrefixPath:
+    """Follow a key of ``size`` bits until a leaf, a difference, or its end.
+
+    The tag of a node whose label differs from the key is not read.
+    """
+    steps: list[Step] = []
+    cell, done = root, 0
+    while cell is not None:
+        left, rest = bits - done, size - done
+        node = parse_label(machine.load(cell), left)
+        shared = _common(node.label, node.length, _low(key, rest), rest)
+        if shared < node.length:
+            return _PrefixPath(steps, node, left, shared, is_fork=False, done=done)
+        node, is_fork = _read_tag(node, left)
+        if not is_fork or rest == node.length:
+            return _PrefixPath(steps, node, left, shared, is_fork, done)
+        done += node.length + 1
+        side = key >> size - done & 1
+        steps.append(Step(node.label, node.length, left, side, node.rest.refs))
+        cell = node.rest.refs[side]
+    return _PrefixPath(steps, None, bits, 0, is_fork=False, done=0)
+
+
+def find_prefix(
+    machine: Machine, root: Cell | None, key: Slice, bits: int
+) -> tuple[Slice, int] | None:
+    """Return the value whose key is a prefix of ``key``, and the length of that key."""
+    path = _descend_prefix(machine, root, key.uint(), key.bits, bits)
+    if path.node is None or path.shared < path.node.length or path.is_fork:
+        return None
+    return path.node.rest, path.done + path.node.length
+
+
+def set_prefix(
+    machine: Machine, root: Cell | None, key: Slice, bits: int, value: Content, mode: str
+) -> tuple[Cell | None, bool]:
+    """Return a prefix dictionary with a key set, and whether it has changed."""
+    size, number = key.bits, key.uint()
+    if size > bits:
+        return root, False
+    path = _descend_prefix(machine, root, number, size, bits)
+    rest, node = size - path.done, path.node
+    if node is None:
+        if mode == REPLACE:
+            return root, False
+        return _make_node(machine, number, size, bits, _LEAF, value), True
+    if path.shared < node.length:
+        if mode == REPLACE or path.shared == rest:
+            return root, False
+        made = _split_prefix(machine, path, number, rest, value)
+    elif path.is_fork or node.length != rest or mode == ADD:
+        return root, False
+    else:
+        made = _make_node(machine, node.label, node.length, path.left, _LEAF, value)
+    return _rebuild(machine, path.steps, made, _FORK), True
+
+
+def _split_prefix(machine: Machine, path: _PrefixPath, key: int, rest: int, value: Content) -> Cell:
+    node, left, shared = path.node, path.left, path.shared
+    assert node is not None  # noqa: S101 - as the caller has checked
+    below, kept = left - shared - 1, node.length - shared - 1
+    size = rest - shared - 1
+    leaf = _make_node(machine, _low(key, size), size, below, _LEAF, value)
+    old = _make_node(machine, _low(node.label, kept), kept, below, _content(node.rest))
+    pair = (old, leaf) if key >> size & 1 else (leaf, old)
+    label = _low(key, rest) >> rest - shared
+    return _make_node(machine, label, shared, left, _FORK, (0, 0, pair))
+
+
+def delete_prefix(
+    machine: Machine, root: Cell | None, key: Slice, bits: int
+) -> tuple[Cell | None, bool]:
+    """Return a prefix dictionary without a key, and whether it had it."""
+    size = key.bits
+    if size > bits:
+        return root, False
+    path = _descend_prefix(machine, root, key.uint(), size, bits)
+    node = path.node
+    if node is None or path.shared < node.length or path.is_fork or node.length != size - path.done:
+        return root, False
+    if not path.steps:
+        return None, True
+    *steps, last = path.steps
+    other = parse_label(
+        machine.load(last.children[1 - last.side]), last.left - last.length - 1
+    )
+    made = _join(machine, last, other)
+    return _rebuild(machine, steps, made, _FORK), True

@@ -1,0 +1,409 @@
+"""Instructions on dictionaries: ``crypto/vm/dictops.cpp``.
+
+Names say the kind of key (a slice, I a signed or U an unsigned integer) and of value (a slice, REF
+a reference, B a builder).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.tvm.machine import dictionary as tree
+from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
+from tonlake.ingest.derive.tvm.machine.code import control, maker, step
+from tonlake.ingest.derive.tvm.machine.continuation import Ordinary
+from tonlake.ingest.derive.tvm.machine.fault import (
+    CELL_UNDERFLOW,
+    DICTIONARY_ERROR,
+    RANGE_CHECK,
+    VmError,
+)
+from tonlake.ingest.derive.tvm.machine.number import fits_signed, fits_unsigned
+from tonlake.ingest.derive.tvm.machine.state import NAN
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.machine.continuation import Continuation
+    from tonlake.ingest.derive.tvm.machine.dictionary import Content
+    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+
+_MAX_BITS = 1023
+_SIGNED_BITS, _UNSIGNED_BITS = 257, 256
+_KINDS = ("", "I", "U")
+_VALUES = ("", "REF")
+
+
+def _pop_key(machine: Machine, kind: str, bits: int) -> int | None:
+    """Pop a key; None for an integer that does not fit it."""
+    if not kind:
+        return machine.pop_slice().peek(bits)
+    value = machine.pop_finite()
+    fits = fits_signed if kind == "I" else fits_unsigned
+    return value & (1 << bits) - 1 if fits(value, bits) else None
+
+
+def _pop_dictionary(machine: Machine, most: int = _MAX_BITS) -> tuple[int, Cell | None]:
+    """Pop the length of keys and the root."""
+    bits = machine.pop_range(most)
+    return bits, machine.pop_maybe_cell()
+
+
+def _pop_key_and_value(machine: Machine, kind: str, bits: int, form: str) -> tuple[int, Content | None]:
+    """Pop a key that must fit, then the value to set; ``form`` OPT allows null."""
+    if kind:
+        number = machine.pop_int()
+        fits = fits_signed if kind == "I" else fits_unsigned
+        if number is NAN or not fits(number, bits):  # type: ignore[arg-type]
+            raise VmError(RANGE_CHECK)
+        return number & (1 << bits) - 1, _pop_value(machine, form)  # type: ignore[operator]
+    part = machine.pop_slice()
+    value = _pop_value(machine, form)
+    return part.peek(bits), value
+
+
+def _read_ref(value: Slice) -> Cell:
+    if value.bits or value.ref_count != 1:
+        raise VmError(DICTIONARY_ERROR)
+    return value.child()
+
+
+def _show(value: Slice, form: str) -> Slice | Cell:
+    return _read_ref(value) if form == "REF" else value
+
+
+def _pop_value(machine: Machine, form: str) -> Content | None:
+    if form == "OPT":
+        cell = machine.pop_maybe_cell()
+        return None if cell is None else (0, 0, (cell,))
+    if form == "REF":
+        return 0, 0, (machine.pop_cell(),)
+    if form == "B":
+        builder = machine.pop_builder()
+        return builder.value, builder.bits, builder.refs
+    part = machine.pop_slice()
+    return part.uint(), part.bits, part.refs
+
+
+def _show_key(machine: Machine, key: int, bits: int, kind: str) -> int | Slice:
+    if not kind:
+        return machine.finish(Builder(key, bits)).slice()
+    return key - (1 << bits) if kind == "I" and bits and key >> bits - 1 else key
+
+
+def _get(machine: Machine, kind: str, form: str) -> None:
+    machine.need(3)
+    bits, root = _pop_dictionary(machine)
+    key = _pop_key(machine, kind, bits)
+    found = None if key is None else tree.find_value(machine, root, key, bits)
+    machine.stack += (0,) if found is None else (_show(found, form), -1)
+
+
+def _get_optional(machine: Machine, kind: str) -> None:
+    machine.need(3)
+    bits, root = _pop_dictionary(machine)
+    key = _pop_key(machine, kind, bits)
+    found = None if key is None else tree.find_value(machine, root, key, bits)
+    machine.stack.append(None if found is None else _read_ref(found))
+
+
+def _set(machine: Machine, kind: str, form: str, mode: str, *, gets: bool) -> None:
+    machine.need(4)
+    bits, root = _pop_dictionary(machine)
+    key, value = _pop_key_and_value(machine, kind, bits, form)
+    made, old, changed = tree.set_value(machine, root, key, bits, value, mode)
+    machine.stack.append(made)
+    if gets:
+        if old is not None:
+            machine.stack.append(_show(old, "REF" if form == "REF" else ""))
+        machine.push_bool(old is None if mode == tree.ADD else old is not None)
+    elif mode != tree.SET:
+        machine.push_bool(changed)
+
+
+def _delete(machine: Machine, kind: str, form: str | None) -> None:
+    """Delete a key; ``form`` is that of the value to leave, None for none."""
+    machine.need(3)
+    bits, root = _pop_dictionary(machine)
+    key = _pop_key(machine, kind, bits)
+    if key is None:
+        raise VmError(RANGE_CHECK)
+    made, old = tree.delete_value(machine, root, key, bits)
+    machine.stack.append(made)
+    if old is not None and form is not None:
+        machine.stack.append(_show(old, form))
+    machine.push_bool(old is not None)
+
+
+def _set_optional(machine: Machine, kind: str) -> None:
+    machine.need(4)
+    bits, root = _pop_dictionary(machine)
+    key, value = _pop_key_and_value(machine, kind, bits, "OPT")
+    if value is None:
+        made, old = tree.delete_value(machine, root, key, bits)
+    else:
+        made, old, _ = tree.set_value(machine, root, key, bits, value, tree.SET)
+    machine.stack += (made, None if old is None else _read_ref(old))
+
+
+def _leave_pair(machine: Machine, found: tuple[int, Slice] | None, bits: int, kind: str, form: str) -> None:
+    if found is None:
+        machine.stack.append(0)
+        return
+    key, value = found
+    machine.stack += (_show(value, form), _show_key(machine, key, bits, kind), -1)
+
+
+def _get_extreme(machine: Machine, kind: str, form: str, *, last: bool, removes: bool) -> None:
+    machine.need(2)
+    most = {"": _MAX_BITS, "I": _SIGNED_BITS, "U": _UNSIGNED_BITS}[kind]
+    bits, root = _pop_dictionary(machine, most)
+    found = tree.find_extreme(machine, root, bits, last=last, signed=kind == "I")
+    if removes:
+        made = root
+        if found is not None:
+            made, _ = tree.delete_value(machine, root, found[0], bits)
+        machine.stack.append(made)
+    _leave_pair(machine, found, bits, kind, form)
+
+
+def _get_nearest(machine: Machine, kind: str, *, up: bool, equal: bool) -> None:
+    machine.need(3)
+    most = {"": _MAX_BITS, "I": _SIGNED_BITS, "U": _UNSIGNED_BITS}[kind]
+    bits, root = _pop_dictionary(machine, most)
+    signed = kind == "I"
+    if kind:
+        number = machine.pop_finite()
+        fits = (fits_signed if signed else fits_unsigned)(number, bits)
+        if fits:
+            key = number & (1 << bits) - 1
+        elif (number < 0) is up:  # beyond the near end: the first key in the wanted direction
+            found = tree.find_extreme(machine, root, bits, last=not up, signed=signed)
+            _leave_pair(machine, found, bits, kind, "")
+            return
+        else:
+            machine.stack.append(0)
+            return
+    else:
+        key = machine.pop_slice().peek(bits)
+    found = tree.find_nearest(machine, root, key, bits, up=up, equal=equal, signed=signed)
+    _leave_pair(machine, found, bits, kind, "")
+
+
+def _register_keys() -> None:
+    """Register every instruction that has forms for three kinds of key."""
+    for kind in _KINDS:
+        name = f"DICT{kind}"
+        for form in _VALUES:
+            step(f"{name}GET{form}")(partial(_get, kind=kind, form=form))
+            step(f"{name}DELGET{form}")(partial(_delete, kind=kind, form=form))
+            for end, last in (("MIN", False), ("MAX", True)):
+                for removes in (False, True):
+                    step(f"{name}{'REM' * removes}{end}{form}")(
+                        partial(_get_extreme, kind=kind, form=form, last=last, removes=removes)
+                    )
+        for form in (*_VALUES, "B"):
+            for mode in (tree.SET, tree.REPLACE, tree.ADD):
+                for gets in (False, True):
+                    step(f"{name}{mode.upper()}{'GET' * gets}{form}")(
+                        partial(_set, kind=kind, form=form, mode=mode, gets=gets)
+                    )
+        step(f"{name}DEL")(partial(_delete, kind=kind, form=None))
+        step(f"{name}GETOPTREF")(partial(_get_optional, kind=kind))
+        step(f"{name}SETGETOPTREF")(partial(_set_optional, kind=kind))
+        for end, up in (("NEXT", True), ("PREV", False)):
+            for equal in (False, True):
+                step(f"{name}GET{end}{'EQ' * equal}")(
+                    partial(_get_nearest, kind=kind, up=up, equal=equal)
+                )
+        for remove in (False, True):
+            step(f"SUBDICT{kind}{'RP' * remove}GET")(partial(_cut, kind=kind, remove=remove))
+
+
+def _cut(machine: Machine, kind: str, *, remove: bool) -> None:
+    machine.need(4)
+    bits, root = _pop_dictionary(machine)
+    most = {"": bits, "I": min(bits, _SIGNED_BITS), "U": min(bits, _UNSIGNED_BITS)}[kind]
+    size = machine.pop_range(most)
+    prefix = _pop_key(machine, kind, size)
+    if prefix is None:
+        raise VmError(CELL_UNDERFLOW)
+    machine.stack.append(tree.cut_prefix(machine, root, prefix, size, bits, remove=remove))
+
+
+_register_keys()
+
+
+# Dictionaries in slices and builders: HashmapE, a bit and a reference
+
+
+@step("STDICT")
+def _store(machine: Machine) -> None:
+    machine.need(2)
+    builder, root = machine.pop_builder(), machine.pop_maybe_cell()
+    refs = () if root is None else (root,)
+    machine.stack.append(builder.store(len(refs), 1, refs))
+
+
+def _load(machine: Machine, *, keeps: bool, quiet: bool, leaves: str) -> None:
+    """Read a dictionary; ``leaves`` it as a "root", a "slice", or not at all ("")."""
+    part = machine.pop_slice()
+    size = part.peek(1) if part.bits else 2
+    if size > part.ref_count:
+        if not quiet:
+            raise VmError(CELL_UNDERFLOW)
+        machine.stack += (part, 0) if keeps else (0,)
+        return
+    if leaves == "root":
+        machine.stack.append(part.child() if size else None)
+    elif leaves:
+        machine.stack.append(part.take(1, size))
+    if keeps:
+        machine.stack.append(part.skip(1, size))
+    if quiet:
+        machine.stack.append(-1)
+
+
+step("SKIPDICT")(partial(_load, keeps=True, quiet=False, leaves=""))
+step("LDDICTS")(partial(_load, keeps=True, quiet=False, leaves="slice"))
+step("PLDDICTS")(partial(_load, keeps=False, quiet=False, leaves="slice"))
+step("LDDICT")(partial(_load, keeps=True, quiet=False, leaves="root"))
+step("PLDDICT")(partial(_load, keeps=False, quiet=False, leaves="root"))
+step("LDDICTQ")(partial(_load, keeps=True, quiet=True, leaves="root"))
+step("PLDDICTQ")(partial(_load, keeps=False, quiet=True, leaves="root"))
+
+
+# Code in dictionaries
+
+
+def _find_code(machine: Machine, kind: str, code: Slice, *, calls: bool, pushes: bool) -> Continuation | None:
+    machine.need(3)
+    bits, root = _pop_dictionary(machine)
+    number = machine.stack[-1]
+    key = _pop_key(machine, kind, bits)
+    found = None if key is None else tree.find_value(machine, root, key, bits)
+    if found is None:
+        if pushes:
+            machine.stack.append(number)
+        return None
+    target = Ordinary(found)
+    return machine.call(target, code) if calls else machine.jump(target)
+
+
+def _register_code() -> None:
+    for kind in ("I", "U"):
+        for calls in (False, True):
+            for pushes in (False, True):
+
+                def make(
+                    code: Slice,
+                    kind: str = kind,
+                    calls: bool = calls,  # noqa: FBT001
+                    pushes: bool = pushes,  # noqa: FBT001
+                ) -> Step:
+                    return partial(_find_code, kind=kind, code=code, calls=calls, pushes=pushes)
+
+                control(f"DICT{kind}GET{'EXEC' if calls else 'JMP'}{'Z' * pushes}")(make)
+
+
+_register_code()
+
+
+@maker("DICTPUSHCONST")
+def _push_constant(bits: int, root: Cell) -> Step:
+    return lambda machine: machine.stack.extend((root, bits))
+
+
+# Prefix dictionaries
+
+
+def _set_prefix(machine: Machine, mode: str) -> None:
+    machine.need(4)
+    bits, root = _pop_dictionary(machine)
+    key, value = machine.pop_slice(), _pop_value(machine, "")
+    made, changed = tree.set_prefix(machine, root, key, bits, value, mode)
+    machine.stack.append(made)
+    machine.push_bool(changed)
+
+
+for _mode in (tree.SET, tree.REPLACE, tree.ADD):
+    step(f"PFXDICT{_mode.upper()}")(partial(_set_prefix, mode=_mode))
+
+
+@step("PFXDICTDEL")
+def _delete_prefix(machine: Machine) -> None:
+    machine.need(3)
+    bits, root = _pop_dictionary(machine)
+    made, changed = tree.delete_prefix(machine, root, machine.pop_slice(), bits)
+    machine.stack.append(made)
+    machine.push_bool(changed)
+
+
+def _split_by_prefix(
+    machine: Machine, root: Cell | None, bits: int
+) -> tuple[Slice, tuple[Slice, Slice, Slice] | None]:
+    """Pop a slice; return it, and the prefix that is a key, its value and the rest, if any."""
+    part = machine.pop_slice()
+    found = tree.find_prefix(machine, root, part, bits)
+    if found is None:
+        return part, None
+    value, size = found
+    prefix = Slice(part.cell, part.start, part.start + size, part.ref, part.ref)
+    return part, (prefix, value, part.skip(size))
+
+
+def _get_prefix(machine: Machine, *, quiet: bool) -> None:
+    machine.need(3)
+    bits, root = _pop_dictionary(machine)
+    part, found = _split_by_prefix(machine, root, bits)
+    if found is None:
+        if not quiet:
+            raise VmError(CELL_UNDERFLOW)
+        machine.stack += (part, 0)
+        return
+    machine.stack += found
+    if quiet:
+        machine.stack.append(-1)
+
+
+step("PFXDICTGET")(partial(_get_prefix, quiet=False))
+step("PFXDICTGETQ")(partial(_get_prefix, quiet=True))
+
+
+def _enter_prefix(
+    machine: Machine, code: Slice | None, root: Cell | None, bits: int
+) -> Continuation | None:
+    """Run the code of a prefix: call it with ``code`` to return to, jump to it without."""
+    part, found = _split_by_prefix(machine, root, bits)
+    if found is None:
+        if code is not None:
+            raise VmError(CELL_UNDERFLOW)
+        machine.stack.append(part)
+        return None
+    prefix, value, rest = found
+    machine.stack += (prefix, rest)
+    target = Ordinary(value)
+    return machine.jump(target) if code is None else machine.call(target, code)
+
+
+@step("PFXDICTGETJMP")
+def _jump_prefix(machine: Machine) -> Continuation | None:
+    machine.need(3)
+    bits, root = _pop_dictionary(machine)
+    return _enter_prefix(machine, None, root, bits)
+
+
+@control("PFXDICTGETEXEC")
+def _call_prefix(code: Slice) -> Step:
+    def run(machine: Machine) -> Continuation | None:
+        machine.need(3)
+        bits, root = _pop_dictionary(machine)
+        return _enter_prefix(machine, code, root, bits)
+
+    return run
+
+
+@maker("PFXDICTSWITCH")
+def _jump_constant_prefix(bits: int, root: Cell) -> Step:
+    return lambda machine: _enter_prefix(machine, None, root, bits)
+
+

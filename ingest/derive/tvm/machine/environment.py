@@ -1,0 +1,392 @@
+"""Instructions that read the environment of a run: c7, the configuration, gas: ``tonops.cpp``."""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import sha256, sha512
+from typing import TYPE_CHECKING, Any
+
+from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
+from tonlake.ingest.derive.tvm.machine.code import maker, step
+from tonlake.ingest.derive.tvm.machine.dictionary import find_value
+from tonlake.ingest.derive.tvm.machine.fault import (
+    CELL_OVERFLOW,
+    CELL_UNDERFLOW,
+    DICTIONARY_ERROR,
+    RANGE_CHECK,
+    TYPE_CHECK,
+    VmError,
+)
+from tonlake.ingest.derive.tvm.machine.shuffle import extend_tuple
+from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+
+_NOW, _SEED, _BALANCE, _ADDRESS, _CONFIG, _CODE = 3, 6, 7, 8, 9, 10
+_PREVIOUS, _UNPACKED, _MESSAGE = 13, 14, 17
+_OWN = frozenset((_ADDRESS, _CODE))
+_STORAGE, _GLOBAL_ID, _GAS, _FORWARD = 0, 1, 2, 4
+_MAX_UINT63 = (1 << 63) - 1
+
+
+@step("ACCEPT")
+def _accept(machine: Machine) -> None:
+    machine.set_gas_limit(machine.gas_max)
+
+
+@step("SETGASLIMIT")
+def _set_gas_limit(machine: Machine) -> None:
+    limit = machine.pop_finite()
+    machine.set_gas_limit(min(max(limit, 0), INFINITE_GAS))
+
+
+@step("GASCONSUMED")
+def _gas_used(machine: Machine) -> None:
+    machine.stack.append(machine.gas_used)
+
+
+@step("COMMIT")
+def _commit(machine: Machine) -> None:
+    if not machine.commit():
+        raise VmError(CELL_OVERFLOW)
+
+
+def _index(values: Any, place: int) -> Any:  # noqa: ANN401 - stack values
+    if values.__class__ is not tuple:
+        raise VmError(TYPE_CHECK)
+    if place >= len(values):
+        raise VmError(RANGE_CHECK)
+    return values[place]
+
+
+def get_parameter(machine: Machine, place: int) -> Any:  # noqa: ANN401 - a stack value
+    """Return a value of SmartContractInfo."""
+    if place not in _OWN:
+        machine.reads_more = True
+    return _index(_index(machine.c[7], 0), place)
+
+
+def _push_parameter(place: int) -> Step:
+    return lambda machine: machine.stack.append(get_parameter(machine, place))
+
+
+maker("GETPARAM", "GETPARAMLONG")(_push_parameter)
+for _place, _name in enumerate(
+    ("NOW", "BLOCKLT", "LTIME", "RANDSEED", "BALANCE", "MYADDR", "CONFIGROOT", "MYCODE",
+     "INCOMINGVALUE", "STORAGEFEES", "PREVBLOCKSINFOTUPLE", "UNPACKEDCONFIGTUPLE", "DUEPAYMENT"),
+    _NOW,
+):  # fmt: skip
+    step(_name)(_push_parameter(_place))
+step("GETPRECOMPILEDGAS")(_push_parameter(16))
+step("INMSGPARAMS")(_push_parameter(_MESSAGE))
+
+
+def _push_message_parameter(place: int) -> Step:
+    def run(machine: Machine) -> None:
+        machine.stack.append(_index(get_parameter(machine, _MESSAGE), place))
+
+    return run
+
+
+maker("INMSGPARAM")(_push_message_parameter)
+for _place, _name in enumerate(
+    ("BOUNCE", "BOUNCED", "SRC", "FWDFEE", "LT", "UTIME", "ORIGVALUE", "VALUE", "VALUEEXTRA",
+     "STATEINIT")
+):  # fmt: skip
+    step(f"INMSG_{_name}")(_push_message_parameter(_place))
+
+
+def _push_previous(place: int) -> Step:
+    def run(machine: Machine) -> None:
+        machine.stack.append(_index(get_parameter(machine, _PREVIOUS), place))
+
+    return run
+
+
+for _place, _name in enumerate(("PREVMCBLOCKS", "PREVKEYBLOCK", "PREVMCBLOCKS_100")):
+    step(_name)(_push_previous(_place))
+
+
+# Random numbers
+
+
+def _get_seed(machine: Machine) -> bytes:
+    seed = get_parameter(machine, _SEED)
+    if seed.__class__ is not int:
+        raise VmError(TYPE_CHECK)
+    if seed < 0 or seed >> 256:
+        raise VmError(RANGE_CHECK)
+    return seed.to_bytes(32, "big")  # type: ignore[no-any-return]
+
+
+def _set_seed(machine: Machine, seed: bytes) -> None:
+    info = _index(machine.c[7], 0)
+    made = extend_tuple(info, _SEED, int.from_bytes(seed, "big"))
+    c7 = extend_tuple(machine.c[7], 0, made)
+    machine.use(len(made or ()))
+    machine.use(len(c7 or ()))
+    machine.c[7] = c7
+
+
+def _draw(machine: Machine) -> int:
+    mixed = sha512(_get_seed(machine)).digest()
+    _set_seed(machine, mixed[:32])
+    return int.from_bytes(mixed[32:], "big")
+
+
+@step("RANDU256")
+def _push_random(machine: Machine) -> None:
+    machine.stack.append(_draw(machine))
+
+
+@step("RAND")
+def _push_random_below(machine: Machine) -> None:
+    limit = machine.pop_finite()
+    machine.push_int(limit * _draw(machine) >> 256)
+
+
+@step("SETRAND")
+def _replace_seed(machine: Machine) -> None:
+    machine.reads_more = True
+    _set_seed(machine, _pop_hash(machine))
+
+
+@step("ADDRAND")
+def _mix_seed(machine: Machine) -> None:
+    added = _pop_hash(machine)
+    _set_seed(machine, sha256(_get_seed(machine) + added).digest())
+
+
+def _pop_hash(machine: Machine) -> bytes:
+    value = machine.pop_finite()
+    if value < 0 or value >> 256:
+        raise VmError(RANGE_CHECK)
+    return value.to_bytes(32, "big")
+
+
+# Configuration
+
+
+@step("CONFIGDICT")
+def _push_config(machine: Machine) -> None:
+    machine.stack += (get_parameter(machine, _CONFIG), 32)
+
+
+def _find_config_parameter(machine: Machine) -> Cell | None:
+    number = machine.pop_int()
+    root = get_parameter(machine, _CONFIG)
+    if root is not None and root.__class__ is not Cell:
+        raise VmError(TYPE_CHECK)
+    if number is NAN or not -(1 << 31) <= number < 1 << 31:  # type: ignore[operator]
+        return None
+    found = find_value(machine, root, number & 0xFFFFFFFF, 32)  # type: ignore[operator]
+    if found is None:
+        return None
+    if found.bits or found.ref_count != 1:
+        raise VmError(DICTIONARY_ERROR)
+    return found.child()
+
+
+@step("CONFIGPARAM")
+def _push_config_parameter(machine: Machine) -> None:
+    found = _find_config_parameter(machine)
+    machine.stack += (0,) if found is None else (found, -1)
+
+
+@step("CONFIGOPTPARAM")
+def _push_maybe_config_parameter(machine: Machine) -> None:
+    machine.stack.append(_find_config_parameter(machine))
+
+
+def _get_unpacked(machine: Machine, place: int) -> Slice:
+    """Return a parameter that c7 holds unpacked."""
+    found = _index(get_parameter(machine, _UNPACKED), place)
+    if found.__class__ is not Slice:
+        raise VmError(TYPE_CHECK)
+    return found  # type: ignore[no-any-return]
+
+
+class _Fields:
+    """Reads the fields of a parameter one after another."""
+
+    def __init__(self, part: Slice) -> None:
+        self.part = part
+
+    def uint(self, bits: int) -> int:
+        value = self.part.peek(bits)
+        self.part = self.part.skip(bits)
+        return value
+
+
+@step("GLOBALID")
+def _push_global_id(machine: Machine) -> None:
+    if machine.version >= 6:  # noqa: PLR2004 - the version that unpacked it
+        value = _get_unpacked(machine, _GLOBAL_ID).peek(32)
+    else:
+        root = get_parameter(machine, _CONFIG)
+        found = find_value(machine, root, 19, 32) if root.__class__ is Cell else None
+        if found is None or found.ref_count != 1:
+            raise VmError(CELL_UNDERFLOW)
+        value = machine.load(found.child()).peek(32)
+    machine.stack.append(value - (value >> 31 << 32))
+
+
+def _read_gas_prices(part: Slice) -> tuple[int, int, int]:
+    """Return flat limit, flat price and price (in units of 2^-16) of GasLimitsPrices."""
+    fields = _Fields(part)
+    tag = fields.uint(8)
+    flat_limit = flat_price = 0
+    if tag == 0xD1:  # noqa: PLR2004 - gas_flat_pfx
+        flat_limit, flat_price = fields.uint(64), fields.uint(64)
+        tag = fields.uint(8)
+    if tag not in (0xDD, 0xDE):  # gas_prices, gas_prices_ext
+        raise VmError(CELL_UNDERFLOW)
+    return flat_limit, flat_price, fields.uint(64)
+
+
+def _read_forward_prices(part: Slice) -> tuple[int, int, int, int]:
+    """Return lump, bit and cell price and first share of MsgForwardPrices."""
+    fields = _Fields(part)
+    if fields.uint(8) != 0xEA:  # noqa: PLR2004 - msg_forward_prices
+        raise VmError(CELL_UNDERFLOW)
+    lump, bit, cell = fields.uint(64), fields.uint(64), fields.uint(64)
+    fields.uint(32)  # ihr_price_factor
+    return lump, bit, cell, fields.uint(16)
+
+
+def _round_up(value: int) -> int:
+    return -(-value >> 16)
+
+
+def forward_fee(machine: Machine, is_masterchain: bool, cells: int, bits: int) -> int:  # noqa: FBT001
+    """Return the forward fee of a message in nanoton."""
+    lump, bit, cell, _ = _get_forward_prices(machine, is_masterchain)
+    return lump + _round_up(bit * bits + cell * cells)
+
+
+def _get_forward_prices(machine: Machine, is_masterchain: bool) -> tuple[int, int, int, int]:  # noqa: FBT001
+    return _read_forward_prices(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
+
+
+@step("GETGASFEE")
+def _gas_fee(machine: Machine) -> None:
+    machine.need(2)
+    is_masterchain = machine.pop_bool()
+    gas = machine.pop_range(_MAX_UINT63)
+    limit, flat, price = _read_gas_prices(_get_unpacked(machine, _GAS + (not is_masterchain)))
+    machine.push_int(flat if gas <= limit else flat + _round_up(price * (gas - limit)))
+
+
+@step("GETGASFEESIMPLE")
+def _simple_gas_fee(machine: Machine) -> None:
+    machine.need(2)
+    is_masterchain = machine.pop_bool()
+    gas = machine.pop_range(_MAX_UINT63)
+    price = _read_gas_prices(_get_unpacked(machine, _GAS + (not is_masterchain)))[2]
+    machine.push_int(_round_up(price * gas))
+
+
+@step("GETSTORAGEFEE")
+def _storage_fee(machine: Machine) -> None:
+    machine.need(4)
+    is_masterchain = machine.pop_bool()
+    seconds = machine.pop_range(_MAX_UINT63)
+    bits = machine.pop_range(_MAX_UINT63)
+    cells = machine.pop_range(_MAX_UINT63)
+    machine.reads_more = True
+    found = _index(get_parameter(machine, _UNPACKED), _STORAGE)
+    if found is None:
+        machine.stack.append(0)
+        return
+    if found.__class__ is not Slice:
+        raise VmError(TYPE_CHECK)
+    fields = _Fields(found)
+    if fields.uint(8) != 0xCC:  # noqa: PLR2004 - StoragePrices
+        raise VmError(CELL_UNDERFLOW)
+    fields.uint(32)
+    bit, cell, mc_bit, mc_cell = (fields.uint(64) for _ in range(4))
+    if is_masterchain:
+        bit, cell = mc_bit, mc_cell
+    machine.push_int(_round_up((bit * bits + cell * cells) * seconds))
+
+
+@step("GETFORWARDFEE")
+def _forward_fee(machine: Machine) -> None:
+    machine.need(3)
+    is_masterchain = machine.pop_bool()
+    bits = machine.pop_range(_MAX_UINT63)
+    cells = machine.pop_range(_MAX_UINT63)
+    machine.push_int(forward_fee(machine, is_masterchain, cells, bits))
+
+
+@step("GETFORWARDFEESIMPLE")
+def _simple_forward_fee(machine: Machine) -> None:
+    machine.need(3)
+    is_masterchain = machine.pop_bool()
+    bits = machine.pop_range(_MAX_UINT63)
+    cells = machine.pop_range(_MAX_UINT63)
+    _, bit, cell, _ = _get_forward_prices(machine, is_masterchain)
+    machine.push_int(_round_up(bit * bits + cell * cells))
+
+
+@step("GETORIGINALFWDFEE")
+def _original_forward_fee(machine: Machine) -> None:
+    machine.need(2)
+    is_masterchain = machine.pop_bool()
+    fee = machine.pop_finite()
+    if fee < 0:
+        raise VmError(RANGE_CHECK)
+    first = _get_forward_prices(machine, is_masterchain)[3]
+    machine.push_int((fee << 16) // ((1 << 16) - first))
+
+
+@step("GETEXTRABALANCE")
+def _extra_balance(machine: Machine) -> None:
+    number = machine.pop_range((1 << 32) - 1)
+    root = _index(get_parameter(machine, _BALANCE), 1)
+    if root is not None and root.__class__ is not Cell:
+        raise VmError(TYPE_CHECK)
+    before = machine.gas
+    found = find_value(machine, root, number, 32)
+    machine.free_extra -= 1
+    if machine.free_extra >= 0:  # the first five cost at most 200 besides
+        machine.gas = max(machine.gas, before - 200)
+    if found is None:
+        machine.stack.append(0)
+        return
+    fields = _Fields(found)
+    machine.stack.append(fields.uint(fields.uint(5) * 8))
+
+
+# Global variables
+
+
+def _get_variable(machine: Machine, number: int) -> None:
+    values = machine.c[7]
+    machine.stack.append(values[number] if number < len(values) else None)
+    if not number:
+        machine.reads_more = True
+
+
+def _set_variable(machine: Machine, number: int) -> None:
+    value = machine.stack.pop()
+    old = machine.c[7]
+    made = extend_tuple(old, number, value) or ()
+    machine.c[7] = made
+    if made is not old:
+        machine.use(len(made))
+
+
+def _register_variables() -> None:
+    def pop(machine: Machine, run: Any, count: int) -> None:  # noqa: ANN401 - a function above
+        machine.need(count)
+        run(machine, machine.pop_range(254))
+
+    maker("GETGLOB")(lambda number: lambda machine: _get_variable(machine, number))
+    maker("SETGLOB")(lambda number: lambda machine: _set_variable(machine, number))
+    step("GETGLOBVAR")(partial(pop, run=_get_variable, count=1))
+    step("SETGLOBVAR")(partial(pop, run=_set_variable, count=2))
+
+
+_register_variables()

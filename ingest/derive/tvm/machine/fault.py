@@ -1,0 +1,37 @@
+"""Exceptions of a run, with their exit codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+STACK_UNDERFLOW = 2
+STACK_OVERFLOW = 3
+INTEGER_OVERFLOW = 4
+RANGE_CHECK = 5
+INVALID_OPCODE = 6
+TYPE_CHECK = 7
+CELL_OVERFLOW = 8
+CELL_UNDERFLOW = 9
+DICTIONARY_ERROR = 10
+UNKNOWN_ERROR = 11
+FATAL_ERROR = 12
+OUT_OF_GAS = -14
+"""The bitwise not of 13: code cannot throw it."""
+
+
+class VmError(Exception):
+    """An exception that code can catch."""
+
+    def __init__(self, code: int, argument: Any = 0) -> None:  # noqa: ANN401 - a stack value
+        """Throw an exit code with an argument."""
+        super().__init__(code)
+        self.code = code
+        self.argument = argument
+
+
+class OutOfGas(Exception):
+    """The gas limit is exceeded; code cannot catch it."""
+
+
+class Unsupported(Exception):
+    """The machine lacks something that the run needs, so its result is unknown."""

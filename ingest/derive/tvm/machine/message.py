@@ -1,0 +1,377 @@
+"""Instructions on amounts, addresses and output actions: ``crypto/vm/tonops.cpp``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
+from tonlake.ingest.derive.tvm.machine.code import step
+from tonlake.ingest.derive.tvm.machine.environment import get_parameter
+from tonlake.ingest.derive.tvm.machine.fault import (
+    CELL_OVERFLOW,
+    CELL_UNDERFLOW,
+    RANGE_CHECK,
+    VmError,
+)
+from tonlake.ingest.derive.tvm.machine.state import NAN
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.machine.state import Machine
+
+_NONE, _EXTERN, _STD, _VAR = range(4)
+_NO_ANYCAST_SINCE = 10
+"""Global version since which addresses with anycast and addr_var are invalid."""
+
+_NEWER_MODES_SINCE = 4
+_PLAIN_STD, _STD_BITS = 0b100, 267
+_MAX_AMOUNT_BITS = 120
+_MAX_UINT63 = (1 << 63) - 1
+
+
+# Amounts: a length of 4 or 5 bits in bytes, then the number
+
+
+def _load_amount(machine: Machine, *, length_bits: int, signed: bool) -> None:
+    part = machine.pop_slice()
+    bits = part.peek(length_bits) * 8
+    rest = part.skip(length_bits)
+    value = rest.peek(bits)
+    if signed and bits and value >> bits - 1:
+        value -= 1 << bits
+    machine.stack += (value, rest.skip(bits))
+
+
+def store_amount(builder: Builder, value: int, length_bits: int, *, signed: bool = False) -> Builder:
+    """Store a number in the fewest bytes; raise VmError if it is too large."""
+    if value < 0 and not signed:
+        raise VmError(RANGE_CHECK)
+    bits = value.bit_length() if not signed else (value if value >= 0 else ~value).bit_length() + (value != 0)
+    count = (bits + 7) // 8
+    if count >> length_bits:
+        raise VmError(RANGE_CHECK)
+    return builder.store(count, length_bits).store(value & (1 << count * 8) - 1, count * 8)
+
+
+def _store_amount(machine: Machine, *, length_bits: int, signed: bool) -> None:
+    machine.need(2)
+    value = machine.pop_int()
+    builder = machine.pop_builder()
+    if value is NAN:
+        raise VmError(RANGE_CHECK)
+    machine.stack.append(store_amount(builder, value, length_bits, signed=signed))  # type: ignore[arg-type]
+
+
+for _names, _length_bits in ((("GRAMS", "VARINT16"), 4), (("VARUINT32", "VARINT32"), 5)):
+    for _name, _signed in zip(_names, (False, True), strict=True):
+        step(f"LD{_name}")(partial(_load_amount, length_bits=_length_bits, signed=_signed))
+        step(f"ST{_name}")(partial(_store_amount, length_bits=_length_bits, signed=_signed))
+
+
+# Addresses
+
+
+class Address(NamedTuple):
+    """A parsed MsgAddress; ``rest`` is what follows it."""
+
+    kind: int
+    anycast: Slice | None
+    workchain: int
+    account: Slice | None
+    rest: Slice
+
+
+def _bits_only(part: Slice, bits: int) -> Slice:
+    part.take(bits)
+    return Slice(part.cell, part.start, part.start + bits, part.ref, part.ref)
+
+
+def parse_address(machine: Machine, part: Slice) -> Address | None:
+    """Parse MsgAddress; None if it is none."""
+    try:
+        return _parse_address(part, allows_old=machine.version < _NO_ANYCAST_SINCE)
+    except VmError:
+        return None
+
+
+def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
+    kind = part.peek(2)
+    part = part.skip(2)
+    if kind == _NONE:
+        return Address(kind, None, 0, None, part)
+    if kind == _EXTERN:
+        bits = part.peek(9)
+        part = part.skip(9)
+        return Address(kind, None, 0, _bits_only(part, bits), part.skip(bits))
+    has_anycast = part.peek(1)
+    part = part.skip(1)
+    if (has_anycast or kind == _VAR) and not allows_old:
+        return None
+    anycast = None
+    if has_anycast:
+        depth = part.peek(5)
+        if not 1 <= depth <= 30:  # noqa: PLR2004 - depth:(#<= 30) { depth >= 1 }
+            return None
+        part = part.skip(5)
+        anycast = _bits_only(part, depth)
+        part = part.skip(depth)
+    bits, width = 256, 8
+    if kind == _VAR:
+        bits, width = part.peek(9), 32
+        part = part.skip(9)
+    workchain = part.peek(width)
+    part = part.skip(width)
+    account = _bits_only(part, bits)
+    return Address(kind, anycast, workchain - (workchain >> width - 1 << width), account, part.skip(bits))
+
+
+def _load_address(machine: Machine, *, quiet: bool) -> None:
+    part = machine.pop_slice()
+    found = parse_address(machine, part)
+    if found is None:
+        if not quiet:
+            raise VmError(CELL_UNDERFLOW)
+        machine.stack += (part, 0)
+        return
+    address = Slice(part.cell, part.start, found.rest.start, part.ref, part.ref)
+    machine.stack += (address, found.rest)
+    if quiet:
+        machine.stack.append(-1)
+
+
+def _parse_whole(machine: Machine) -> Address | None:
+    """Pop a slice that is one address; None if it is not."""
+    found = parse_address(machine, machine.pop_slice())
+    return None if found is None or found.rest.bits or found.rest.ref_count else found
+
+
+def _show_address(machine: Machine, *, quiet: bool) -> None:
+    found = _parse_whole(machine)
+    if found is None:
+        if not quiet:
+            raise VmError(CELL_UNDERFLOW)
+        machine.stack.append(0)
+        return
+    values: tuple[Any, ...] = (found.kind,)
+    if found.kind == _EXTERN:
+        values = (found.kind, found.account)
+    elif found.kind != _NONE:
+        values = (found.kind, found.anycast, found.workchain, found.account)
+    machine.stack.append(values)
+    if quiet:
+        machine.stack.append(-1)
+
+
+def _rewrite_address(machine: Machine, *, variable: bool, quiet: bool) -> None:
+    """Leave workchain and account id, with the prefix of anycast put in."""
+    found = _parse_whole(machine)
+    account = None if found is None or found.kind < _STD else found.account
+    if found is None or account is None or (not variable and account.bits != 256):  # noqa: PLR2004
+        if not quiet:
+            raise VmError(CELL_UNDERFLOW)
+        machine.stack.append(0)
+        return
+    value, bits = account.uint(), account.bits
+    if found.anycast is not None:
+        depth = found.anycast.bits
+        if depth > bits:
+            raise VmError(CELL_UNDERFLOW)
+        value = found.anycast.uint() << bits - depth | value & (1 << bits - depth) - 1
+        account = Builder(value, bits).cell().slice()
+    machine.stack += (found.workchain, account if variable else value)
+    if quiet:
+        machine.stack.append(-1)
+
+
+for _quiet in (False, True):
+    _end = "Q" * _quiet
+    step(f"LDMSGADDR{_end}")(partial(_load_address, quiet=_quiet))
+    step(f"PARSEMSGADDR{_end}")(partial(_show_address, quiet=_quiet))
+    step(f"REWRITESTDADDR{_end}")(partial(_rewrite_address, variable=False, quiet=_quiet))
+    step(f"REWRITEVARADDR{_end}")(partial(_rewrite_address, variable=True, quiet=_quiet))
+
+
+def _standard_bits(part: Slice, *, optional: bool) -> int:
+    """Return the bits of the addr_std at the start, or of addr_none if allowed; else 0."""
+    if part.has(_STD_BITS) and part.peek(3) == _PLAIN_STD:
+        return _STD_BITS
+    return 2 if optional and part.has(2) and part.peek(2) == _NONE else 0
+
+
+def _load_standard(machine: Machine, *, optional: bool, quiet: bool) -> None:
+    part = machine.pop_slice()
+    bits = _standard_bits(part, optional=optional)
+    if not bits:
+        if not quiet:
+            raise VmError(CELL_UNDERFLOW)
+        machine.stack += (part, 0)
+        return
+    address = _bits_only(part, bits) if bits == _STD_BITS else None
+    machine.stack += (address, part.skip(bits))
+    if quiet:
+        machine.stack.append(-1)
+
+
+def _store_standard(machine: Machine, *, optional: bool, quiet: bool) -> None:
+    machine.need(2)
+    builder = machine.pop_builder()
+    address = machine.stack.pop()
+    if not (optional and (address is None or quiet)):
+        machine.stack.append(address)
+        address = machine.pop_slice()
+    value, bits = 0, 2
+    if address.__class__ is Slice:
+        value, bits = address.uint(), address.bits
+    is_good = address is None or (
+        bits == _STD_BITS and value >> bits - 3 == _PLAIN_STD and not address.ref_count
+    )
+    if not is_good or not builder.fits(bits):
+        if not quiet:
+            raise VmError(CELL_OVERFLOW)
+        machine.stack += (address, builder, -1)
+        return
+    machine.stack.append(builder.store(value, bits))
+    if quiet:
+        machine.stack.append(0)
+
+
+for _quiet in (False, True):
+    for _optional in (False, True):
+        _name = "OPT" * _optional + "STDADDR" + "Q" * _quiet
+        step(f"LD{_name}")(partial(_load_standard, optional=_optional, quiet=_quiet))
+        step(f"ST{_name}")(partial(_store_standard, optional=_optional, quiet=_quiet))
+
+
+# Sizes of trees
+
+
+class Measure:
+    """Counts distinct cells, their bits and references: ``VmStorageStat``."""
+
+    def __init__(self, machine: Machine, limit: int) -> None:
+        """Count up to ``limit`` cells; each costs the gas of loading it."""
+        self.machine = machine
+        self.limit = limit
+        self.cells = self.bits = self.refs = 0
+        self._seen: set[bytes] = set()
+
+    def add(self, cell: Cell) -> bool:
+        """Add a cell and all below it; return False beyond the limit."""
+        todo = [cell]
+        while todo:
+            cell = todo.pop()
+            if cell.hash in self._seen:
+                continue
+            self._seen.add(cell.hash)
+            if self.cells >= self.limit:
+                return False
+            self.cells += 1
+            self.machine.charge_load(cell)
+            self.bits += cell.bits
+            self.refs += len(cell.refs)
+            todo += reversed(cell.refs)
+        return True
+
+    def add_slice(self, part: Slice) -> bool:
+        """Add the content of a slice and all cells below it."""
+        self.bits += part.bits
+        self.refs += part.ref_count
+        return all(self.add(child) for child in part.refs)
+
+
+def _measure(machine: Machine, *, is_slice: bool, quiet: bool) -> None:
+    machine.need(2)
+    bound = machine.pop_int()
+    found = machine.pop_slice() if is_slice else machine.pop_maybe_cell()
+    if bound is NAN or bound < 0:  # type: ignore[operator]
+        raise VmError(RANGE_CHECK)
+    measure = Measure(machine, min(bound, _MAX_UINT63))  # type: ignore[type-var]
+    if isinstance(found, Slice):
+        is_whole = measure.add_slice(found)
+    else:
+        is_whole = found is None or measure.add(found)
+    if is_whole:
+        machine.stack += (measure.cells, measure.bits, measure.refs)
+    elif not quiet:
+        raise VmError(CELL_OVERFLOW)
+    if quiet:
+        machine.push_bool(is_whole)
+
+
+for _quiet in (False, True):
+    step(f"CDATASIZE{'Q' * _quiet}")(partial(_measure, is_slice=False, quiet=_quiet))
+    step(f"SDATASIZE{'Q' * _quiet}")(partial(_measure, is_slice=True, quiet=_quiet))
+
+
+# Output actions
+
+
+def _install(machine: Machine, tag: int, mode: int | None, *parts: tuple[int, int, tuple[Cell, ...]]) -> None:
+    """Append an action to the list in c5: OutList, OutAction."""
+    builder = Builder(0, 0, (machine.c[5],)).store(tag, 32)
+    if mode is not None:
+        builder = builder.store(mode, 8)
+    for part in parts:
+        builder = builder.store(*part)
+    machine.c[5] = machine.finish(builder)
+
+
+_SEND, _RESERVE, _SET_CODE, _LIBRARY = 0x0EC3C86D, 0x36E6B809, 0xAD4DE08E, 0x26FA1DD4
+
+
+@step("SENDRAWMSG")
+def _send_raw(machine: Machine) -> None:
+    machine.need(2)
+    mode = machine.pop_range(255)
+    _install(machine, _SEND, mode, (0, 0, (machine.pop_cell(),)))
+
+
+def _reserve(machine: Machine, *, extra: bool) -> None:
+    machine.need(3 if extra else 2)
+    mode = machine.pop_range(31 if machine.version >= _NEWER_MODES_SINCE else 15)
+    currencies = machine.pop_maybe_cell() if extra else None
+    amount = machine.pop_finite()
+    if amount < 0:
+        raise VmError(RANGE_CHECK)
+    if amount >> _MAX_AMOUNT_BITS:
+        raise VmError(CELL_OVERFLOW)
+    value = store_amount(Builder(), amount, 4)
+    refs = () if currencies is None else (currencies,)
+    _install(machine, _RESERVE, mode, (value.value, value.bits, ()), (len(refs), 1, refs))
+
+
+step("RAWRESERVE")(partial(_reserve, extra=False))
+step("RAWRESERVEX")(partial(_reserve, extra=True))
+
+
+@step("SETCODE")
+def _set_code(machine: Machine) -> None:
+    _install(machine, _SET_CODE, None, (0, 0, (machine.pop_cell(),)))
+
+
+def _pop_library_mode(machine: Machine) -> int:
+    if machine.version < _NEWER_MODES_SINCE:
+        return machine.pop_range(2)
+    mode = machine.pop_range(31)
+    if mode & ~16 > 2:  # noqa: PLR2004 - remove, private, public
+        raise VmError(RANGE_CHECK)
+    return mode
+
+
+@step("SETLIBCODE")
+def _set_library(machine: Machine) -> None:
+    machine.need(2)
+    mode = _pop_library_mode(machine)
+    _install(machine, _LIBRARY, mode * 2 + 1, (0, 0, (machine.pop_cell(),)))
+
+
+@step("CHANGELIB")
+def _change_library(machine: Machine) -> None:
+    machine.need(2)
+    mode = _pop_library_mode(machine)
+    value = machine.pop_finite()
+    if value < 0 or value >> 256:
+        raise VmError(RANGE_CHECK)
+    _install(machine, _LIBRARY, mode * 2, (value, 256, ()))
+
+

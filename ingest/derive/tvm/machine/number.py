@@ -1,0 +1,368 @@
+"""Arithmetic, logic and comparisons of integers: ``crypto/vm/arithops.cpp``.
+
+Integers have 257 bits. Quiet instructions leave NaN where others throw an integer overflow.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tonlake.ingest.derive.tvm.machine.code import OPCODES, load_instructions, maker, step
+from tonlake.ingest.derive.tvm.machine.fault import (
+    INTEGER_OVERFLOW,
+    INVALID_OPCODE,
+    RANGE_CHECK,
+    VmError,
+)
+from tonlake.ingest.derive.tvm.machine.state import INTEGER_LIMIT, NAN, Nan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+
+    Number = int | Nan
+
+_STRICT_SINCE = 13
+"""Global version since which a shift out of range is NaN for quiet instructions."""
+
+_MAX_SHIFT = 256
+_MAX_BITS = 1023
+
+
+@maker("PUSHINT")
+def _push(number: int) -> Step:
+    def run(machine: Machine) -> None:
+        machine.stack.append(number)
+
+    return run
+
+
+@maker("PUSHPOW2")
+def _push_power(power: int) -> Step:
+    return _push_number(1 << power)
+
+
+def _push_number(number: int) -> Step:
+    return lambda machine: machine.push_int(number)
+
+
+@maker("PUSHPOW2DEC")
+def _push_mask(power: int) -> Step:
+    return _push_number((1 << power) - 1)
+
+
+@maker("PUSHNEGPOW2")
+def _push_negative_power(power: int) -> Step:
+    return _push_number(-1 << power)
+
+
+@step("PUSHNAN")
+def _push_nan(machine: Machine) -> None:
+    machine.stack.append(NAN)
+
+
+def _leave(machine: Machine, value: Number, *, quiet: bool) -> None:
+    """Push a result: NaN, if it does not fit; raise VmError instead unless ``quiet``."""
+    if value is NAN or not -INTEGER_LIMIT <= value < INTEGER_LIMIT:  # type: ignore[operator]
+        if not quiet:
+            raise VmError(INTEGER_OVERFLOW)
+        value = NAN
+    machine.stack.append(value)
+
+
+def _binary(name: str, apply: Callable[[int, int], int]) -> None:
+    """Register an instruction on two integers, and its quiet form."""
+
+    def run(machine: Machine) -> None:
+        stack = machine.stack
+        if len(stack) > 1:
+            one, other = stack[-2], stack[-1]
+            if one.__class__ is int and other.__class__ is int:
+                value = apply(one, other)
+                if -INTEGER_LIMIT <= value < INTEGER_LIMIT:
+                    stack.pop()
+                    stack[-1] = value
+                    return
+        apply_slowly(machine, quiet=False)
+
+    def apply_slowly(machine: Machine, *, quiet: bool) -> None:
+        machine.need(2)
+        other, one = machine.pop_int(), machine.pop_int()
+        is_nan = one is NAN or other is NAN
+        _leave(machine, NAN if is_nan else apply(one, other), quiet=quiet)  # type: ignore[arg-type]
+
+    step(name)(run)
+    step(f"Q{name}")(lambda machine: apply_slowly(machine, quiet=True))
+
+
+def _unary(name: str, apply: Callable[[int], int]) -> None:
+    """Register an instruction on an integer, and its quiet form."""
+
+    def run(machine: Machine, *, quiet: bool) -> None:
+        value = machine.pop_int()
+        _leave(machine, NAN if value is NAN else apply(value), quiet=quiet)  # type: ignore[arg-type]
+
+    step(name)(lambda machine: run(machine, quiet=False))
+    step(f"Q{name}")(lambda machine: run(machine, quiet=True))
+
+
+def _with_constant(name: str, apply: Callable[[int, int], int]) -> None:
+    """Register an instruction on an integer and a constant in the code, and its quiet form."""
+
+    def make(number: int, *, quiet: bool) -> Step:
+        def run(machine: Machine) -> None:
+            value = machine.pop_int()
+            made = NAN if value is NAN else apply(value, number)  # type: ignore[arg-type]
+            _leave(machine, made, quiet=quiet)
+
+        return run
+
+    maker(name)(lambda number: make(number, quiet=False))
+    maker(f"Q{name}")(lambda number: make(number, quiet=True))
+
+
+_binary("ADD", lambda x, y: x + y)
+_binary("SUB", lambda x, y: x - y)
+_binary("SUBR", lambda x, y: y - x)
+_binary("MUL", lambda x, y: x * y)
+_binary("AND", lambda x, y: x & y)
+_binary("OR", lambda x, y: x | y)
+_binary("XOR", lambda x, y: x ^ y)
+_binary("MIN", min)
+_binary("MAX", max)
+_binary("LESS", lambda x, y: -(x < y))
+_binary("EQUAL", lambda x, y: -(x == y))
+_binary("LEQ", lambda x, y: -(x <= y))
+_binary("GREATER", lambda x, y: -(x > y))
+_binary("NEQ", lambda x, y: -(x != y))
+_binary("GEQ", lambda x, y: -(x >= y))
+_binary("CMP", lambda x, y: (x > y) - (x < y))
+_unary("NEGATE", lambda x: -x)
+_unary("INC", lambda x: x + 1)
+_unary("DEC", lambda x: x - 1)
+_unary("NOT", lambda x: ~x)
+_unary("ABS", abs)
+_unary("SGN", lambda x: (x > 0) - (x < 0))
+_with_constant("ADDINT", lambda x, y: x + y)
+_with_constant("MULINT", lambda x, y: x * y)
+_with_constant("EQINT", lambda x, y: -(x == y))
+_with_constant("LESSINT", lambda x, y: -(x < y))
+_with_constant("GTINT", lambda x, y: -(x > y))
+_with_constant("NEQINT", lambda x, y: -(x != y))
+
+
+def _order(machine: Machine, *, quiet: bool) -> None:
+    machine.need(2)
+    other, one = machine.pop_int(), machine.pop_int()
+    if one is NAN or other is NAN:
+        one = other = NAN
+    elif one > other:  # type: ignore[operator]
+        one, other = other, one
+    _leave(machine, one, quiet=quiet)
+    _leave(machine, other, quiet=quiet)
+
+
+step("MINMAX")(lambda machine: _order(machine, quiet=False))
+step("QMINMAX")(lambda machine: _order(machine, quiet=True))
+
+
+@step("ISNAN")
+def _is_nan(machine: Machine) -> None:
+    machine.push_bool(machine.pop_int() is NAN)
+
+
+@step("CHKNAN")
+def _check_nan(machine: Machine) -> None:
+    machine.stack.append(machine.pop_finite())
+
+
+# Divisions and shifts
+
+
+def _round(numerator: int, denominator: int, mode: int) -> int:
+    """Return a quotient rounded down, to the nearest (a half up), or up."""
+    if mode == 0:
+        return numerator // denominator
+    if mode == 1:
+        return (2 * numerator + denominator) // (2 * denominator)
+    return -(-numerator // denominator)
+
+
+def _pop_shift(machine: Machine, *, quiet: bool, since: int) -> Number:
+    """Pop a number of bits; NaN if a quiet instruction meets one out of range."""
+    if quiet and machine.version >= since:
+        value = machine.pop_int()
+        return value if value is not NAN and 0 <= value <= _MAX_SHIFT else NAN  # type: ignore[operator]
+    return machine.pop_range(_MAX_SHIFT)
+
+
+class Division:
+    """An instruction of the families A9 and B7A9, from the byte of its kind.
+
+    Bits 0 and 1 are the rounding, 2 and 3 what is left (quotient, remainder; neither: both, with a
+    number added before). Bit 4: the shift is in the code. Bits 5 to 7: DIV, RSHIFT, MUL and DIV, MUL
+    and RSHIFT, LSHIFT and DIV.
+    """
+
+    __slots__ = ("adds", "keeps", "kind", "mode", "quiet", "shift")
+
+    def __init__(self, kind: int, shift: int | None = None, *, quiet: bool) -> None:
+        """Take the byte of the kind; ``shift`` is that in the code, if any."""
+        self.mode = kind & 3
+        self.adds = not kind >> 2 & 3
+        self.keeps = kind >> 2 & 3 or 3
+        self.kind = kind >> 5
+        self.shift = shift
+        self.quiet = quiet
+
+    def __call__(self, machine: Machine) -> None:
+        """Run the instruction."""
+        multiplies, shifts_left = self.kind in (4, 5), self.kind == 6  # noqa: PLR2004
+        shifts_right = self.kind in (1, 5)
+        takes_shift = self.shift is None and (shifts_right or shifts_left)
+        machine.need(
+            1 + (not shifts_right) + takes_shift + self.adds + multiplies
+        )
+        shift: Number = 0
+        if shifts_right or shifts_left:
+            shift = self.shift if self.shift is not None else _pop_shift(
+                machine, quiet=self.quiet, since=14 if shifts_right and not multiplies else 13
+            )  # fmt: skip
+        divisor: Number = machine.pop_int() if not shifts_right else 1
+        added = machine.pop_int() if self.adds else 0
+        factor = machine.pop_int() if multiplies else 1
+        value = machine.pop_int()
+        operands = [shift, divisor, added, factor, value]
+        if NAN in operands or divisor == 0:
+            self._leave(machine, NAN, NAN)
+            return
+        shift, divisor, added, factor, value = operands  # type: ignore[assignment]
+        if shifts_right:
+            divisor = 1 << shift  # type: ignore[operator]
+        total = value * factor + added if not shifts_left else (value << shift) + added  # type: ignore[operator]
+        quotient = _round(total, divisor, self.mode)  # type: ignore[arg-type]
+        self._leave(machine, quotient, total - quotient * divisor)  # type: ignore[operator]
+
+    def _leave(self, machine: Machine, quotient: Number, rest: Number) -> None:
+        if self.keeps & 1:
+            _leave(machine, quotient, quiet=self.quiet)
+        if self.keeps & 2:
+            _leave(machine, rest, quiet=self.quiet)
+
+
+def _register_divisions() -> None:
+    for row in load_instructions()[1]:
+        quiet = row.first >> 8 == 0xB7A9
+        if quiet or row.first >> 16 == 0xA9:  # noqa: PLR2004 - an opcode
+            kind = row.first & 0xFF if quiet else row.first >> 8 & 0xFF
+            OPCODES[row.first] = partial(Division, kind, quiet=quiet)
+
+
+_register_divisions()
+
+
+def _shift(machine: Machine, bits: Number, *, left: bool, quiet: bool) -> None:
+    value = machine.pop_int()
+    if value is NAN or bits is NAN:
+        _leave(machine, NAN, quiet=quiet)
+    else:
+        made = value << bits if left else value >> bits  # type: ignore[operator]
+        _leave(machine, made, quiet=quiet)
+
+
+def _register_shifts() -> None:
+    for name, left in (("LSHIFT", True), ("RSHIFT", False)):
+        for quiet in (False, True):
+
+            def make(bits: int, left: bool = left, quiet: bool = quiet) -> Step:  # noqa: FBT001
+                return lambda machine: _shift(machine, bits, left=left, quiet=quiet)
+
+            def run(machine: Machine, left: bool = left, quiet: bool = quiet) -> None:  # noqa: FBT001
+                machine.need(2)
+                since = _STRICT_SINCE
+                bits = (
+                    _pop_shift(machine, quiet=quiet, since=since)
+                    if machine.version >= since and quiet
+                    else machine.pop_range(_MAX_BITS)
+                )
+                _shift(machine, bits, left=left, quiet=quiet)
+
+            maker("Q" * quiet + name)(make)
+            step("Q" * quiet + name)(run)
+
+
+_register_shifts()
+
+
+@step("POW2")
+def _power(machine: Machine) -> None:
+    _leave(machine, 1 << machine.pop_range(_MAX_BITS), quiet=False)
+
+
+@step("QPOW2")
+def _power_quietly(machine: Machine) -> None:
+    if machine.version < _STRICT_SINCE:
+        _leave(machine, 1 << machine.pop_range(_MAX_BITS), quiet=True)
+        return
+    bits = machine.pop_int()
+    is_good = bits is not NAN and 0 <= bits <= _MAX_BITS  # type: ignore[operator]
+    _leave(machine, 1 << bits if is_good else NAN, quiet=True)  # type: ignore[operator]
+
+
+# Sizes
+
+
+def signed_size(value: int) -> int:
+    """Return the fewest bits of a number in two's complement; 0 for 0."""
+    if value == 0:
+        return 0
+    return (value if value > 0 else ~value).bit_length() + 1
+
+
+def fits_signed(value: int, bits: int) -> bool:
+    """Return whether a number fits ``bits`` bits in two's complement."""
+    return -(1 << bits >> 1) <= value < max(1 << bits >> 1, 1)
+
+
+def fits_unsigned(value: int, bits: int) -> bool:
+    """Return whether a number fits ``bits`` bits without a sign."""
+    return value >= 0 and not value >> bits
+
+
+def _check_fits(machine: Machine, bits: int, *, signed: bool, quiet: bool) -> None:
+    value = machine.pop_int()
+    fits = fits_signed if signed else fits_unsigned
+    _leave(machine, value if value is not NAN and fits(value, bits) else NAN, quiet=quiet)  # type: ignore[arg-type]
+
+
+def _measure(machine: Machine, *, signed: bool, quiet: bool) -> None:
+    value = machine.pop_int()
+    if value is NAN or (not signed and value < 0):  # type: ignore[operator]
+        if not quiet:
+            raise VmError(RANGE_CHECK)
+        machine.stack.append(NAN)
+        return
+    machine.stack.append(signed_size(value) if signed else value.bit_length())  # type: ignore[arg-type, union-attr]
+
+
+def _register_sizes() -> None:
+    for signed in (False, True):
+        for quiet in (False, True):
+            start = "Q" * quiet + "U" * (not signed)
+
+            def make(bits: int, signed: bool = signed, quiet: bool = quiet) -> Step:  # noqa: FBT001
+                return lambda machine: _check_fits(machine, bits, signed=signed, quiet=quiet)
+
+            def run(machine: Machine, signed: bool = signed, quiet: bool = quiet) -> None:  # noqa: FBT001
+                machine.need(2)
+                bits = machine.pop_range(_MAX_BITS)
+                _check_fits(machine, bits, signed=signed, quiet=quiet)
+
+            maker(f"{start}FITS")(make)
+            step(f"{start}FITSX")(run)
+            step(f"{start}BITSIZE")(partial(_measure, signed=signed, quiet=quiet))
+
+
+_register_sizes()

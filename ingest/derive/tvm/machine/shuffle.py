@@ -1,0 +1,545 @@
+"""Instructions on the stack and on tuples: ``crypto/vm/stackops.cpp`` and ``tupleops.cpp``.
+
+The table names registers of PUXC and the like as Fift does: as they are before the pushes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tonlake.ingest.derive.tvm.machine.code import OPCODES, maker, step
+from tonlake.ingest.derive.tvm.machine.fault import (
+    INVALID_OPCODE,
+    RANGE_CHECK,
+    TYPE_CHECK,
+    VmError,
+)
+from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+
+_WIDE_SINCE = 4
+"""Global version since which depths of the stack may exceed 255."""
+
+_FREE_DEPTH = 255
+
+
+@step("NOP")
+def _pass(_machine: Machine) -> None:
+    pass
+
+
+def _exchange_low(one: int, other: int) -> Step:
+    """Return XCHG s(i), s(j), which needs 0 < i < j."""
+    return _exchange(one, other) if 0 < one < other else _invalid
+
+
+OPCODES[0x100000] = _exchange_low
+
+
+def _invalid(_machine: Machine) -> None:
+    raise VmError(INVALID_OPCODE)
+
+
+@maker("PUSH")
+def _push(place: int) -> Step:
+    index = -1 - place
+
+    def run(machine: Machine) -> None:
+        stack = machine.stack
+        stack.append(stack[index])
+
+    return run
+
+
+@maker("POP")
+def _pop(place: int) -> Step:
+    index = -1 - place
+
+    def run(machine: Machine) -> None:
+        stack = machine.stack
+        stack[index] = stack[-1]
+        stack.pop()
+
+    return run
+
+
+@step("SWAP")
+def _swap(machine: Machine) -> None:
+    stack = machine.stack
+    stack[-2], stack[-1] = stack[-1], stack[-2]
+
+
+@step("DUP")
+def _double(machine: Machine) -> None:
+    machine.stack.append(machine.stack[-1])
+
+
+@step("OVER")
+def _over(machine: Machine) -> None:
+    machine.stack.append(machine.stack[-2])
+
+
+@step("DROP")
+def _drop(machine: Machine) -> None:
+    machine.stack.pop()
+
+
+@step("NIP")
+def _nip(machine: Machine) -> None:
+    del machine.stack[-2]
+
+
+@maker("XCHG")
+def _exchange(one: int, other: int) -> Step:
+    """Exchange two registers, which may be the same."""
+    first, second = -1 - one, -1 - other
+
+    def run(machine: Machine) -> None:
+        stack = machine.stack
+        stack[first], stack[second] = stack[second], stack[first]
+
+    return run
+
+
+def _exchange_top(place: int) -> Step:
+    return _exchange(0, place)
+
+
+def _chain(*steps: Step) -> Step:
+    def run(machine: Machine) -> None:
+        for each in steps:
+            each(machine)
+
+    return run
+
+
+@maker("XCHG3")
+def _exchange_three(x: int, y: int, z: int) -> Step:
+    return _chain(_exchange(2, x), _exchange(1, y), _exchange_top(z))
+
+
+@maker("XCHG2")
+def _exchange_two(x: int, y: int) -> Step:
+    return _chain(_exchange(1, x), _exchange_top(y))
+
+
+@maker("XCPU")
+def _exchange_push(x: int, y: int) -> Step:
+    return _chain(_exchange_top(x), _push(y))
+
+
+@maker("PUSH2")
+def _push_two(x: int, y: int) -> Step:
+    return _chain(_push(x), _push(y + 1))
+
+
+@maker("XC2PU")
+def _exchange_two_push(x: int, y: int, z: int) -> Step:
+    return _chain(_exchange(1, x), _exchange_top(y), _push(z))
+
+
+@maker("XCPU2")
+def _exchange_push_two(x: int, y: int, z: int) -> Step:
+    return _chain(_exchange_top(x), _push(y), _push(z + 1))
+
+
+@maker("PUSH3")
+def _push_three(x: int, y: int, z: int) -> Step:
+    return _chain(_push(x), _push(y + 1), _push(z + 2))
+
+
+@maker("PUXC")
+def _push_exchange(x: int, y: int) -> Step:
+    return _chain(_push(x), _swap, _exchange_top(y + 1))
+
+
+@maker("XCPUXC")
+def _exchange_push_exchange(x: int, y: int, z: int) -> Step:
+    return _chain(_exchange(1, x), _push(y), _swap, _exchange_top(z + 1))
+
+
+@maker("PUXC2")
+def _push_exchange_two(x: int, y: int, z: int) -> Step:
+    return _chain(_push(x), _exchange(0, 2), _exchange(1, y + 1), _exchange_top(z + 1))
+
+
+@maker("PUXCPU")
+def _push_exchange_push(x: int, y: int, z: int) -> Step:
+    return _chain(_push(x), _swap, _exchange_top(y + 1), _push(z + 1))
+
+
+@maker("PU2XC")
+def _push_two_exchange(x: int, y: int, z: int) -> Step:
+    return _chain(_push(x), _swap, _push(y + 1), _swap, _exchange_top(z + 2))
+
+
+def _swap_blocks(machine: Machine, below: int, above: int) -> None:
+    machine.need(below + above)
+    stack = machine.stack
+    start = len(stack) - below - above
+    stack[start:] = stack[start + below :] + stack[start : start + below]
+
+
+@maker("BLKSWAP")
+def _swap_fixed_blocks(below: int, above: int) -> Step:
+    return lambda machine: _swap_blocks(machine, below, above)
+
+
+@step("ROT")
+def _rotate(machine: Machine) -> None:
+    stack = machine.stack
+    stack[-3], stack[-2], stack[-1] = stack[-2], stack[-1], stack[-3]
+
+
+@step("ROTREV")
+def _rotate_back(machine: Machine) -> None:
+    stack = machine.stack
+    stack[-3], stack[-2], stack[-1] = stack[-1], stack[-3], stack[-2]
+
+
+@step("2SWAP")
+def _swap_two(machine: Machine) -> None:
+    _swap_blocks(machine, 2, 2)
+
+
+@step("2DROP")
+def _drop_two(machine: Machine) -> None:
+    machine.need(2)
+    del machine.stack[-2:]
+
+
+@step("2DUP")
+def _double_two(machine: Machine) -> None:
+    stack = machine.stack
+    stack += (stack[-2], stack[-1])
+
+
+@step("2OVER")
+def _over_two(machine: Machine) -> None:
+    stack = machine.stack
+    stack += (stack[-4], stack[-3])
+
+
+def _reverse_block(machine: Machine, count: int, place: int) -> None:
+    machine.need(count + place)
+    stack = machine.stack
+    end = len(stack) - place
+    stack[end - count : end] = stack[end - count : end][::-1]
+
+
+@maker("REVERSE")
+def _reverse(count: int, place: int) -> Step:
+    return lambda machine: _reverse_block(machine, count, place)
+
+
+def _drop_block(machine: Machine, count: int, kept: int = 0) -> None:
+    machine.need(count + kept)
+    stack = machine.stack
+    end = len(stack) - kept
+    del stack[end - count : end]
+
+
+@maker("BLKDROP")
+def _drop_fixed_block(count: int) -> Step:
+    return lambda machine: _drop_block(machine, count)
+
+
+@maker("BLKDROP2")
+def _drop_below(count: int, kept: int) -> Step:
+    return lambda machine: _drop_block(machine, count, kept)
+
+
+@maker("BLKPUSH")
+def _push_block(count: int, place: int) -> Step:
+    return _chain(*[_push(place)] * count)
+
+
+def _pop_depth(machine: Machine) -> int:
+    """Pop a number of values, or a place in the stack."""
+    return machine.pop_range((1 << 30) - 1 if machine.version >= _WIDE_SINCE else 255)
+
+
+def _charge_depth(machine: Machine, depth: int) -> None:
+    if depth > _FREE_DEPTH and machine.version >= _WIDE_SINCE:
+        machine.use(depth - _FREE_DEPTH)
+
+
+@step("PICK")
+def _pick(machine: Machine) -> None:
+    place = _pop_depth(machine)
+    machine.stack.append(machine.stack[-1 - place])
+
+
+@step("ROLL")
+def _roll(machine: Machine) -> None:
+    place = _pop_depth(machine)
+    machine.need(place + 1)
+    _charge_depth(machine, place)
+    machine.stack.append(machine.stack.pop(-1 - place))
+
+
+@step("ROLLREV")
+def _roll_back(machine: Machine) -> None:
+    place = _pop_depth(machine)
+    machine.need(place + 1)
+    _charge_depth(machine, place)
+    value = machine.stack.pop()
+    machine.stack.insert(len(machine.stack) - place, value)
+
+
+@step("BLKSWX")
+def _swap_variable_blocks(machine: Machine) -> None:
+    machine.need(2)
+    above = _pop_depth(machine)
+    below = _pop_depth(machine)
+    machine.need(below + above)
+    if below and above:
+        _charge_depth(machine, below + above)
+        _swap_blocks(machine, below, above)
+
+
+@step("REVX")
+def _reverse_variable(machine: Machine) -> None:
+    machine.need(2)
+    place = _pop_depth(machine)
+    count = _pop_depth(machine)
+    machine.need(count + place)
+    _charge_depth(machine, count)
+    _reverse_block(machine, count, place)
+
+
+@step("DROPX")
+def _drop_variable(machine: Machine) -> None:
+    _drop_block(machine, _pop_depth(machine))
+
+
+@step("TUCK")
+def _tuck(machine: Machine) -> None:
+    stack = machine.stack
+    stack[-2], stack[-1] = stack[-1], stack[-2]
+    stack.append(stack[-2])
+
+
+@step("XCHGX")
+def _exchange_variable(machine: Machine) -> None:
+    place = _pop_depth(machine)
+    stack = machine.stack
+    stack[-1], stack[-1 - place] = stack[-1 - place], stack[-1]
+
+
+@step("DEPTH")
+def _depth(machine: Machine) -> None:
+    machine.stack.append(len(machine.stack))
+
+
+@step("CHKDEPTH")
+def _check_depth(machine: Machine) -> None:
+    machine.need(_pop_depth(machine))
+
+
+@step("ONLYTOPX")
+def _keep_top(machine: Machine) -> None:
+    count = _pop_depth(machine)
+    machine.need(count)
+    dropped = len(machine.stack) - count
+    if dropped > 0:
+        _charge_depth(machine, count)
+        del machine.stack[:dropped]
+
+
+@step("ONLYX")
+def _keep_bottom(machine: Machine) -> None:
+    count = _pop_depth(machine)
+    machine.need(count)
+    del machine.stack[count:]
+
+
+@step("PUSHNULL")
+def _push_null(machine: Machine) -> None:
+    machine.stack.append(None)
+
+
+@step("ISNULL")
+def _is_null(machine: Machine) -> None:
+    machine.push_bool(machine.stack.pop() is None)
+
+
+# Tuples: every new one costs a unit of gas for each value.
+
+
+def _push_tuple(machine: Machine, values: tuple[Any, ...]) -> None:
+    machine.use(len(values))
+    machine.stack.append(values)
+
+
+def _make_tuple(machine: Machine, count: int) -> None:
+    machine.need(count)
+    stack = machine.stack
+    start = len(stack) - count
+    values = tuple(stack[start:])
+    del stack[start:]
+    _push_tuple(machine, values)
+
+
+def _pop_maybe_tuple(machine: Machine) -> tuple[Any, ...] | None:
+    value = machine.stack.pop()
+    if value is not None and value.__class__ is not tuple:
+        raise VmError(TYPE_CHECK)
+    return value
+
+
+def _index(machine: Machine, place: int) -> None:
+    values = machine.pop_tuple()
+    if place >= len(values):
+        raise VmError(RANGE_CHECK)
+    machine.stack.append(values[place])
+
+
+def _index_quietly(machine: Machine, place: int) -> None:
+    values = _pop_maybe_tuple(machine) or ()
+    machine.stack.append(values[place] if place < len(values) else None)
+
+
+def _set_index(machine: Machine, place: int) -> None:
+    machine.need(2)
+    value = machine.stack.pop()
+    values = machine.pop_tuple()
+    if place >= len(values):
+        raise VmError(RANGE_CHECK)
+    _push_tuple(machine, (*values[:place], value, *values[place + 1 :]))
+
+
+def extend_tuple(values: tuple[Any, ...] | None, place: int, value: Any) -> tuple[Any, ...] | None:  # noqa: ANN401 - a stack value
+    """Return a tuple with a value set, extended by nulls if it is too short.
+
+    A null beyond the end changes nothing.
+    """
+    old = () if values is None else values
+    if place < len(old):
+        return (*old[:place], value, *old[place + 1 :])
+    if value is None:
+        return values
+    return (*old, *[None] * (place - len(old)), value)
+
+
+def _set_index_quietly(machine: Machine, place: int) -> None:
+    machine.need(2)
+    value = machine.stack.pop()
+    values = _pop_maybe_tuple(machine)
+    if place >= MAX_TUPLE:
+        raise VmError(RANGE_CHECK)
+    made = extend_tuple(values, place, value)
+    if made is not None and made is not values:
+        machine.use(len(made))
+    machine.stack.append(made)
+
+
+def _open(machine: Machine, count: int) -> None:
+    values = machine.pop_tuple(count, count)
+    machine.use(count)
+    machine.stack += values
+
+
+def _open_first(machine: Machine, count: int) -> None:
+    values = machine.pop_tuple(MAX_TUPLE, count)
+    machine.use(count)
+    machine.stack += values[:count]
+
+
+def _explode(machine: Machine, most: int) -> None:
+    values = machine.pop_tuple(most)
+    machine.use(len(values))
+    machine.stack += values
+    machine.stack.append(len(values))
+
+
+def _register_tuple(name: str, most: int, run: Any) -> None:  # noqa: ANN401 - a function below
+    """Register both forms of an instruction: its number in the code, and on the stack."""
+
+    def make(number: int) -> Step:
+        return lambda machine: run(machine, number)
+
+    def take(machine: Machine) -> None:
+        run(machine, machine.pop_range(most))
+
+    maker(name)(make)
+    step(f"{name.removesuffix('Q')}VAR{'Q' * name.endswith('Q')}")(take)
+
+
+for _name, _most, _run in (
+    ("TUPLE", 255, _make_tuple),
+    ("INDEX", 254, _index),
+    ("UNTUPLE", 255, _open),
+    ("UNPACKFIRST", 255, _open_first),
+    ("EXPLODE", 255, _explode),
+    ("SETINDEX", 254, _set_index),
+    ("INDEXQ", 254, _index_quietly),
+    ("SETINDEXQ", 254, _set_index_quietly),
+):
+    _register_tuple(_name, _most, _run)
+
+
+@step("TLEN")
+def _count_values(machine: Machine) -> None:
+    machine.stack.append(len(machine.pop_tuple()))
+
+
+@step("QTLEN")
+def _count_values_quietly(machine: Machine) -> None:
+    value = machine.stack.pop()
+    machine.stack.append(len(value) if value.__class__ is tuple else -1)
+
+
+@step("ISTUPLE")
+def _is_tuple(machine: Machine) -> None:
+    machine.push_bool(machine.stack.pop().__class__ is tuple)
+
+
+@step("LAST")
+def _last(machine: Machine) -> None:
+    machine.stack.append(machine.pop_tuple(MAX_TUPLE, 1)[-1])
+
+
+@step("TPUSH")
+def _append(machine: Machine) -> None:
+    machine.need(2)
+    value = machine.stack.pop()
+    _push_tuple(machine, (*machine.pop_tuple(MAX_TUPLE - 1), value))
+
+
+@step("TPOP")
+def _split_last(machine: Machine) -> None:
+    values = machine.pop_tuple(MAX_TUPLE, 1)
+    _push_tuple(machine, values[:-1])
+    machine.stack.append(values[-1])
+
+
+def _register_null_swap(name: str, depth: int, *, when: bool, count: int) -> None:
+    """Register NULLSWAPIF or a variant: nulls under ``depth`` values, decided by the top one."""
+
+    def run(machine: Machine) -> None:
+        machine.need(depth)
+        flag = machine.pop_finite()
+        machine.stack.append(flag)
+        if bool(flag) is when:
+            at = len(machine.stack) - depth
+            machine.stack[at:at] = [None] * count
+
+    step(name)(run)
+
+
+for _count, _suffix in ((1, ""), (2, "2")):
+    for _verb, _when in (("IF", True), ("IFNOT", False)):
+        _register_null_swap(f"NULLSWAP{_verb}{_suffix}", 1, when=_when, count=_count)
+        _register_null_swap(f"NULLROTR{_verb}{_suffix}", 2, when=_when, count=_count)
+
+
+@maker("INDEX2", "INDEX3")
+def _index_path(*places: int) -> Step:
+    def run(machine: Machine) -> None:
+        for place in places:
+            _index(machine, place)
+
+    return run

@@ -1,0 +1,495 @@
+"""The state of a run: stack, control registers, gas; and the loop that runs decoded code.
+
+A step is a function of the machine. It returns None, or the continuation that runs next. Rules of
+calls and jumps, gas prices: ``crypto/vm/vm.cpp`` and ``vm.h`` of the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Builder, Cell, Slice
+from tonlake.ingest.derive.tvm.machine.continuation import (
+    QUIT,
+    QUIT_ALTERNATIVE,
+    QUIT_WITH_ERROR,
+    Continuation,
+    Data,
+    Ordinary,
+    Quit,
+    Resume,
+    Save,
+    StartChild,
+)
+from tonlake.ingest.derive.tvm.machine.fault import (
+    CELL_OVERFLOW,
+    CELL_UNDERFLOW,
+    INTEGER_OVERFLOW,
+    OUT_OF_GAS,
+    RANGE_CHECK,
+    STACK_UNDERFLOW,
+    TYPE_CHECK,
+    OutOfGas,
+    VmError,
+)
+
+Step = Callable[["Machine"], "Continuation | None"]
+Decode = Callable[[Slice], list[tuple[int, Step]]]
+
+LOAD_GAS, RELOAD_GAS, CREATE_GAS = 100, 25, 500
+EXCEPTION_GAS = 50
+FREE_STACK_DEPTH = 32
+_FREE_JUMPS = 8
+_JUMP_GAS_SINCE, _LIBRARY_ONCE_SINCE = 9, 5
+MAX_DATA_DEPTH = 512
+INFINITE_GAS = (1 << 63) - 1
+INTEGER_LIMIT = 1 << 256
+MAX_TUPLE = 255
+
+
+class Nan:
+    """Not a number: what quiet arithmetic leaves on overflow."""
+
+    __slots__ = ()
+
+
+NAN = Nan()
+
+
+class Machine:
+    """A run in progress.
+
+    ``c`` are the control registers by number: c0 to c5, and c7; ``c[6]`` does not exist.
+    ``reads_more`` is set when the run reads more than code, data, address and arguments.
+    """
+
+    __slots__ = ("base_gas", "c", "code", "committed", "decode", "free_extra", "free_signatures",
+                 "gas", "gas_limit", "gas_max", "libraries", "loaded", "reads_more", "stack",
+                 "version")  # fmt: skip
+
+    def __init__(
+        self,
+        code: Slice,
+        data: Cell,
+        stack: list[Any],
+        c7: tuple[Any, ...],
+        decode: Decode,
+        *,
+        version: int,
+        gas_limit: int,
+        libraries: Callable[[bytes], Cell | None],
+    ) -> None:
+        """Prepare a run of ``code`` with c3 set to it; ``libraries`` finds libraries by hash."""
+        self.code = code
+        self.stack = stack
+        self.c: list[Any] = [QUIT, QUIT_ALTERNATIVE, QUIT_WITH_ERROR, Ordinary(code)]
+        self.c += [data, EMPTY_CELL, None, c7]
+        self.decode = decode
+        self.version = version
+        self.gas = self.base_gas = self.gas_limit = self.gas_max = gas_limit
+        self.libraries = libraries
+        self.loaded: dict[tuple[int, int, int], list[Cell]] = {}
+        self.committed: tuple[Cell, Cell] | None = None
+        self.reads_more = False
+        self.free_signatures = 10
+        self.free_extra = 5
+
+    def spawn(
+        self,
+        code: Slice,
+        data: Cell,
+        stack: list[Any],
+        c7: tuple[Any, ...],
+        *,
+        limit: int,
+        hard_limit: int,
+    ) -> Machine:
+        """Return a machine that runs within this one, with its version, libraries and gas."""
+        child = Machine(
+            code,
+            data,
+            stack,
+            c7,
+            self.decode,
+            version=self.version,
+            gas_limit=min(limit, self.gas),
+            libraries=self.libraries,
+        )
+        child.gas_max = min(hard_limit, self.gas)
+        return child
+
+    @property
+    def gas_used(self) -> int:
+        """The gas that the run has consumed so far."""
+        return self.base_gas - self.gas
+
+    def use(self, gas: int) -> None:
+        """Consume gas."""
+        self.gas -= gas
+        if self.gas < 0:
+            raise OutOfGas
+
+    def use_stack(self, depth: int) -> None:
+        """Consume the gas of a stack that is copied."""
+        if depth > FREE_STACK_DEPTH:
+            self.use(depth - FREE_STACK_DEPTH)
+
+    def set_gas_limit(self, limit: int) -> None:
+        """Change the gas limit; end the run if more is consumed already."""
+        limit = min(limit, INFINITE_GAS)
+        used = self.gas_used
+        if limit < used:
+            raise OutOfGas
+        self.gas_limit = self.base_gas = limit
+        self.gas = limit - used
+
+    # The stack
+
+    def need(self, count: int) -> None:
+        """Raise VmError if there are fewer values."""
+        if len(self.stack) < count:
+            raise VmError(STACK_UNDERFLOW)
+
+    def pop_int(self) -> int | Nan:
+        """Pop an integer or NaN."""
+        value = self.stack.pop()
+        if value.__class__ is not int and value is not NAN:
+            raise VmError(TYPE_CHECK)
+        return value  # type: ignore[no-any-return]
+
+    def pop_finite(self) -> int:
+        """Pop an integer; NaN is an overflow."""
+        value = self.stack.pop()
+        if value.__class__ is int:
+            return value  # type: ignore[no-any-return]
+        raise VmError(INTEGER_OVERFLOW if value is NAN else TYPE_CHECK)
+
+    def pop_bool(self) -> bool:
+        """Pop an integer and return whether it is not 0."""
+        return self.pop_finite() != 0
+
+    def pop_range(self, most: int, least: int = 0) -> int:
+        """Pop an integer in a range."""
+        value = self.stack.pop()
+        if value.__class__ is not int:
+            raise VmError(RANGE_CHECK if value is NAN else TYPE_CHECK)
+        if not least <= value <= most:
+            raise VmError(RANGE_CHECK)
+        return value  # type: ignore[no-any-return]
+
+    def push_int(self, value: int) -> None:
+        """Push an integer; raise VmError if it has more than 257 bits."""
+        if not -INTEGER_LIMIT <= value < INTEGER_LIMIT:
+            raise VmError(INTEGER_OVERFLOW)
+        self.stack.append(value)
+
+    def push_bool(self, value: bool) -> None:  # noqa: FBT001 - the value itself
+        """Push -1 or 0."""
+        self.stack.append(-1 if value else 0)
+
+    def pop_slice(self) -> Slice:
+        """Pop a slice."""
+        value = self.stack.pop()
+        if value.__class__ is not Slice:
+            raise VmError(TYPE_CHECK)
+        return value  # type: ignore[no-any-return]
+
+    def pop_cell(self) -> Cell:
+        """Pop a cell."""
+        value = self.stack.pop()
+        if value.__class__ is not Cell:
+            raise VmError(TYPE_CHECK)
+        return value  # type: ignore[no-any-return]
+
+    def pop_maybe_cell(self) -> Cell | None:
+        """Pop a cell or null."""
+        value = self.stack.pop()
+        if value is not None and value.__class__ is not Cell:
+            raise VmError(TYPE_CHECK)
+        return value  # type: ignore[no-any-return]
+
+    def pop_builder(self) -> Builder:
+        """Pop a builder."""
+        value = self.stack.pop()
+        if value.__class__ is not Builder:
+            raise VmError(TYPE_CHECK)
+        return value  # type: ignore[no-any-return]
+
+    def pop_tuple(self, most: int = MAX_TUPLE, least: int = 0) -> tuple[Any, ...]:
+        """Pop a tuple of a length."""
+        value = self.stack.pop()
+        if value.__class__ is not tuple or not least <= len(value) <= most:
+            raise VmError(TYPE_CHECK)
+        return value  # type: ignore[no-any-return]
+
+    def pop_continuation(self) -> Continuation:
+        """Pop a continuation."""
+        value = self.stack.pop()
+        if not isinstance(value, Continuation):
+            raise VmError(TYPE_CHECK)
+        return value
+
+    # Cells
+
+    def charge_load(self, cell: Cell) -> None:
+        """Consume the gas of loading a cell: less if an equal one was loaded before."""
+        key = cell.value, cell.bits, len(cell.refs)
+        seen = self.loaded.get(key)
+        if seen is None:
+            self.loaded[key] = [cell]
+            self.use(LOAD_GAS)
+        elif any(cell is other or cell.hash == other.hash for other in seen):
+            self.use(RELOAD_GAS)
+        else:
+            seen.append(cell)
+            self.use(LOAD_GAS)
+
+    def load(self, cell: Cell) -> Slice:
+        """Load a cell and consume the gas of it; a library cell yields its library."""
+        self.charge_load(cell)
+        if cell.special:
+            cell = self.find_library(cell)
+            if cell.special:
+                raise VmError(CELL_UNDERFLOW)
+        return Slice(cell, 0, cell.bits, 0, len(cell.refs))
+
+    def find_library(self, cell: Cell) -> Cell:
+        """Return the cell that a library cell stands for; raise VmError if it is missing."""
+        wanted = cell.library
+        found = None if wanted is None else self.libraries(wanted)
+        if found is None:
+            raise VmError(CELL_UNDERFLOW)
+        return found
+
+    def finish(self, builder: Builder) -> Cell:
+        """Return the cell of a builder and consume the gas of creating it."""
+        self.use(CREATE_GAS)
+        return builder.cell()
+
+    # Registers
+
+    def get_register(self, number: int) -> Any:  # noqa: ANN401 - a stack value
+        """Return a control register; raise VmError if there is none with this number."""
+        if number == 6 or not 0 <= number <= 7:  # noqa: PLR2004 - numbers of registers
+            raise VmError(RANGE_CHECK)
+        return self.c[number]
+
+    def check_register(self, number: int, value: Any) -> None:  # noqa: ANN401 - a stack value
+        """Raise VmError unless a register can hold a value."""
+        if number < 4:  # noqa: PLR2004
+            fits = isinstance(value, Continuation)
+        elif number < 6:  # noqa: PLR2004
+            fits = value.__class__ is Cell
+        else:
+            fits = number == 7 and value.__class__ is tuple  # noqa: PLR2004
+        if not fits:
+            raise VmError(TYPE_CHECK)
+
+    def restore(self, save: Save) -> None:
+        """Set the registers that a continuation saved."""
+        c = self.c
+        for number, value in save.items():
+            c[number] = value
+
+    def take_code(
+        self, code: Slice, saved: int = 0, kept: int = -1, nargs: int = -1
+    ) -> Ordinary:
+        """Return the current continuation from ``code`` on: ``extract_cc``.
+
+        ``saved`` is a mask of c0, c1, c2, which move into it; the ``kept`` top values stay on the
+        stack (-1: all), the others move into it.
+        """
+        stack = self.stack
+        rest: list[Any] | None = None
+        if kept >= 0 and kept != len(stack):
+            self.need(kept)
+            at = len(stack) - kept
+            rest, self.stack = stack[:at], stack[at:]
+        found = Ordinary(code, None, rest, nargs)
+        defaults = (QUIT, QUIT_ALTERNATIVE, QUIT_WITH_ERROR)
+        for number, default in enumerate(defaults):
+            if saved >> number & 1:
+                found.save[number] = self.c[number]
+                self.c[number] = default
+        return found
+
+    # Calls and jumps
+
+    def call(self, target: Continuation, code: Slice) -> Continuation:
+        """Return what runs next if ``target`` is called and returns to ``code``."""
+        if target.has_data:
+            if 0 in target.save:
+                return self.jump(target)
+            if target.stack is not None or target.nargs >= 0:
+                return self.call_with(target, code, -1, -1)
+        self.c[0] = Ordinary(code, {0: self.c[0]})
+        return target
+
+    def call_with(self, target: Continuation, code: Slice, passed: int, returned: int) -> Continuation:
+        """Call with ``passed`` arguments and ``returned`` results; -1: any number."""
+        if 0 in target.save:
+            return self.jump(target, passed)
+        stack, depth = self.stack, len(self.stack)
+        self._check_passed(target, passed)
+        copied, skipped = target.nargs, 0
+        if passed >= 0:
+            if copied >= 0:
+                skipped = passed - copied
+            else:
+                copied = passed
+        if target.stack:
+            if copied < 0:
+                copied = depth
+            at = depth - copied
+            new = target.stack + stack[at:]
+            self.stack = stack[: max(at - skipped, 0)]
+            self.use_stack(len(new))
+        elif copied >= 0:
+            at = depth - copied
+            new = stack[at:]
+            self.stack = stack[: max(at - skipped, 0)]
+            self.use_stack(len(new))
+        else:
+            new, self.stack = stack, []
+        left = self.stack if copied >= 0 else None
+        self.c[0] = Ordinary(code, {0: self.c[0]}, left, returned)
+        self.stack = new
+        return target
+
+    def _check_passed(self, target: Continuation, passed: int) -> None:
+        """Raise VmError if there are fewer arguments than a continuation takes."""
+        depth = len(self.stack)
+        if passed > depth or target.nargs > depth or 0 <= passed < target.nargs:
+            raise VmError(STACK_UNDERFLOW)
+
+    def jump(self, target: Continuation, passed: int = -1) -> Continuation:
+        """Return ``target`` after its stack is set up: its own values, then ``passed`` ones."""
+        if passed < 0 and target.stack is None and target.nargs < 0:
+            return target
+        self._check_passed(target, passed)
+        copied = target.nargs
+        if passed >= 0 and copied < 0:
+            copied = passed
+        stack = self.stack
+        if target.stack:
+            at = 0 if copied < 0 else len(stack) - copied
+            self.stack = target.stack + stack[at:]
+            self.use_stack(len(self.stack))
+        elif 0 <= copied < len(stack):
+            self.stack = stack[len(stack) - copied :]
+            self.use_stack(copied)
+        return target
+
+    def ret(self, passed: int = -1) -> Continuation:
+        """Return to c0."""
+        target, self.c[0] = self.c[0], QUIT
+        return self.jump(target, passed)
+
+    def ret_alternative(self, passed: int = -1) -> Continuation:
+        """Return to c1."""
+        target, self.c[1] = self.c[1], QUIT_ALTERNATIVE
+        return self.jump(target, passed)
+
+    def throw(self, code: int, argument: Any = 0) -> Continuation:  # noqa: ANN401 - a stack value
+        """Return the handler of exceptions with an exit code and its argument on the stack."""
+        self.stack = [argument, code]
+        self.use(EXCEPTION_GAS)
+        return self.jump(self.c[2])
+
+    def with_break(self, target: Data) -> Data:
+        """Make ``target`` also the alternative return: ``c1_envelope``."""
+        target.define(1, self.c[1])
+        self.c[1] = target
+        return target
+
+    def _enter(self, target: Continuation) -> list[tuple[int, Step]]:
+        """Jump until code is entered; return its steps."""
+        following: Continuation | None = target
+        jumps = 0
+        while following is not None:
+            if jumps:
+                following = self.jump(following)
+            following = following.jump(self)
+            jumps += 1
+            if jumps > _FREE_JUMPS and following and self.version >= _JUMP_GAS_SINCE:
+                self.use(1)
+        code = self.code
+        key = code.start, code.end, code.ref, code.ref_end
+        blocks = code.cell.blocks
+        found = blocks.get(key)
+        if found is None:
+            found = blocks[key] = self.decode(code)
+        return found
+
+    def run(self) -> int:
+        """Run to the end and return the exit code; the stack is left in ``stack``.
+
+        Machines that it starts run in the same loop, however deep they nest.
+        """
+        machine = self
+        target: Continuation = Ordinary(self.code)
+        waiting: list[tuple[Machine, StartChild]] = []
+        while True:
+            try:
+                code = machine._run(target)  # noqa: SLF001 - the same class
+            except StartChild as started:
+                waiting.append((machine, started))
+                machine, target = started.child, Ordinary(started.child.code)
+                continue
+            if not waiting:
+                return code
+            machine, started = waiting.pop()
+            target = Resume(started, code)
+
+    def _run(self, target: Continuation) -> int:
+        """Run until the machine ends or starts another."""
+        try:
+            while True:
+                try:
+                    self._run_until_thrown(target)
+                except VmError as error:
+                    target = self._handle(error)
+                except IndexError:  # steps index the stack without asking how deep it is
+                    target = self._handle(VmError(STACK_UNDERFLOW))
+        except Quit as ended:
+            return self._end(ended.code)
+        except VmError as error:  # thrown while the handler was set up
+            return error.code
+        except OutOfGas:
+            self.stack = [self.gas_used]
+            return OUT_OF_GAS
+
+    def _handle(self, error: VmError) -> Continuation:
+        return self.throw(error.code, error.argument)
+
+    def _run_until_thrown(self, target: Continuation) -> None:
+        following: Continuation | None = target
+        while True:
+            for gas, step in self._enter(following):  # type: ignore[arg-type] # blocks end in jumps
+                self.gas -= gas
+                if self.gas < 0:
+                    raise OutOfGas
+                following = step(self)
+                if following is not None:
+                    break
+
+    def _end(self, code: int) -> int:
+        """Return the exit code after the automatic commit of a success."""
+        if code not in (0, 1):
+            return code
+        if not self.commit():
+            self.stack = [0]
+            return CELL_OVERFLOW
+        return code
+
+    def commit(self) -> bool:
+        """Commit data and actions; return False if they are too deep or have levels."""
+        data, actions = self.c[4], self.c[5]
+        if any(each.mask or each.depth > MAX_DATA_DEPTH for each in (data, actions)):
+            return False
+        self.committed = data, actions
+        return True
+
+
+LibraryMap = Mapping[bytes, Cell]
