@@ -130,7 +130,11 @@ class TvmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, Meta(description="Address space of a process that runs get-methods, in MiB", ge=256)
     ] = 1024
     emulator_library: Annotated[
-        str, Meta(description="Path of a libemulator that emulates messages; empty: that of tonpy")
+        str,
+        Meta(
+            description="Path of the node's libemulator, which then runs get-methods and emulates"
+            " messages; empty: tonpy does"
+        ),
     ] = ""
 
 

@@ -23,10 +23,8 @@ from tonlake.api.text.stack import decode_stack
 from tonlake.ingest.derive.tvm.call import (
     CELL_UNDERFLOW,
     NO_CODE,
-    TVM_VERSION,
     GetMethodCall,
     Outcome,
-    is_unknown,
 )
 from tonlake.ingest.derive.tvm.context import (
     Context,
@@ -38,6 +36,7 @@ from tonlake.ingest.derive.tvm.context import (
 )
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
+from tonlake.ingest.derive.tvm.support import find_engine
 from tonlake.ingest.errors import SourceError, TvmMissing, TvmOutdated, TvmStackDeep
 
 if TYPE_CHECKING:
@@ -180,12 +179,9 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
         outcome = call.tvm.run_get_method(prepared)
     except TvmStackDeep as error:
         raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
-    version = context.config.version
-    if is_unknown(outcome, version):
-        raise TvmOutdated(
-            f"the TVM (tonpy) supports global version {TVM_VERSION}, and the network has {version}:"
-            " the get-method met an instruction that it does not know"
-        )
+    reason = find_engine(call.tvm.settings).explain(outcome, context.config.version)
+    if reason is not None:
+        raise TvmOutdated(reason)
     missing = sorted(named - libraries.keys())
     seqno = state.master["seqno"]
     if outcome.exit_code == CELL_UNDERFLOW and missing and not knows_every_account(call, seqno):

@@ -40,7 +40,7 @@ MODULES = {
     "serve": "tonlake.api.command.serve",
     "spark": "tonlake.api.command.spark",
     "sql": "tonlake.api.python.command",
-    "status": "tonlake.lake.command.cli",
+    "status": "tonlake.api.command.status",
     "table": "tonlake.lake.command.own",
     "upgrade": "tonlake.ingest.command.rebuild",
     "verify": "tonlake.lake.command.cli",

@@ -12,6 +12,12 @@ from tonlake.api.v3.page.book import describe_addresses
 from tonlake.api.v3.page.coverage import check_no_contract_missing
 from tonlake.api.v3.page.history import check_derived
 from tonlake.api.v3.page.metadata import read_metadata
+from tonlake.lake.schema.contract import (
+    JETTON_MASTERS,
+    JETTON_WALLETS,
+    NFT_COLLECTIONS,
+    NFT_ITEMS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +58,7 @@ def show_jettons(question: Question) -> Shown:
     Raises:
         NotDerived, NotCovered: none is found, and the lake may not have all contracts.
     """
+    check_derived(question.call, JETTON_MASTERS.name, JETTON_WALLETS.name)
     return _rank(question, "jettons", "Jettons", JETTON_SORTS)
 
 
@@ -61,11 +68,11 @@ def show_collections(question: Question) -> Shown:
     Raises:
         NotDerived, NotCovered: none is found, and the lake may not have all contracts.
     """
+    check_derived(question.call, NFT_COLLECTIONS.name, NFT_ITEMS.name)
     return _rank(question, "collections", "NFT collections", COLLECTION_SORTS)
 
 
 def _rank(question: Question, name: str, title: str, sorts: dict[str, str]) -> Shown:
-    check_derived(question.call)
     sort = question.argument("sort")
     sort = sort if sort in sorts else next(iter(sorts))
     rows = question.call.reader.rows(

@@ -9,6 +9,7 @@ from litestar import Response, get
 from litestar.exceptions import ServiceUnavailableException
 
 from tonlake.api.request.call import ApiRequest, answer_json, open_call, read_arguments
+from tonlake.ingest.derive.tvm.support import compare_versions
 from tonlake.lake.log.following import find_lateness, measure_lag
 
 
@@ -20,7 +21,7 @@ def answer_health() -> str:
 
 @get("/readyz", sync_to_thread=True)
 def answer_ready(request: ApiRequest) -> Response[bytes]:
-    """Report the served snapshot and its lag behind the followed node.
+    """Report the served snapshot, its lag behind the followed node, and global versions.
 
     The status is 503 while there is no lake, and while the lag exceeds ``ready_lag_s``.
     """
@@ -32,6 +33,7 @@ def answer_ready(request: ApiRequest) -> Response[bytes]:
     if late is not None:
         raise ServiceUnavailableException(late)
     body = {"snapshot": snapshot.number, "masterchain_ranges": snapshot.ranges, "lag": lag}
+    body["versions"] = compare_versions(snapshot, call.settings.tvm)
     if snapshot.baseline is not None:
         body["baseline"] = snapshot.baseline
     return answer_json(msgspec.json.encode(body), call.settings.http)

@@ -12,9 +12,11 @@ from prometheus_client.registry import Collector
 
 from tonlake.api.access.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
+from tonlake.ingest.derive.tvm.support import compare_versions
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.following import measure_lag
 from tonlake.lake.log.own import read_definitions, read_own_state
+from tonlake.lake.unanswered import count_unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings
     from tonlake.ingest.derive.tvm.pool import TvmPool
+    from tonlake.ingest.settings import TvmSettings
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.maintenance.recheck import Recheck
 
@@ -60,6 +63,7 @@ class ServiceCollector(Collector):
         else:
             yield _gauge("lake_ready", "Whether the lake can be read", 1)
             yield from _read_lake(snapshot)
+            yield from _read_versions(snapshot, self._tvm.settings)
         yield _counter("answer_cache_hits", "Responses from the cache", self._cache.hits)
         yield _counter("answer_cache_misses", "Responses not in the cache", self._cache.misses)
         yield _gauge("answer_cache_bytes", "Memory of the response cache", self._cache.size_bytes)
@@ -101,6 +105,29 @@ def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
         sizes["files"].add_metric((name,), len(files))
     yield from sizes.values()
     yield from _read_own_tables(snapshot)
+
+
+def _read_versions(snapshot: Snapshot, settings: TvmSettings) -> Iterator[Metric]:
+    """Yield the global versions of network and engines, and the get-methods that were not run."""
+    try:
+        versions = compare_versions(snapshot, settings)
+        unanswered = count_unanswered(snapshot)
+    except LakeError:
+        return  # lake_damaged_tables tells it
+    if versions.network is not None:
+        text = "Global version of the network (ConfigParam 8)"
+        yield _gauge("network_global_version", text, versions.network)
+    text = "Highest global version that an engine supports"
+    engines = GaugeMetricFamily("tonlake_engine_global_version", text, labels=("use", "engine"))
+    for each in versions.engines:
+        if each.version is not None:
+            engines.add_metric((each.use, each.name), each.version)
+    yield engines
+    count = _gauge_by_table("unanswered_methods", "Contract states whose get-method was not run")
+    for table in {each.contract_table for each in unanswered}:
+        states = sum(each.states for each in unanswered if each.contract_table == table)
+        count.add_metric((table,), states)
+    yield count
 
 
 def _read_own_tables(snapshot: Snapshot) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""Commands on an existing lake (status, verify, views, rebuild), and ``tonlake schema``."""
+"""Commands on an existing lake (verify, views, rebuild), and ``tonlake schema``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from tonlake.lake.command.dictionary import render_dbt, render_json, render_mark
 from tonlake.lake.command.status import (
     describe_outdated,
     read_index_status,
-    read_status,
-    render_status,
 )
 from tonlake.lake.duck.answer import (
     TABLE_ROWS,
@@ -34,7 +32,6 @@ from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeError, advise
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_commit
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSections
@@ -87,20 +84,6 @@ def describe_error(error: Exception) -> str:
         advice = advise(error)
         return place + error.strerror + (f"; {advice}" if advice else "")
     return str(error)
-
-
-@click.command("status", epilog="Example: tonlake status --lake mainnet.lake")
-@lake_option
-@json_option
-def status_command(*, lake_dir: Path, as_json: bool) -> None:
-    """Show what the lake holds: ranges, holes, sizes by table, the last commit."""
-    with failing_cleanly():
-        snapshot = open_snapshot(lake_dir, check_digests=False)
-        status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
-    if as_json:
-        click.echo(msgspec.json.encode(status))
-        return
-    render_status(status, Console(highlight=False))
 
 
 @click.command("verify", epilog="Example: tonlake verify --lake mainnet.lake")
@@ -263,7 +246,6 @@ def rebuild_lookups_command(*, _rest: tuple[str, ...]) -> None:
 
 commands: list[click.Command] = [
     rebuild_group,
-    status_command,
     verify_command,
     views_command,
     schema_command,

@@ -16,6 +16,7 @@ from tonlake.lake.log.ranges import Range, subtract_ranges
 from tonlake.lake.log.selection import WHOLE, Selection, read_selection
 from tonlake.lake.log.state import Baseline, Commit, Undoing
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, TRANSACTIONS
+from tonlake.lake.unanswered import Unanswered, count_unanswered
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,6 +68,7 @@ class Status(msgspec.Struct, frozen=True):
     removed blocks of an abandoned fork. ``lag`` is how far the lake is behind its follower's node.
     ``selection`` is the days and tables of a partial copy; None if the lake is complete.
     ``baseline`` is the state that the lake begins with, if not with the zero state.
+    ``unanswered_methods`` are the get-methods that no engine could run.
     """
 
     snapshot: int
@@ -86,10 +88,15 @@ class Status(msgspec.Struct, frozen=True):
     selection: Selection | None = None
     baseline: Baseline | None = None
     own_tables: dict[str, OwnTableStatus] = {}
+    unanswered_methods: tuple[Unanswered, ...] = ()
 
 
 def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
-    """Return the figures of a snapshot, without opening data files."""
+    """Return the figures of a snapshot; of data files it opens those of unanswered get-methods.
+
+    Raises:
+        LakeCorrupt: one of these is missing or damaged.
+    """
     tables = {name: _table_status(snapshot, name) for name in TABLES}
     selection = read_selection(snapshot.lake_dir)
     return Status(
@@ -113,6 +120,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
             name: _own_table_status(read_own_state(snapshot.lake_dir, name))
             for name in read_definitions(snapshot.lake_dir)
         },
+        unanswered_methods=tuple(count_unanswered(snapshot)),
     )
 
 

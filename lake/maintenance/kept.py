@@ -7,6 +7,7 @@ account_states              the newest of each account; the zero state
 state_cells                 those that a remaining state, a newer cell or a library reaches
 contracts, such as wallets  the newest of each account; the first, which lists are sorted by
 interfaces                  the newest of each code
+unanswered_methods          the newest of each account and method
 config_params               those of the newest key block, and of the zero state
 libraries                   the newest change of each library
 shard_blocks                ids of the masterchain blocks that get-methods may read
@@ -58,7 +59,7 @@ from tonlake.lake.schema import (
     TRANSACTION_TRACES,
     TRANSACTIONS,
 )
-from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES
+from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +113,7 @@ class KeptRows:
             lambda: self._write_states(self._write_traces(cut)),
             *histories,
             lambda: self._write(INTERFACES, thin=lambda rows: keep_newest(rows, ("code_hash",))),
+            lambda: self._write(UNANSWERED_METHODS, thin=_keep_newest_method),
             lambda: self._write(OFFCHAIN_METADATA),
             lambda: self._write_masters(self._write_config()),
             self._write_libraries,
@@ -251,6 +253,10 @@ class KeptRows:
     def _read(self, files: Sequence[DataFile], table: Table, *columns: str) -> pa.Table:
         rows = [read_rows(self._lake_dir, file, columns) for file in files]
         return pa.concat_tables([table.empty.select(columns), *rows])
+
+
+def _keep_newest_method(rows: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    return keep_newest(rows, (*_ACCOUNT, "method"))
 
 
 def _of(table: Table, files: Iterable[DataFile]) -> list[DataFile]:

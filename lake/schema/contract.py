@@ -6,6 +6,8 @@ greatest ``mc_seqno`` not above N is valid at masterchain block N. Rows stay whe
 its code or is deleted. If several blocks that one masterchain block commits change an account, the
 last state counts.
 
+``unanswered_methods`` has the accounts of which it is unknown whether they are such contracts.
+
 Addresses in lists and in JSON are raw (``0:`` and 64 uppercase hex digits). Integers that may
 exceed 38 digits are decimal text.
 """
@@ -241,6 +243,24 @@ NFT_TRANSFERS = _moves(
     *_FORWARD,
 )
 
+UNANSWERED_METHODS = Table(
+    name="unanswered_methods",
+    doc=(
+        "Account states of which it is unknown whether they are contracts of a table: no engine "
+        "could run a get-method. tonlake rebuild contracts runs it again."
+    ),
+    key=("workchain", "account", "mc_seqno", "method"),
+    sort=("workchain", "account", "mc_seqno", "method"),
+    columns=(
+        *_ACCOUNT,
+        Column("method", "text", "Get-method that identifies such contracts"),
+        Column("contract_table", "text", "Table that the account may belong to"),
+        *_address("asked", "Account whose get-method could not be run"),
+        Column("asked_method", "text", "Get-method that could not be run"),
+        Column("reason", "text", "Why it could not be run"),
+    ),
+)
+
 HISTORY_TABLES: tuple[Table, ...] = (
     WALLETS,
     JETTON_MASTERS,
@@ -258,5 +278,10 @@ HISTORY_TABLES: tuple[Table, ...] = (
 
 MOVE_TABLES: tuple[Table, ...] = (JETTON_TRANSFERS, JETTON_BURNS, NFT_TRANSFERS)
 
-CONTRACT_TABLES: tuple[Table, ...] = (INTERFACES, *HISTORY_TABLES, *MOVE_TABLES)
+CONTRACT_TABLES: tuple[Table, ...] = (
+    INTERFACES,
+    *HISTORY_TABLES,
+    *MOVE_TABLES,
+    UNANSWERED_METHODS,
+)
 """All tables of contracts and transfers: derived from base rows, except in recorded traces."""

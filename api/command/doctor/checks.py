@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tonlake.api.access.key import read_keys
+from tonlake.api.command.status import describe_versions
 from tonlake.api.errors import KeyFileInvalid
 from tonlake.api.http.address import is_own_machine
 from tonlake.ingest.assemble.chain import check_origin
 from tonlake.ingest.decode import native
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
+from tonlake.ingest.derive.tvm.support import REMEDY, Versions, compare_versions, find_engine
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -30,11 +32,12 @@ from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tonlake.api.settings import Settings
     from tonlake.ingest.blocks import BlockSource
     from tonlake.lake.command.status import Status
+    from tonlake.lake.unanswered import Unanswered
 
 Level = Literal["ok", "warning", "problem"]
 
@@ -70,8 +73,7 @@ OPEN_FILES = 1024
 def check_machine(settings: Settings) -> Iterator[Finding]:
     """Check the machine: decoder, TVM, memory, open files."""
     yield Finding("decoder", "ok", f"blocks are decoded by: {native.describe()}")
-    lacking = HOW_TO_INSTALL if find_spec("tonpy") is None else ""
-    yield _judge("TVM", "get-methods can be run", lacking, "pip install 'tonlake[tvm]'")
+    yield _check_engine(settings)
     memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     wanted_mib = settings.lake.duckdb_memory_mib + settings.http.cache_mib
     text = f"{memory_mib:,} MiB, of which queries and the response cache may use {wanted_mib:,}"
@@ -82,6 +84,19 @@ def check_machine(settings: Settings) -> Iterator[Finding]:
     few = f"only {text}" if limit != resource.RLIM_INFINITY and limit < OPEN_FILES else ""
     advice = f"ulimit -n {OPEN_FILES * 4}, or LimitNOFILE in the service's unit"
     yield _judge("open files", text, few, advice)
+
+
+def _check_engine(settings: Settings) -> Finding:
+    library = settings.tvm.emulator_library
+    if not library:
+        lacking = HOW_TO_INSTALL if find_spec("tonpy") is None else ""
+        return _judge("TVM", "get-methods can be run", lacking, "pip install 'tonlake[tvm]'")
+    version = find_engine(settings.tvm).version
+    if version is None:
+        text = "does not exist" if not Path(library).is_file() else "cannot be used"
+        advice = "name a libemulator in the setting [tvm] emulator_library, or leave it unset"
+        return Finding("TVM", "problem", f"{library} {text}", advice)
+    return Finding("TVM", "ok", f"get-methods are run by {library}, global version {version}")
 
 
 def check_access(settings: Settings) -> Iterator[Finding]:
@@ -99,10 +114,6 @@ def check_access(settings: Settings) -> Iterator[Finding]:
     else:
         yield Finding("address", "ok", f"{settings.http.host}: others have access, within limits")
     yield from _check_keys(settings)
-    library = settings.tvm.emulator_library
-    if library and not Path(library).is_file():
-        advice = "name the file in the setting [tvm] emulator_library, or leave it unset"
-        yield Finding("emulator", "problem", f"there is no {library}", advice)
     if settings.upstream.url.startswith("http://"):
         text = "messages and the upstream's key are sent without encryption"
         yield Finding("upstream", "warning", text, "use https in the setting [upstream] url")
@@ -190,6 +201,7 @@ def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Fi
         name_root(lake_dir)
         snapshot = open_snapshot(lake_dir, check_digests=False)
         status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
+        versions = compare_versions(snapshot, settings.tvm)
     except LakeNotFound as error:
         yield Finding("lake", "problem", str(error), "tonlake ingest --node DIR --lake DIR")
         return
@@ -208,6 +220,7 @@ def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Fi
     yield Finding("lake", "ok", text)
     yield from _check_files(lake_dir, full=full)
     yield from _check_state(status, settings)
+    yield from _check_versions(versions, status.unanswered_methods)
     yield from _check_room(lake_dir)
 
 
@@ -255,6 +268,17 @@ def _check_state(status: Status, settings: Settings) -> Iterator[Finding]:
     if late is not None:
         advice = "look at the follower's log: tonlake ingest --follow"
         yield Finding("lag", "warning", late, advice)
+
+
+def _check_versions(versions: Versions, unanswered: Sequence[Unanswered]) -> Iterator[Finding]:
+    if versions.gap:
+        yield Finding("global version", "warning", versions.gap.removesuffix(f": {REMEDY}"), REMEDY)
+    else:
+        yield Finding("global version", "ok", describe_versions(versions))
+    if unanswered:
+        states = sum(each.states for each in unanswered)
+        text = f"get-methods of {states:,} contract states could not be run: {unanswered[0].reason}"
+        yield Finding("get-methods", "warning", text, f"tonlake status lists them; {REMEDY}")
 
 
 def _check_room(lake_dir: Path) -> Iterator[Finding]:

@@ -12,8 +12,11 @@ from tonlake.api.errors import NotDerived
 from tonlake.api.text.ranges import name_ranges
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
 from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_contract_missing
+from tonlake.ingest.derive.tvm.support import REMEDY as ENGINE_REMEDY
+from tonlake.ingest.derive.tvm.support import compare_versions
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import INTERFACES
+from tonlake.lake.unanswered import count_unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +53,7 @@ def read_contracts(
         NotCovered: the lake does not cover the block, or the result is empty and a gap may be
             the cause.
     """
-    check_derived(call)
+    check_derived(call, name)
     if mc_seqno is not None:
         check_mc_seqno(call.reader, mc_seqno)
     rows = call.reader.rows(f"v3/{name}", **pair_addresses(addresses), mc_seqno=mc_seqno, **filters)
@@ -72,7 +75,7 @@ def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> lis
     Raises:
         NotDerived, NotCovered: as in `read_contracts`.
     """
-    check_derived(call)
+    check_derived(call, name)
     rows = call.reader.rows(f"v3/{name}", by_time=query.by_time, **query.filters(), **filters)
     if not rows:
         query.check_covered(call.reader, may_lie_in_gap=False)
@@ -82,10 +85,20 @@ def read_moves(call: Call, name: str, query: SpanPage, **filters: object) -> lis
     return rows
 
 
-def check_derived(call: Call) -> None:
-    """Check that contracts of the lake were detected.
+_DEPENDS_ON = {
+    "dns_records": "nft_items",
+    "jetton_transfers": "jetton_wallets",
+    "jetton_burns": "jetton_wallets",
+    "nft_transfers": "nft_items",
+}
+"""The table whose contracts must be known for all rows of another one."""
 
-    A lake with contracts detected in part adds a warning.
+
+def check_derived(call: Call, *tables: str) -> None:
+    """Check that contracts of the lake were detected; ``tables`` are those of a list (none: all).
+
+    A lake with contracts detected in part adds a warning, and so do get-methods that could not be
+    run and a network newer than the engine.
 
     Raises:
         NotDerived: they were not; names the command to run.
@@ -98,6 +111,15 @@ def check_derived(call: Call) -> None:
         raise NotDerived(f"this lake has no contract detection; {REMEDY}")
     if ranges := find_unsearched(snapshot):
         call.warn(f"masterchain {name_ranges(ranges)} was not searched for contracts; {REMEDY}")
+    unanswered = count_unanswered(snapshot, {_DEPENDS_ON.get(name, name) for name in tables})
+    if unanswered:
+        states = sum(each.states for each in unanswered)
+        call.warn(
+            f"contracts may be missing: get-methods of {states} states could not be run; "
+            f"{unanswered[0].reason}; {ENGINE_REMEDY}"
+        )
+    elif gap := compare_versions(snapshot, call.settings.tvm).gap:
+        call.warn(f"contracts may be missing: {gap}")
 
 
 def is_derived(call: Call) -> bool:

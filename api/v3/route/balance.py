@@ -19,6 +19,7 @@ from tonlake.api.v3.resource.trace import TRACE_TRANSACTIONS
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.action.pattern import BOUNCES, NEW_BOUNCE_OPCODE
 from tonlake.ingest.errors import BocError
+from tonlake.lake.schema.contract import JETTON_WALLETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -143,7 +144,7 @@ def get_balance_changes(call: Call, query: BalanceChangesQuery) -> BalanceChange
         RequestInvalid: the trace has too many transactions.
         NotDerived: contracts of this lake were not detected.
     """
-    check_derived(call)
+    check_derived(call, JETTON_WALLETS.name)
     rows, messages = read_transactions(call, _find_keys(call, query))
     accounts = {Address(row["workchain"], row["account"]) for row in rows}
     found = sum_balances(rows, messages, _read_wallets(call, accounts))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.contract.question import Unanswered
-from tonlake.ingest.derive.contract.stack import Finding, Mismatch
+from tonlake.ingest.derive.contract.question import NotRun, Unanswered
+from tonlake.ingest.derive.contract.stack import Finding, Mismatch, address_fields
 from tonlake.ingest.derive.contract.standard.jetton import detect_master, detect_wallet
 from tonlake.ingest.derive.contract.standard.multisig import (
     VESTING_CODE,
@@ -25,7 +25,19 @@ from tonlake.ingest.derive.contract.standard.sale import (
 from tonlake.ingest.derive.contract.standard.wallet import read_wallet
 from tonlake.ingest.derive.contract.world import NotLoaded
 from tonlake.ingest.errors import BocError
-from tonlake.lake.schema.contract import WALLETS
+from tonlake.lake.schema.contract import (
+    DEX_POOLS,
+    JETTON_MASTERS,
+    JETTON_WALLETS,
+    MULTISIG_ORDERS,
+    MULTISIG_WALLETS,
+    NFT_COLLECTIONS,
+    NFT_ITEMS,
+    NFT_SALES,
+    UNANSWERED_METHODS,
+    VESTING_CONTRACTS,
+    WALLETS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,28 +46,37 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.contract.session import GetMethodSession
     from tonlake.ingest.derive.contract.stack import Address, Detection, Detector, Question, Value
     from tonlake.ingest.derive.contract.world import World
+    from tonlake.lake.schema import Table
 
 _ROUNDS = 20
 """Maximum number of rounds: a detector asks few questions, about at most two accounts that are not
 yet looked up."""
 
+_VESTING_CODES = frozenset({VESTING_CODE})
+
 
 class Trigger(NamedTuple):
-    """A detector, the get-method that the code must have, and the code hashes it is limited to."""
+    """A detector, the get-method that the code must have, and the code hashes it is limited to.
+
+    ``table`` is the one that its contracts belong to.
+    """
 
     method: str
     detector: Detector
+    table: Table
     codes: frozenset[bytes] | None = None
 
 
 class ActiveDetection:
     """A detector in progress on one state."""
 
-    def __init__(self, state: AccountState, detector: Detector) -> None:
+    def __init__(self, state: AccountState, trigger: Trigger) -> None:
         """Create the detector; ``advance`` starts it."""
         self.state = state
+        self._trigger = trigger
+        self._not_run: Finding | None = None
         self.findings: list[Finding] = []
-        self._detection: Detection = detector(state.address)
+        self._detection: Detection = trigger.detector(state.address)
         self._question: Question | None = None
         self.missing: Address | None = None
         """The account whose state must be looked up before the detector can continue."""
@@ -77,15 +98,29 @@ class ActiveDetection:
             self.findings = end.value
         except (Mismatch, BocError):
             self._detection.close()
+        if self._not_run is not None:
+            self.findings.append(self._not_run)
         return False
 
     def _ask(self, session: GetMethodSession, question: Question) -> list[Value] | None:
         try:
             return session.ask(question, self.state.mc_seqno)
-        except Mismatch:
+        except Mismatch as error:
+            if isinstance(error, NotRun) and self._not_run is None:
+                self._not_run = self._describe(question, str(error))
             if question.required:
                 raise
             return None
+
+    def _describe(self, question: Question, reason: str) -> Finding:
+        fields = {
+            "method": self._trigger.method,
+            "contract_table": self._trigger.table.name,
+            **address_fields("asked", question.address),
+            "asked_method": question.method,
+            "reason": reason,
+        }
+        return Finding(UNANSWERED_METHODS.name, fields)
 
 
 class ContractDetection:
@@ -96,18 +131,20 @@ class ContractDetection:
         self._world = world
         self._session = session
         self._triggers = (
-            Trigger("get_wallet_data", detect_wallet),
-            Trigger("get_jetton_data", detect_master),
-            Trigger("get_collection_data", detect_collection),
-            Trigger("get_nft_data", ItemDetector(global_id)),
-            Trigger("get_sale_data", detect_sale),
-            Trigger("get_fix_price_data_v4", detect_sale_v4),
-            Trigger("get_auction_data_v4", detect_auction_v4),
-            Trigger("get_telemint_token_name", detect_telemint),
-            Trigger("get_multisig_data", detect_multisig),
-            Trigger("get_order_data", detect_order),
-            Trigger("get_vesting_data", detect_vesting, frozenset({VESTING_CODE})),
-            Trigger("get_assets", detect_pool, POOLS),
+            Trigger("get_wallet_data", detect_wallet, JETTON_WALLETS),
+            Trigger("get_jetton_data", detect_master, JETTON_MASTERS),
+            Trigger("get_collection_data", detect_collection, NFT_COLLECTIONS),
+            Trigger("get_nft_data", ItemDetector(global_id), NFT_ITEMS),
+            Trigger("get_sale_data", detect_sale, NFT_SALES),
+            Trigger("get_fix_price_data_v4", detect_sale_v4, NFT_SALES),
+            Trigger("get_auction_data_v4", detect_auction_v4, NFT_SALES),
+            Trigger("get_telemint_token_name", detect_telemint, NFT_SALES),
+            Trigger("get_multisig_data", detect_multisig, MULTISIG_WALLETS),
+            Trigger("get_order_data", detect_order, MULTISIG_ORDERS),
+            Trigger(
+                "get_vesting_data", detect_vesting, VESTING_CONTRACTS, frozenset({VESTING_CODE})
+            ),
+            Trigger("get_assets", detect_pool, DEX_POOLS, POOLS),
         )
 
     def detect(
@@ -128,7 +165,7 @@ class ContractDetection:
         )
         yield from self._read_wallets(states)
         yield from self._settle(
-            [ActiveDetection(state, trigger.detector) for state, trigger in candidates], before
+            [ActiveDetection(state, trigger) for state, trigger in candidates], before
         )
 
     def detect_before(
@@ -147,7 +184,7 @@ class ContractDetection:
                 continue
             triggers = self._find_triggers(state.code_hash)
             then = state._replace(mc_seqno=mc_seqno - 1)
-            active += [ActiveDetection(then, trigger.detector) for trigger in triggers]
+            active += [ActiveDetection(then, trigger) for trigger in triggers]
         yield from self._settle(active, before)
 
     def _settle(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.derive.contract.stack import Cell
+from tonlake.ingest.derive.contract.stack import Cell, Mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -20,6 +20,10 @@ class Posed(NamedTuple):
     question: Question
     state: AccountState
     mc_seqno: int
+
+
+class NotRun(Mismatch):
+    """No engine could run the get-method to its end: what it answers is unknown."""
 
 
 class Unanswered(Exception):

@@ -18,7 +18,7 @@ import pyarrow as pa
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.ingest.errors import BocError
-from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES
+from tonlake.lake.schema.contract import HISTORY_TABLES, INTERFACES, UNANSWERED_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -34,10 +34,11 @@ Row = dict[str, Any]
 
 def make_history(findings: Iterable[tuple[AccountState, Finding]]) -> dict[str, pa.Table]:
     """Return the rows of the tables that have a row for each state of a contract."""
-    rows: dict[str, list[Row]] = {table.name: [] for table in HISTORY_TABLES}
+    tables = (*HISTORY_TABLES, UNANSWERED_METHODS)
+    rows: dict[str, list[Row]] = {table.name: [] for table in tables}
     for state, finding in findings:
         rows[finding.table].append({**_describe(state), **finding.fields})
-    return {table.name: make_table(table, rows[table.name]) for table in HISTORY_TABLES}
+    return {table.name: make_table(table, rows[table.name]) for table in tables}
 
 
 def make_interfaces(states: Iterable[AccountState], world: World) -> pa.Table:

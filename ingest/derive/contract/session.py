@@ -17,28 +17,40 @@ from tonlake.ingest.decode.cell.exotic import LIBRARY
 from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.layout import Subject
 from tonlake.ingest.derive.contract.machine.stack import Account, Declined, Thrown
-from tonlake.ingest.derive.contract.question import Posed, Unanswered, make_answer_key
+from tonlake.ingest.derive.contract.question import NotRun, Posed, Unanswered, make_answer_key
 from tonlake.ingest.derive.contract.reader import find_reader, list_readable, read_answer
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.world import NotLoaded
 from tonlake.ingest.derive.tvm.call import (
+    INVALID_OPCODE,
     SUCCESS,
     GetMethodCall,
     Outcome,
-    is_unknown,
     method_id,
 )
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, build_c7, join_libraries
-from tonlake.ingest.errors import BocError, TvmError, TvmMissing
+from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
+from tonlake.ingest.derive.tvm.support import find_engine
+from tonlake.ingest.errors import (
+    BocError,
+    TvmError,
+    TvmMissing,
+    TvmStackDeep,
+    TvmStackLarge,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 
     from tonlake.ingest.derive.contract.known import AccountState
     from tonlake.ingest.derive.contract.stack import Question, Value
     from tonlake.ingest.derive.contract.world import Network, World
     from tonlake.ingest.derive.tvm.pool import TvmPool
+
+
+_FAULTS_OF_CONTRACT = (TvmStackDeep, TvmStackLarge)
+"""Errors that the contract causes: its result is too large."""
 
 
 class Code(NamedTuple):
@@ -73,6 +85,7 @@ class GetMethodSession:
         self._codes: dict[bytes, Code | None] = {}
         self._missing_methods: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | None] = {}
+        self._not_run: dict[Hashable, str] = {}
         self._gathered: dict[Hashable, Posed] = {}
         self._cache = cache or AnswerCache()
         self._planted: dict[Cell, int] = {}
@@ -84,6 +97,7 @@ class GetMethodSession:
 
         Raises:
             Mismatch: there is no such contract or method, or it failed.
+            NotRun: no engine could run the method.
             NotLoaded: a state, or its cells, must be looked up first.
             Unanswered: the question waits for ``run_gathered``; ask again afterwards.
         """
@@ -95,8 +109,10 @@ class GetMethodSession:
         if not self.has_method(state.code_hash, question.method):
             raise Mismatch("no such method")
         key = make_answer_key(question, state)
-        if key not in self._answers:
-            self._answers[key] = self._answer_or_gather(key, Posed(question, state, mc_seqno))
+        if key not in self._answers and key not in self._not_run:
+            self._answer_or_gather(key, Posed(question, state, mc_seqno))
+        if key in self._not_run:
+            raise NotRun(self._not_run[key])
         answer = self._answers[key]
         if answer is None:
             raise Mismatch("no answer")
@@ -105,24 +121,31 @@ class GetMethodSession:
     def run_gathered(self) -> bool:
         """Run the gathered get-methods; return whether there were any."""
         gathered, self._gathered = self._gathered, {}
+        self._run_all(gathered)
+        return bool(gathered)
+
+    def _run_all(self, gathered: Mapping[Hashable, Posed]) -> None:
         for (key, posed), outcome in zip(
             gathered.items(), self._run(gathered.values()), strict=True
         ):
-            self._answers[key] = self._read(posed, outcome)
-        return bool(gathered)
+            try:
+                self._answers[key] = self._read(posed, outcome)
+            except NotRun as error:
+                self._not_run[key] = str(error)
 
-    def _answer_or_gather(self, key: Hashable, posed: Posed) -> list[Value] | None:
-        """Return an answer, or gather the question if only the TVM can answer it.
+    def _answer_or_gather(self, key: Hashable, posed: Posed) -> None:
+        """Keep the answer, or gather the question if only the TVM can answer it.
 
         If the methods of a code are unknown, the answer decides what to ask next, so the TVM runs
         at once.
         """
         try:
-            return self.answer(*posed)
+            self._answers[key] = self.answer(*posed)
         except Declined as declined:
             code = None if posed.state.code_hash is None else self._codes[posed.state.code_hash]
             if code is not None and code.methods is None:
-                return self.run_tvm(*posed)
+                self._run_all({key: posed})
+                return
             self._gathered[key] = posed
             raise Unanswered from declined
 
@@ -208,7 +231,11 @@ class GetMethodSession:
             self._missing_methods.add((code.cell.hash, method))
 
     def run_tvm(self, question: Question, state: AccountState, mc_seqno: int) -> list[Value] | None:
-        """Return the stack that the TVM leaves; None if it fails or is not available."""
+        """Return the stack that the TVM leaves; None if it fails.
+
+        Raises:
+            NotRun: the TVM could not run it.
+        """
         code = None if state.code_hash is None else self.find_code(state.code_hash)
         if code is None or self._world.find_cell(state.data_hash) is None:
             return None
@@ -216,28 +243,38 @@ class GetMethodSession:
         [outcome] = self._run((posed,))
         return self._read(posed, outcome)
 
-    def _run(self, posed: Collection[Posed]) -> Iterator[Outcome | None]:
-        """Yield the outcomes of get-methods; None if the TVM failed or is not available."""
+    def _run(self, posed: Collection[Posed]) -> Iterator[Outcome | TvmError]:
+        """Yield the outcomes of get-methods, or why the TVM did not run them."""
         left = len(posed)
+        error: TvmError = TvmMissing(HOW_TO_INSTALL)
         try:
             for outcome in (
                 () if self._tvm is None else self._tvm.run_get_methods(self._make(posed))
             ):
                 left -= 1
                 self.runs += 1
-                yield outcome if isinstance(outcome, Outcome) else None
-        except TvmMissing:
-            self._tvm = None
-        except TvmError:
-            pass  # no process starts: the remaining questions have no answer either
-        yield from repeat(None, left)
+                yield outcome
+        except TvmMissing as missing:
+            self._tvm, error = None, missing
+        except TvmError as failed:
+            error = failed  # no process starts: the remaining questions have no answer either
+        yield from repeat(error, left)
 
-    def _read(self, posed: Posed, outcome: Outcome | None) -> list[Value] | None:
-        """Return the stack that a get-method left; None if it failed or cannot be read."""
-        if outcome is None:
+    def _read(self, posed: Posed, outcome: Outcome | TvmError) -> list[Value] | None:
+        """Return the stack that a get-method left; None if it failed or cannot be read.
+
+        Raises:
+            NotRun: the engine is at fault, not the contract.
+        """
+        if isinstance(outcome, _FAULTS_OF_CONTRACT):
             return None
-        if is_unknown(outcome, self._network.find_config(posed.mc_seqno).version):
-            return None  # not a failure of the contract
+        if isinstance(outcome, TvmError):
+            raise NotRun(str(outcome))
+        if outcome.exit_code == INVALID_OPCODE and self._tvm is not None:
+            version = self._network.find_config(posed.mc_seqno).version
+            reason = find_engine(self._tvm.settings).explain(outcome, version)
+            if reason is not None:
+                raise NotRun(reason)
         if outcome.exit_code not in SUCCESS:
             code = None if posed.state.code_hash is None else self._codes[posed.state.code_hash]
             if code is not None:

@@ -13,13 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UnsetType
 
-from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.record import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.contract.known import STATE_COLUMNS, AccountState
 from tonlake.ingest.derive.contract.stack import Address, Cell
-from tonlake.ingest.derive.tvm.context import NetworkConfig, join_config
+from tonlake.ingest.derive.tvm.context import (
+    VERSION_PARAM,
+    NetworkConfig,
+    join_config,
+    make_version_param,
+)
 from tonlake.ingest.errors import BocError, MissingCell
 from tonlake.lake.file.values import iter_tuples
 from tonlake.lake.schema import ACCOUNT_STATES, BLOCKS, CONFIG_PARAMS, LIBRARIES, STATE_CELLS
@@ -212,8 +215,6 @@ def _read_histories(states: pa.Table | None) -> dict[Address, list[AccountState]
     return histories
 
 
-_VERSION_PARAM, _VERSION_TAG = 8, 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
-
 Params = dict[int, bytes]
 
 
@@ -234,7 +235,8 @@ class Network:
         """
         since = max((at for at in self._configs if at <= mc_seqno), default=None)
         if since not in self._joined:
-            params = _make_params(self._version) if since is None else self._configs[since]
+            alone = {VERSION_PARAM: make_version_param(self._version)}
+            params = alone if since is None else self._configs[since]
             self._joined[since] = join_config(tuple(sorted(params.items())))
         return self._joined[since]
 
@@ -242,11 +244,6 @@ class Network:
         """Return whether a library is public after a block."""
         known = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
         return bool(known) and max(known)[2]
-
-
-def _make_params(version: int) -> Params:
-    builder = CellBuilder().store_uint(_VERSION_TAG, 8).store_uint(version, 32).store_uint(0, 64)
-    return {_VERSION_PARAM: serialize_boc(builder.tree, [builder.end()])}
 
 
 def _read_configs(world: World, first: int) -> dict[int, Params]:

@@ -26,9 +26,6 @@ NO_CODE = -13
 INVALID_OPCODE = 6
 """Exit code of an instruction that the TVM does not know."""
 
-TVM_VERSION = 11
-"""The highest global version that tonpy knows."""
-
 CELL_UNDERFLOW = 9
 """Exit code of a read past the end of a cell, and of a missing library."""
 
@@ -55,14 +52,6 @@ class Outcome(msgspec.Struct, frozen=True):
     exit_code: int
     gas_used: int
     stack: tuple[StackValue, ...]
-
-
-def is_unknown(outcome: Outcome, global_version: int) -> bool:
-    """Return whether a run may have ended at an instruction newer than the TVM.
-
-    Then its exit code says nothing about the contract.
-    """
-    return outcome.exit_code == INVALID_OPCODE and global_version > TVM_VERSION
 
 
 def method_id(name: str) -> int:

@@ -19,9 +19,12 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
 
 MAGIC = 0x076EF1EA
-_VERSION_PARAM, _STORAGE_PRICES = 8, 18
+VERSION_PARAM, _STORAGE_PRICES = 8, 18
 _UNPACKED_PARAMS = (19, 20, 21, 24, 25, 43)
 """global_id, gas prices, forward prices (masterchain before workchains), size limits."""
+
+_ALWAYS, _PREVIOUS = 10, 13
+"""Number of fields of any version, and the place of PrevBlocksInfo."""
 
 _CODE_SINCE, _UNPACKED_SINCE, _HUNDREDTHS_SINCE, _MESSAGE_SINCE = 4, 6, 9, 11
 _VERSION_TAG = 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
@@ -43,7 +46,7 @@ class NetworkConfig(msgspec.Struct, frozen=True):
     @property
     def version(self) -> int:
         """Global version (ConfigParam 8); 0 if it is not set."""
-        boc = self.params.get(_VERSION_PARAM)
+        boc = self.params.get(VERSION_PARAM)
         return 0 if boc is None else _read_version(boc)
 
 
@@ -124,6 +127,47 @@ def build_c7(context: Context) -> tuple[StackValue, ...]:
         # currencies, state_init
         info.append((0, 0, _make_addr_none(), 0, 0, 0, 0, 0, None, None))
     return tuple(info)
+
+
+class C7Facts(msgspec.Struct, frozen=True):
+    """The facts that SmartContractInfo was built from; the configuration is the whole."""
+
+    address: tuple[int, bytes]
+    now: int
+    balance: int
+    currencies: Mapping[int, int]
+    config: bytes
+    previous: StackValue
+
+
+def read_c7(info: Sequence[StackValue]) -> C7Facts:
+    """Return the facts in a tuple that ``build_c7`` returned."""
+    _magic, _actions, _messages, now, _block_lt, _lt, _seed, (balance, held), address, config = (
+        info[:_ALWAYS]
+    )
+    tree = parse_boc(address.boc)
+    start = tree.slice(tree.roots[0])
+    start.skip(3)
+    return C7Facts(
+        address=(start.load_int(8), start.load_bytes(32)),
+        now=now,
+        balance=balance,
+        currencies={} if held is None else _read_currencies(held.boc),
+        config=config.boc,
+        previous=info[_PREVIOUS] if len(info) > _PREVIOUS else None,
+    )
+
+
+def _read_currencies(boc: bytes) -> dict[int, int]:
+    tree = parse_boc(boc)
+    held = iter_hashmap(tree, tree.roots[0], _CURRENCY_BITS)
+    return {number: amount.load_var_uint(_AMOUNT_LENGTH_BITS) for number, amount in held}
+
+
+def make_version_param(version: int) -> bytes:
+    """Return ConfigParam 8 with a global version and no capabilities."""
+    builder = CellBuilder().store_uint(_VERSION_TAG, 8).store_uint(version, 32).store_uint(0, 64)
+    return _write(builder)
 
 
 @cache

@@ -11,7 +11,6 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from tonpy.libs import python_ton
 
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -25,6 +24,7 @@ from tonlake.ingest.derive.tvm.call import (
 )
 from tonlake.ingest.derive.tvm.stack import (
     NAN_TEXT,
+    StackLimits,
     StackValue,
     TvmBuilder,
     TvmCell,
@@ -46,14 +46,6 @@ Native = Any
 
 FAULTS = (RuntimeError, ValueError, TypeError, python_ton.VmError)
 """Exceptions of the native module for invalid input; any other failure ends the process."""
-
-
-class StackLimits(msgspec.Struct, frozen=True):
-    """Limits of a returned stack."""
-
-    entries: int
-    depth: int
-    boc_bytes: int
 
 
 def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:

@@ -1,4 +1,6 @@
-"""Emulates transactions with a user-supplied ``libemulator``; only in worker processes.
+"""Runs get-methods and emulates transactions with a user-supplied ``libemulator``.
+
+Only in worker processes: the library may crash.
 
 The C interface is ``emulator/emulator-extern.h`` of the node: bags are base64, results are JSON.
 """
@@ -7,12 +9,21 @@ from __future__ import annotations
 
 import base64
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
-from tonlake.ingest.derive.tvm.stack import serialize_value
+from tonlake.ingest.decode.cell.writer import serialize_single
+from tonlake.ingest.derive.tvm.call import (
+    Emulated,
+    EmulationCall,
+    GetMethodCall,
+    NotAccepted,
+    Outcome,
+)
+from tonlake.ingest.derive.tvm.context import read_c7
+from tonlake.ingest.derive.tvm.stack import StackLimits, serialize_value
+from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,9 +42,28 @@ _SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "transaction_emulator_set_prev_blocks_info": (_FLAG, (_HANDLE, _TEXT)),
     "transaction_emulator_emulate_transaction": (_HANDLE, (_HANDLE, _TEXT, _TEXT)),
     "transaction_emulator_emulate_tick_tock_transaction": (_HANDLE, (_HANDLE, _TEXT, _FLAG)),
+    "tvm_emulator_create": (_HANDLE, (_TEXT, _TEXT, ctypes.c_int)),
+    "tvm_emulator_destroy": (None, (_HANDLE,)),
+    "tvm_emulator_set_c7": (
+        _FLAG,
+        (_HANDLE, _TEXT, ctypes.c_uint32, ctypes.c_uint64, _TEXT, _TEXT),
+    ),
+    "tvm_emulator_set_libraries": (_FLAG, (_HANDLE, _TEXT)),
+    "tvm_emulator_set_gas_limit": (_FLAG, (_HANDLE, ctypes.c_int64)),
+    "tvm_emulator_set_prev_blocks_info": (_FLAG, (_HANDLE, _TEXT)),
+    "tvm_emulator_set_config_object": (_FLAG, (_HANDLE, _HANDLE)),
+    "emulator_set_verbosity_level": (_FLAG, (ctypes.c_int,)),
+    "tvm_emulator_run_get_method": (_HANDLE, (_HANDLE, ctypes.c_int, _TEXT)),
 }
+_METHOD_LIMIT = 1 << 31
+_SEED_BYTES = 32
+_CONFIGS_KEPT = 8
+_NO_DATA = serialize_single(bytes(2))
 _FREE = ("string_destroy", "free")
 """Functions that free a result: the library's own if it has one, else that of the C library."""
+
+
+A = TypeVar("A")
 
 
 class LibraryFault(ValueError):
@@ -51,15 +81,27 @@ class _Answer(msgspec.Struct, frozen=True):
     vm_exit_code: int | None = None
 
 
+class _Ended(msgspec.Struct, frozen=True):
+    """The JSON result of a get-method."""
+
+    success: bool
+    error: str = ""
+    vm_exit_code: int = 0
+    gas_used: str = "0"
+    stack: str = ""
+
+
 class LibraryEmulator:
     """The emulator of a shared library."""
 
-    def __init__(self, path: str) -> None:
-        """Load the library.
+    def __init__(self, path: str, limits: StackLimits) -> None:
+        """Load the library; resulting stacks are held to ``limits``.
 
         Raises:
             OSError: it cannot be loaded, or is not a libemulator.
         """
+        self._limits = limits
+        self._configs: dict[bytes, int] = {}
         self._library = ctypes.CDLL(path)
         try:
             for name, (result, arguments) in _SIGNATURES.items():
@@ -68,6 +110,76 @@ class LibraryEmulator:
         except AttributeError as error:
             raise OSError(f"{path} is not a libemulator: {error}") from error
         self._free = self._find_free()
+        self._library.emulator_set_verbosity_level(0)
+
+    def run_call(self, call: GetMethodCall) -> Outcome:
+        """Run a get-method; the library composes c7 itself, from the facts in the call's.
+
+        Raises:
+            LibraryFault: the library rejects the input.
+            TvmStackDeep, TvmStackLarge: the resulting stack exceeds the limits.
+        """
+        *stack, method = call.stack
+        if not -_METHOD_LIMIT <= method < _METHOD_LIMIT:
+            raise LibraryFault(f"the library does not accept the method id {method}")
+        library = self._library
+        data = _NO_DATA if call.data is None else call.data
+        handle = library.tvm_emulator_create(_write(call.code), _write(data), 0)
+        if not handle:
+            raise LibraryFault("the library rejects the code or the data")
+        try:
+            self._prepare_run(handle, call)
+            place = library.tvm_emulator_run_get_method(handle, method, _write(write_stack(stack)))
+            ended = self._decode(place, _Ended)
+        finally:
+            library.tvm_emulator_destroy(handle)
+        if not ended.success:
+            raise LibraryFault(ended.error)
+        left = read_stack(base64.b64decode(ended.stack), self._limits)
+        return Outcome(ended.vm_exit_code, int(ended.gas_used), left)
+
+    def _prepare_run(self, handle: int, call: GetMethodCall) -> None:
+        """Set the context of a get-method.
+
+        The configuration is unpacked once, since that takes longer than most get-methods. A lake
+        that begins after the last key block has only its version, which the library does not
+        unpack in advance.
+        """
+        facts = read_c7(call.c7)
+        seed = bytes(_SEED_BYTES).hex().encode()
+        unpacked = self._find_config(facts.config)
+        config = None if unpacked else _write(facts.config)
+        address = _write_address(facts.address)
+        self._set(handle, "c7", address, facts.now, facts.balance, seed, config)
+        if unpacked:
+            self._set(handle, "config_object", unpacked)
+        self._set(handle, "gas_limit", call.gas_limit)
+        if call.libraries is not None:
+            self._set(handle, "libraries", _write(call.libraries))
+        if facts.previous is not None:
+            self._set(handle, "prev_blocks_info", _write(serialize_value(facts.previous)))
+        if facts.currencies:
+            amounts = " ".join(f"{key}={amount}" for key, amount in facts.currencies.items())
+            self._set(handle, "extra_currencies", amounts.encode())
+
+    def _set(self, handle: int, name: str, *values: object) -> None:
+        function = getattr(self._library, f"tvm_emulator_set_{name}", None)
+        if function is None:
+            raise LibraryFault(f"the library is too old: it has no tvm_emulator_set_{name}")
+        if not function(handle, *values):
+            raise LibraryFault(f"the library rejects {name}")
+
+    def _find_config(self, config: bytes) -> int:
+        """Return the handle of an unpacked configuration; 0 if the library does not unpack it."""
+        found = self._configs.get(config)
+        if found is None:
+            if len(self._configs) >= _CONFIGS_KEPT:
+                for handle in filter(None, self._configs.values()):
+                    self._library.emulator_config_destroy(handle)
+                self._configs.clear()
+            found = self._library.emulator_config_create(_write(config)) or 0
+            self._configs[config] = found
+        return found
 
     def run_emulation(self, call: EmulationCall) -> Emulated | NotAccepted:
         """Emulate a transaction.
@@ -106,14 +218,18 @@ class LibraryEmulator:
             if not getattr(self._library, f"transaction_emulator_set_{name}")(handle, value):
                 raise LibraryFault(f"the library rejects {name}")
 
-    def _read(self, place: int) -> Emulated | NotAccepted:
+    def _decode(self, place: int, kind: type[A]) -> A:
         """Read a result and free it."""
         try:
-            answer = msgspec.json.decode(ctypes.string_at(place), type=_Answer)
+            return msgspec.json.decode(ctypes.string_at(place), type=kind)
         except msgspec.DecodeError as error:
             raise LibraryFault(f"the library returned an invalid result: {error}") from error
         finally:
             self._free(place)
+
+    def _read(self, place: int) -> Emulated | NotAccepted:
+        """Return the result of an emulation."""
+        answer = self._decode(place, _Answer)
         if answer.success:
             made = (answer.transaction, answer.shard_account)
             return Emulated(*map(base64.b64decode, made))
@@ -133,3 +249,8 @@ class LibraryEmulator:
 
 def _write(boc: bytes) -> bytes:
     return base64.b64encode(boc)
+
+
+def _write_address(address: tuple[int, bytes]) -> bytes:
+    workchain, account = address
+    return f"{workchain}:{account.hex()}".encode()

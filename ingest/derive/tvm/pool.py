@@ -69,7 +69,7 @@ class TvmPool:
 
     def __init__(self, settings: TvmSettings) -> None:
         """Create the pool; processes start on demand."""
-        self._settings = settings
+        self.settings = settings
         limits = WorkerSettings(
             memory_bytes=settings.memory_mib << 20,
             stack_entries=STACK_ENTRIES,
@@ -110,7 +110,7 @@ class TvmPool:
         worker = self._acquire()
         try:
             messages = (pack_call(self._bound(call)) for call in calls)
-            for answer in worker.ask_all(messages, self._settings.wall_ms):
+            for answer in worker.ask_all(messages, self.settings.wall_ms):
                 yield answer if isinstance(answer, TvmError) else _read_ended(answer)
         finally:
             self._release(worker)
@@ -118,7 +118,7 @@ class TvmPool:
     def _bound(self, call: GetMethodCall) -> GetMethodCall:
         if call.gas_limit is not None:
             return call
-        return msgspec.structs.replace(call, gas_limit=self._settings.gas_limit)
+        return msgspec.structs.replace(call, gas_limit=self.settings.gas_limit)
 
     def emulate(self, call: EmulationCall) -> Emulated | NotAccepted:
         """Emulate a transaction; return NotAccepted if the contract does not accept the message.
@@ -147,7 +147,7 @@ class TvmPool:
         """
         worker = self._acquire()
         try:
-            answer = worker.ask(message, self._settings.wall_ms)
+            answer = worker.ask(message, self.settings.wall_ms)
         finally:
             self._release(worker)
         refusal = _read_refusal(answer)

@@ -125,7 +125,7 @@ class WorkerProcess:
         if self._channel is not None and self._process is not None and self._process.poll() is None:
             return self._channel
         self.stop()
-        if find_spec("tonpy") is None:
+        if not self._settings.library and find_spec("tonpy") is None:
             raise TvmMissing(HOW_TO_INSTALL)
         here, there = socket.socketpair()
         with there:
@@ -153,7 +153,8 @@ class WorkerProcess:
             raise TvmCrash("the TVM process did not start") from error
         if word != "ready":
             self.stop()
-            raise TvmMissing(f"{HOW_TO_INSTALL} ({rest[0]})")
+            what = self._settings.library or HOW_TO_INSTALL
+            raise TvmMissing(f"{what} ({rest[0]})")
 
 
 _AHEAD, _AHEAD_BYTES = 16, 1 << 16

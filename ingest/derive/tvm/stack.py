@@ -19,6 +19,14 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 
 
+class StackLimits(msgspec.Struct, frozen=True):
+    """Limits of a returned stack."""
+
+    entries: int
+    depth: int
+    boc_bytes: int
+
+
 class TvmCell(msgspec.Struct, frozen=True):
     """A cell, as a bag of cells."""
 
@@ -110,10 +118,11 @@ def serialize_value(value: StackValue) -> bytes:
         TypeError: values of its type are not supported here.
     """
     tree = CellTree()
-    return serialize_boc(tree, [_append_value(tree, value)])
+    return serialize_boc(tree, [append_value(tree, value)])
 
 
-def _append_value(tree: CellTree, value: StackValue) -> int:
+def append_value(tree: CellTree, value: StackValue) -> int:
+    """Append a stack value as VmStackValue; raise TypeError as ``serialize_value``."""
     builder = CellBuilder(tree)
     if value is None:
         return builder.store_uint(0, 8).end()
@@ -127,7 +136,7 @@ def _append_value(tree: CellTree, value: StackValue) -> int:
         pairs: StackValue = None
         for item in reversed(value):
             pairs = (item, pairs)
-        return _append_value(tree, pairs)
+        return append_value(tree, pairs)
     return _append_cell(tree, value)
 
 
@@ -147,7 +156,7 @@ def _append_cell(tree: CellTree, value: StackValue) -> int:
 def _append_tuple(tree: CellTree, items: tuple[StackValue, ...]) -> int:
     """Append a tuple: its last item, and a reference to those before it."""
     builder = CellBuilder(tree).store_uint(7, 8).store_uint(len(items), 16)
-    values = [_append_value(tree, item) for item in items]
+    values = [append_value(tree, item) for item in items]
     for child in _chain(tree, values):
         builder.store_ref(child)
     return builder.end()

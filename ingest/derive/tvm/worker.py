@@ -10,15 +10,22 @@ from __future__ import annotations
 import resource
 import socket
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, GetMethodCall, NotAccepted
-from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator
+from tonlake.ingest.derive.tvm.call import (
+    Emulated,
+    EmulationCall,
+    GetMethodCall,
+    NotAccepted,
+    Outcome,
+)
+from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator, LibraryFault
 from tonlake.ingest.derive.tvm.process import Channel
-from tonlake.ingest.derive.tvm.stack import pack_value, unpack_value
-from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
+from tonlake.ingest.derive.tvm.stack import StackLimits, pack_value, unpack_value
+from tonlake.ingest.errors import BocError, TvmStackDeep, TvmStackLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +47,7 @@ class WorkerSettings(msgspec.Struct, frozen=True):
     stack_depth: int
     result_bytes: int
     library: str = ""
-    """Path of a libemulator for transactions; empty uses the emulator of tonpy."""
+    """Path of a libemulator to use; empty uses tonpy."""
 
 
 def serve(channel: Channel, settings: WorkerSettings) -> None:
@@ -65,41 +72,50 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
     Raises:
         ImportError, OSError: no TVM is installed, or its library cannot be loaded.
     """
-    # These need tonpy, which is not available on every platform.
-    from tonlake.ingest.derive.tvm import engine  # noqa: PLC0415
-
-    limits = engine.StackLimits(
+    limits = StackLimits(
         entries=settings.stack_entries,
         depth=settings.stack_depth,
         boc_bytes=settings.result_bytes,
     )
-
-    def run(call: GetMethodCall) -> Answer:
-        ended = engine.run_call(call, limits)
-        return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
-
-    run_emulation = (
-        LibraryEmulator(settings.library).run_emulation
-        if settings.library
-        else engine.run_emulation
-    )
+    library = settings.library
+    engine = _load_library(library, limits) if library else _load_tonpy(limits)
 
     def answer(message: Any) -> Answer:  # noqa: ANN401 - plain data
         try:
             call = unpack_call(message)
             if isinstance(call, GetMethodCall):
-                return run(call)
-            return _pack_emulated(run_emulation(call))
+                return _pack_ended(engine.run_call(call))
+            return _pack_emulated(engine.run_emulation(call))
         except TvmStackDeep as error:
             return ["deep", str(error)]
         except TvmStackLarge as error:
             return ["large", str(error)]
-        except engine.FAULTS as error:
+        except engine.faults as error:
             if str(error) == _NO_MEMORY:  # the state of this process is unknown
                 raise MemoryError from error
             return ["refused", str(error)]
 
     return answer
+
+
+class _Engine(NamedTuple):
+    """The two functions of an engine, and its exceptions for invalid input."""
+
+    run_call: Callable[[GetMethodCall], Outcome]
+    run_emulation: Callable[[EmulationCall], Emulated | NotAccepted]
+    faults: tuple[type[Exception], ...]
+
+
+def _load_tonpy(limits: StackLimits) -> _Engine:
+    # It is not available on every platform.
+    from tonlake.ingest.derive.tvm import engine  # noqa: PLC0415
+
+    return _Engine(partial(engine.run_call, limits=limits), engine.run_emulation, engine.FAULTS)
+
+
+def _load_library(path: str, limits: StackLimits) -> _Engine:
+    library = LibraryEmulator(path, limits)
+    return _Engine(library.run_call, library.run_emulation, (LibraryFault, BocError, TypeError))
 
 
 def pack_call(call: Call) -> list[Any]:
@@ -115,6 +131,10 @@ def unpack_call(message: list[Any]) -> Call:
     kind = _CALLS[word]
     fields = zip(kind.__struct_fields__, values, strict=True)
     return kind(*(unpack_value(value) if name in _STACKED else value for name, value in fields))
+
+
+def _pack_ended(ended: Outcome) -> Answer:
+    return ["ended", ended.exit_code, ended.gas_used, [pack_value(v) for v in ended.stack]]
 
 
 def _pack_emulated(made: Emulated | NotAccepted) -> Answer:

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.lake.rows import commit_rows, file_bytes
+from tonlake.api.command import status
 from tonlake.api.command.loading import NAMES, compose_settings
 from tonlake.api.python import command as sql
 from tonlake.lake.command import cli
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-commands = [*cli.commands, *sql.commands]
+commands = [*cli.commands, *sql.commands, *status.commands]
 GROUP = click.Group("tonlake", commands=commands)
 
 
@@ -95,13 +96,13 @@ def test_status_for_people(read_lake: Path) -> None:
 
 
 def test_status_for_machines(read_lake: Path) -> None:
-    status = json.loads(run("status", "--lake", read_lake, "--json").output)
-    assert status["ranges"] == [[1, 10], [16, 30]]
-    assert status["holes"] == [[11, 15]]
-    assert status["last_commit"]["number"] == status["snapshot"] == 3
-    assert status["tables"]["blocks"]["rows"] == 25
-    assert status["bytes"] == sum(table["bytes"] for table in status["tables"].values())
-    size = status["tables"]["messages"]
+    shown = json.loads(run("status", "--lake", read_lake, "--json").output)
+    assert shown["ranges"] == [[1, 10], [16, 30]]
+    assert shown["holes"] == [[11, 15]]
+    assert shown["last_commit"]["number"] == shown["snapshot"] == 3
+    assert shown["tables"]["blocks"]["rows"] == 25
+    assert shown["bytes"] == sum(table["bytes"] for table in shown["tables"].values())
+    size = shown["tables"]["messages"]
     assert size["bytes_per_row"] == round(size["bytes"] / size["rows"], 1)
 
 

@@ -16,6 +16,7 @@ from tonlake.api.command.doctor.checks import (
     Finding,
     check_access,
     check_lake,
+    check_machine,
     check_node,
     worst_of,
 )
@@ -102,7 +103,16 @@ def test_access_is_looked_at(tmp_path: Path) -> None:
     keys.write_text("oops")
     assert look(access={"keys_file": str(keys)})["keys"] == "problem"
     assert look(upstream={"url": "http://192.0.2.1/api/v2"})["upstream"] == "warning"
-    assert look(tvm={"emulator_library": str(tmp_path / "none.so")})["emulator"] == "problem"
+
+
+def test_a_library_that_cannot_be_used_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "libemulator.so"
+    settings = compose(tvm={"emulator_library": str(path)})
+    (found,) = (one for one in check_machine(settings) if one.subject == "TVM")
+    assert (found.level, found.text) == ("problem", f"{path} does not exist")
+    path.write_bytes(b"not a library")
+    (found,) = (one for one in check_machine(settings) if one.subject == "TVM")
+    assert (found.level, found.text) == ("problem", f"{path} cannot be used")
 
 
 def test_the_exit_code_shows_the_severity(demo_lake: Path, tmp_path: Path) -> None:

@@ -1,48 +1,167 @@
-"""A user-supplied emulator: the same interface, and the same transactions."""
+"""A user-supplied emulator: the same interface, the same get-methods and transactions."""
 
 from __future__ import annotations
 
+import base64
+import json
 import os
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+import pyarrow as pa
 import pytest
 
 from tests.ingest.derive.tvm.replay import Replay, replay_all
 from tests.patience import compose
-from tonlake.ingest.derive.tvm.call import EmulationCall
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
+from tonlake.ingest.derive.tvm.call import EmulationCall, GetMethodCall
+from tonlake.ingest.derive.tvm.context import (
+    VERSION_PARAM,
+    Context,
+    NetworkConfig,
+    PreviousBlocks,
+    build_c7,
+    join_config,
+    make_version_param,
+    read_c7,
+)
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator
 from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.errors import TvmMissing
+from tonlake.ingest.derive.tvm.probe import find_library_version
+from tonlake.ingest.derive.tvm.stack import StackLimits
+from tonlake.ingest.derive.tvm.vmstack import read_stack
+from tonlake.ingest.errors import TvmMissing, TvmRefusal
 from tonlake.ingest.settings import TvmSettings
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 VARIABLE = "TONLAKE_TVM_EMULATOR_LIBRARY"
+LIMITS = StackLimits(entries=10_000, depth=1_000, boc_bytes=1 << 24)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def library() -> str:
-    """Return the path of the library in the settings."""
+    """Return the path of the library in the settings, else of the one in pytvm."""
     path = os.environ.get(VARIABLE, "")
     if not path:
-        pytest.skip(f"no libemulator is named by {VARIABLE}")
+        found = find_spec("pytvm")
+        if found is None or found.origin is None:
+            pytest.skip(f"no libemulator is named by {VARIABLE}, and pytvm is not installed")
+        path = str(Path(found.origin).parent / "engine" / "libemulator-linux-x86_64.so")
     return path
 
 
-@pytest.mark.usefixtures("tvm")
-def test_transactions_of_the_demo_node(library: str, demo_lake: Path) -> None:
+@pytest.fixture(scope="module")
+def pool(library: str) -> Iterator[TvmPool]:
     limits = compose(tvm={"wall_ms": 60_000, "memory_mib": 2048, "emulator_library": library})
-    pool = TvmPool(limits.tvm)
-    try:
-        verdict = replay_all(Replay(demo_lake), pool.emulate, "descr = 'ord' or mc_seqno < 30")
-    finally:
-        pool.close()
+    made = TvmPool(limits.tvm)
+    yield made
+    made.close()
+
+
+def test_transactions_of_the_demo_node(pool: TvmPool, demo_lake: Path) -> None:
+    version = find_library_version(pool.settings)
+    if version is None or version < 11:
+        pytest.skip(f"the library supports version {version}, and the demo node has 11")
+    verdict = replay_all(Replay(demo_lake), pool.emulate, "descr = 'ord' or mc_seqno < 30")
     assert verdict.others == []
     assert verdict.equal["external"] == 300
 
 
-@pytest.mark.usefixtures("tvm")
+@pytest.fixture(scope="module")
+def config(shared: Path) -> NetworkConfig:
+    """The configuration that the drawn programs ran with, at version 11."""
+    path = shared / "data" / "configs" / "mainnet_config_tonutils.boc"
+    tree = parse_boc(path.read_bytes())
+    params = {
+        key - (key >> 31 << 32): serialize_boc(tree, [value.load_ref()])
+        for key, value in iter_hashmap(tree, tree.roots[0], 32)
+    }
+    version = CellBuilder().store_uint(0xC4, 8).store_uint(11, 32).store_uint(494, 64)
+    params[VERSION_PARAM] = serialize_boc(version.tree, [version.end()])
+    return join_config(tuple(sorted(params.items())))
+
+
+def make_call(code: bytes, config: NetworkConfig, **changes: object) -> GetMethodCall:
+    """Return a get-method on the account of the drawn programs."""
+    context = Context(
+        workchain=0,
+        account=bytes([0x11]) * 32,
+        now=1_750_000_000,
+        balance=123_456_789_012,
+        currencies={},
+        code=code,
+        config=config,
+        previous=PreviousBlocks(),
+    )
+    c7 = build_c7(msgspec.structs.replace(context, **changes))
+    tree = CellTree()
+    child = CellBuilder(tree).store_uint(9, 64).end()
+    data = serialize_boc(tree, [CellBuilder(tree).store_uint(7, 32).store_ref(child).end()])
+    return GetMethodCall(code=code, data=data, stack=(0,), c7=c7, gas_limit=1_000_000)
+
+
+GAS_CONSUMED = serialize_single(b"\x00\x04\xf8\x07")
+"""GASCONSUMED, an instruction since version 4."""
+
+
+def test_drawn_programs_end_as_in_the_node(
+    pool: TvmPool, config: NetworkConfig, shared: Path
+) -> None:
+    stream = pa.input_stream(str(shared / "data" / "tvm" / "programs.jsonl.zst"))
+    drawn = [json.loads(line) for line in stream.read().splitlines()]
+    mine = [row for row in drawn if row["v"] == 11][::5]
+    calls = (make_call(base64.b64decode(row["code"]), config) for row in mine)
+    different = []
+    for row, outcome in zip(mine, pool.run_get_methods(calls), strict=True):
+        wanted = row["exit"], row["gas"], read_stack(base64.b64decode(row["stack"]), LIMITS)
+        assert not isinstance(outcome, Exception)
+        if (outcome.exit_code, outcome.gas_used, outcome.stack) != wanted:
+            different.append((row["op"], outcome.exit_code))
+    # Programs drawn for other instructions have one of the later ones beside it.
+    assert len(different) < len(mine) // 50
+    others = {op for op, exit_code in different if exit_code != 6}
+    assert others <= {"PREVMCBLOCKS", "PREVKEYBLOCK", "HASHEXTAR_KECCAK512"}
+
+
+def test_the_version_is_found_by_trying(library: str) -> None:
+    settings = TvmSettings(emulator_library=library, memory_mib=2048)
+    assert find_library_version(settings) == 6 or VARIABLE in os.environ
+    assert find_library_version(TvmSettings(emulator_library="/none")) is None
+
+
+def test_a_lake_without_a_configuration_has_the_version(pool: TvmPool) -> None:
+    alone = join_config(((VERSION_PARAM, make_version_param(4)),))
+    outcome = pool.run_get_method(make_call(GAS_CONSUMED, alone))
+    assert (outcome.exit_code, outcome.stack) == (0, (0, 26))
+    before = join_config(((VERSION_PARAM, make_version_param(3)),))
+    assert pool.run_get_method(make_call(GAS_CONSUMED, before)).exit_code == 6
+
+
+def test_facts_are_read_back_from_c7(config: NetworkConfig) -> None:
+    changed = make_call(GAS_CONSUMED, config, currencies={100: 7, 239: 1 << 70}, workchain=-1)
+    facts = read_c7(changed.c7)
+    assert facts.address == (-1, bytes([0x11]) * 32)
+    assert (facts.now, facts.balance) == (1_750_000_000, 123_456_789_012)
+    assert facts.currencies == {100: 7, 239: 1 << 70}
+    assert facts.config == config.root
+
+
+def test_what_the_library_does_not_accept_is_refused(pool: TvmPool, config: NetworkConfig) -> None:
+    call = make_call(GAS_CONSUMED, config)
+    with pytest.raises(TvmRefusal, match="method id"):
+        pool.run_get_method(msgspec.structs.replace(call, stack=(1 << 31,)))
+    with pytest.raises(TvmRefusal, match="code or the data"):
+        pool.run_get_method(msgspec.structs.replace(call, code=b"none"))
+
+
 def test_a_path_to_nothing_is_named(tmp_path: Path) -> None:
     path = str(tmp_path / "libemulator.so")
     pool = TvmPool(TvmSettings(emulator_library=path))
@@ -56,4 +175,4 @@ def test_a_library_without_the_interface() -> None:
     import _ctypes  # noqa: PLC0415 - any shared library does
 
     with pytest.raises(OSError, match="not a libemulator"):
-        LibraryEmulator(_ctypes.__file__)
+        LibraryEmulator(_ctypes.__file__, LIMITS)

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Cell, Slice
-from pytoniq_core.tlb.vm_stack import VmStackValue, VmTuple
+from pytoniq_core.tlb.vm_stack import VmStack, VmStackValue, VmTuple
 
 from tonlake.ingest.decode.cell.writer import serialize_single
-from tonlake.ingest.derive.tvm.stack import TvmCell, TvmOpaque, TvmSlice, serialize_value
+from tonlake.ingest.derive.tvm.stack import (
+    StackLimits,
+    TvmCell,
+    TvmNan,
+    TvmOpaque,
+    TvmSlice,
+    serialize_value,
+)
+from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack
+from tonlake.ingest.errors import BocError, TvmStackDeep, TvmStackLarge
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BAG = serialize_single(b"\x00\x04\xab\xcd")
 INTEGERS = st.integers(-(1 << 256), (1 << 256) - 1) | st.integers(-10, 10)
@@ -48,6 +63,62 @@ def pair_up(value: Any) -> Any:
 def test_values_are_read_back(value: Any) -> None:
     cell = Cell.one_from_boc(serialize_value(value))
     assert simplify(VmStackValue.deserialize(cell.begin_parse())) == pair_up(value)
+
+
+LIMITS = StackLimits(entries=1000, depth=100, boc_bytes=1 << 20)
+
+
+def fold(value: Any) -> Any:
+    """Return a value with pairs that end in null as lists, and bags with checksums."""
+    if isinstance(value, tuple | list):
+        items = [fold(item) for item in value]
+        if isinstance(value, list):
+            return items
+        if len(items) == 2 and (items[1] is None or isinstance(items[1], list)):
+            return [items[0], *(items[1] or ())]
+        return tuple(items)
+    if isinstance(value, TvmCell | TvmSlice):
+        return type(value)(Cell.one_from_boc(value.boc).to_boc(hash_crc32=True))
+    return value
+
+
+@given(st.lists(VALUES, max_size=6))
+def test_stacks_are_read_back(values: list[Any]) -> None:
+    boc = write_stack(values)
+    assert read_stack(boc, LIMITS) == tuple(map(fold, values))
+    theirs = VmStack.deserialize(Cell.one_from_boc(boc).begin_parse())
+    assert [simplify(value) for value in theirs] == [pair_up(value) for value in values]
+
+
+def test_a_stack_of_the_node_is_read(shared: Path) -> None:
+    path = shared / "node-2026" / "expected-contracts.json.gz"
+    contracts = json.loads(gzip.decompress(path.read_bytes()))["first"]
+    answers = contracts["v12"]["get"]
+    assert answers, "the contract of instructions of version 12"
+    for answer in answers.values():
+        boc = base64.b64decode(answer["boc"])
+        assert read_stack(boc, LIMITS) is not None
+
+
+def test_a_stack_beyond_the_limits_is_refused() -> None:
+    boc = write_stack([(1, 2, 3), [4] * 5])
+    with pytest.raises(TvmStackLarge, match="values"):
+        read_stack(boc, StackLimits(entries=5, depth=100, boc_bytes=100))
+    with pytest.raises(TvmStackLarge, match="entries"):
+        read_stack(boc, StackLimits(entries=1, depth=100, boc_bytes=100))
+    with pytest.raises(TvmStackDeep, match="1 levels"):
+        read_stack(boc, StackLimits(entries=50, depth=1, boc_bytes=100))
+    with pytest.raises(TvmStackLarge, match="bytes"):
+        read_stack(write_stack([TvmCell(BAG)]), StackLimits(entries=5, depth=5, boc_bytes=3))
+
+
+def test_what_is_no_stack_is_refused() -> None:
+    with pytest.raises(BocError):
+        read_stack(serialize_single(b"\x00\x06\x00\x00\x01"), LIMITS)
+    nan = serialize_single(b"\x00\x0a\x00\x00\x01\x02\xff")
+    with pytest.raises(BocError):
+        read_stack(nan, LIMITS)  # the rest of the stack is missing
+    assert TvmNan() == TvmNan()
 
 
 def test_values_without_a_representation() -> None:

@@ -11,7 +11,6 @@ from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.derive.contract.machine.run import Program
 from tonlake.ingest.derive.contract.machine.stack import Account, Builder, Thrown
 from tonlake.ingest.derive.contract.stack import Address, Cell
-from tonlake.ingest.derive.tvm.call import Outcome, is_unknown
 
 ADDRESS = Address(0, bytes(32))
 GAS = 1_000_000
@@ -130,9 +129,3 @@ def test_values_are_appended_to_tuples_and_taken_off() -> None:
     assert run("6F81", (7, 8), 1) == [8]
     assert run("6F8A", (7, 8)) == [-1]
     assert run("6F8A", 7) == [0]
-
-
-def test_an_old_tvm_says_nothing_about_newer_instructions() -> None:
-    assert is_unknown(Outcome(6, 0, ()), 12)
-    assert not is_unknown(Outcome(6, 0, ()), 11)
-    assert not is_unknown(Outcome(11, 0, ()), 15)

@@ -1,0 +1,65 @@
+"""The command ``tonlake status``: a lake, and how its network compares with the engines here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+from rich.console import Console
+
+from tonlake.ingest.derive.tvm.support import Versions, compare_versions
+from tonlake.ingest.settings import IngestSections
+from tonlake.lake.command.argument import lake_option
+from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
+from tonlake.lake.command.status import read_status, render_status
+from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_commit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.lake.unanswered import Unanswered
+
+
+@click.command("status", epilog="Example: tonlake status --lake mainnet.lake")
+@lake_option
+@json_option
+def status_command(*, lake_dir: Path, as_json: bool) -> None:
+    """Show what the lake holds: ranges, holes, sizes by table, the last commit."""
+    with failing_cleanly():
+        settings = read_settings(IngestSections)
+        snapshot = open_snapshot(lake_dir, check_digests=False)
+        status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
+        versions = compare_versions(snapshot, settings.tvm)
+    if as_json:
+        click.echo(msgspec.json.encode(msgspec.structs.asdict(status) | {"versions": versions}))
+        return
+    console = Console(highlight=False)
+    render_status(status, console)
+    console.print(describe_versions(versions), markup=False, soft_wrap=True)
+    for each in status.unanswered_methods:
+        console.print(describe_unanswered(each), markup=False, soft_wrap=True)
+
+
+def describe_versions(versions: Versions) -> str:
+    """Describe the versions of network and engines in a sentence."""
+    if versions.gap:
+        return f"Global version: {versions.gap}"
+    network = "unknown" if versions.network is None else versions.network
+    engines = ", ".join(
+        f"{each.use} {'not available' if each.version is None else each.version} ({each.name})"
+        for each in versions.engines
+    )
+    return f"Global version: network {network}; {engines}"
+
+
+def describe_unanswered(each: Unanswered) -> str:
+    """Describe a get-method that could not be run in a sentence."""
+    return (
+        f"Unanswered: {each.method} of {each.states:,} states that may belong to "
+        f"{each.contract_table}: {each.reason}"
+    )
+
+
+commands: list[click.Command] = [status_command]

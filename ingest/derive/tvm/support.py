@@ -1,0 +1,133 @@
+"""Compares the network's global version (ConfigParam 8) with those that the engines support."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import msgspec
+import pyarrow.compute as pc
+
+from tonlake.ingest.derive.tvm.call import INVALID_OPCODE
+from tonlake.ingest.derive.tvm.context import VERSION_PARAM, NetworkConfig
+from tonlake.ingest.derive.tvm.probe import find_library_version
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.values import iter_tuples
+from tonlake.lake.log.place import read_place
+from tonlake.lake.schema import CONFIG_PARAMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tonlake.ingest.derive.tvm.call import Outcome
+    from tonlake.ingest.settings import TvmSettings
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.log.state import DataFile
+
+TONPY_VERSION = 11
+"""The highest global version that tonpy supports."""
+
+REMEDY = (
+    "upgrade tonlake, or name the libemulator of the node's release in the setting "
+    "[tvm] emulator_library; then run 'tonlake rebuild contracts'"
+)
+"""What an operator can do about an engine that is older than the network."""
+
+
+class Engine(msgspec.Struct, frozen=True):
+    """An engine, what it is used for, and the highest global version it supports.
+
+    ``version`` is None if the engine cannot be loaded.
+    """
+
+    use: str
+    name: str
+    version: int | None
+
+    def explain(self, outcome: Outcome, network: int) -> str | None:
+        """Return why a get-method's outcome is unknown, None if it is the contract's own.
+
+        Exit code 6 on a network of a later version may come from an instruction of that version.
+        """
+        if outcome.exit_code != INVALID_OPCODE or self.version is None or network <= self.version:
+            return None
+        return (
+            f"{self.name} supports global version {self.version}, and the network has {network}: "
+            "the get-method met an instruction that it does not know"
+        )
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """The network's global version, None if the lake does not have it, and the engines.
+
+    ``gap`` names the engines that are older, and what to do; "" if none is.
+    """
+
+    network: int | None
+    engines: tuple[Engine, ...]
+    gap: str
+
+
+_networks: WeakKeyDictionary[Snapshot, int | None] = WeakKeyDictionary()
+"""Versions by snapshot, while the snapshot is in use."""
+
+
+def compare_versions(snapshot: Snapshot, settings: TvmSettings) -> Versions:
+    """Return the version of a snapshot's newest configuration beside those of the engines.
+
+    Raises:
+        LakeCorrupt: the file of the newest configuration is missing or damaged.
+    """
+    if snapshot not in _networks:
+        _networks[snapshot] = read_network_version(snapshot)
+    network = _networks[snapshot]
+    engines = (find_engine(settings), find_emulator(settings))
+    return Versions(network, engines, _describe_gap(network, engines))
+
+
+def find_engine(settings: TvmSettings) -> Engine:
+    """Return the engine that runs get-methods."""
+    return _find_engine("get-methods", settings)
+
+
+def find_emulator(settings: TvmSettings) -> Engine:
+    """Return the engine that emulates messages."""
+    return _find_engine("emulation", settings)
+
+
+def _find_engine(use: str, settings: TvmSettings) -> Engine:
+    library = settings.emulator_library
+    if library:
+        return Engine(use, library, find_library_version(settings))
+    return Engine(use, "tonpy", TONPY_VERSION)
+
+
+def read_network_version(snapshot: Snapshot) -> int | None:
+    """Return the global version after the newest key block; None if the lake has none.
+
+    Raises:
+        LakeCorrupt: a file is missing or damaged.
+    """
+    files = snapshot.files[CONFIG_PARAMS.name]
+    newest = sorted(files, key=lambda file: read_place(file.path).last, reverse=True)
+    found = filter(None, (_read_newest(snapshot.lake_dir, file) for file in newest))
+    return next((NetworkConfig(b"", {VERSION_PARAM: boc}).version for boc in found), None)
+
+
+@lru_cache(64)
+def _read_newest(lake_dir: Path, file: DataFile) -> bytes | None:
+    """Return the newest ConfigParam 8 in a file; None if it has none."""
+    rows = read_rows(lake_dir, file, ("mc_seqno", "boc"), pc.field("param") == VERSION_PARAM)
+    bocs = dict(iter_tuples(rows, rows.column_names))
+    return bocs[max(bocs)] if bocs else None
+
+
+def _describe_gap(network: int | None, engines: tuple[Engine, ...]) -> str:
+    if network is None:
+        return ""
+    older = [each for each in engines if each.version is not None and each.version < network]
+    if not older:
+        return ""
+    named = ", ".join(f"{each.use} by {each.name} support {each.version}" for each in older)
+    return f"the network has global version {network}, and {named}: {REMEDY}"

@@ -1,0 +1,54 @@
+"""Counts the account states whose get-methods no engine could run, by table of contracts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tonlake.lake.file.rows import read_rows
+from tonlake.lake.schema.contract import UNANSWERED_METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.log.state import DataFile
+
+_COLUMNS = ("contract_table", "method", "reason")
+_FILES_KEPT = 10_000
+
+
+class Unanswered(msgspec.Struct, frozen=True, order=True):
+    """A get-method that could not be run on a number of account ``states``, and why.
+
+    ``contract_table`` is the table that the accounts may belong to.
+    """
+
+    contract_table: str
+    method: str
+    reason: str
+    states: int
+
+
+def count_unanswered(snapshot: Snapshot, tables: Collection[str] = ()) -> list[Unanswered]:
+    """Return the counts for some tables of contracts (empty: all), sorted; rows once read are kept.
+
+    Raises:
+        LakeCorrupt: a file is missing or damaged.
+    """
+    total: Counter[tuple[str, str, str]] = Counter()
+    for file in snapshot.files[UNANSWERED_METHODS.name]:
+        total.update(_count_rows(snapshot.lake_dir, file))
+    return sorted(
+        Unanswered(*key, states) for key, states in total.items() if not tables or key[0] in tables
+    )
+
+
+@lru_cache(_FILES_KEPT)
+def _count_rows(lake_dir: Path, file: DataFile) -> Mapping[tuple[str, str, str], int]:
+    rows = read_rows(lake_dir, file, _COLUMNS)
+    return Counter(zip(*(rows[name].to_pylist() for name in _COLUMNS), strict=True))

@@ -1,0 +1,94 @@
+"""Get-methods that no engine can run are noted, and neither findings nor failures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.derive.contract.detection import ContractDetection
+from tonlake.ingest.derive.contract.session import GetMethodSession
+from tonlake.ingest.derive.contract.stack import Cell
+from tonlake.ingest.derive.contract.world import Network
+from tonlake.ingest.derive.tvm.context import VERSION_PARAM, make_version_param
+from tonlake.ingest.derive.tvm.pool import TvmPool
+from tonlake.ingest.settings import TvmSettings
+from tonlake.lake.schema import CONFIG_PARAMS
+from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.ingest.derive.contract.conftest import MadeWorld
+    from tonlake.ingest.derive.contract.known import AccountState
+
+GAS = 1_000_000
+UNASSIGNED = "fe70ff"  # neither an instruction of version 15 nor a method table
+
+
+@pytest.fixture(scope="module")
+def pool(tvm: None) -> Iterator[TvmPool]:  # noqa: ARG001 - skips
+    made = TvmPool(TvmSettings(wall_ms=60_000))
+    yield made
+    made.close()
+
+
+def replace_version(params: pa.Table, version: int) -> pa.Table:
+    """Return configuration parameters with another global version."""
+    columns = (params["param"].to_pylist(), params["boc"].to_pylist())
+    bocs = [
+        make_version_param(version) if param == VERSION_PARAM else boc
+        for param, boc in zip(*columns, strict=True)
+    ]
+    place = params.schema.get_field_index("boc")
+    return params.set_column(place, params.schema.field(place), pa.array(bocs, pa.binary()))
+
+
+def find_account(world: MadeWorld, code: str) -> AccountState:
+    """Return the state of an account to which the world now gives this code, in hex."""
+    state = next(each for each in world.list_states() if each.data_hash is not None)
+    assert state.code_hash is not None
+    builder = CellBuilder().store_uint(int(code, 16), len(code) * 4)
+    world.made[state.code_hash] = Cell(builder.tree, builder.end())
+    return state
+
+
+def detect(
+    world: MadeWorld, state: AccountState, pool: TvmPool | None, version: int
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the findings about one state on a network of this version."""
+    params = replace_version(world.tables[CONFIG_PARAMS.name], version)
+    world.tables = {**world.tables, CONFIG_PARAMS.name: params}
+    session = GetMethodSession(world, Network(world, 1), pool, GAS)
+    found = ContractDetection(world, session, None).detect([state], 1)
+    # Wallets are read from their data: no get-method is run.
+    return [(each.table, each.fields) for _state, each in found if each.table != WALLETS.name]
+
+
+def test_an_unknown_instruction_of_a_later_network_is_noted(
+    demo_world: MadeWorld, pool: TvmPool
+) -> None:
+    state = find_account(demo_world, UNASSIGNED)
+    found = detect(demo_world, state, pool, version=99)
+    assert {table for table, _fields in found} == {UNANSWERED_METHODS.name}
+    (wallet,) = (row for _, row in found if row["contract_table"] == "jetton_wallets")
+    assert (wallet["method"], wallet["asked_method"]) == ("get_wallet_data", "get_wallet_data")
+    assert (wallet["asked_workchain"], wallet["asked"]) == state.address
+    assert "the network has 99" in wallet["reason"]
+    methods = [row["method"] for _, row in found]
+    assert len(methods) == len(set(methods))
+    assert {"get_jetton_data", "get_collection_data", "get_nft_data"} < set(methods)
+
+
+def test_an_unknown_instruction_of_this_version_is_a_failure(
+    demo_world: MadeWorld, pool: TvmPool
+) -> None:
+    assert detect(demo_world, find_account(demo_world, UNASSIGNED), pool, version=11) == []
+
+
+def test_a_get_method_without_an_engine_is_noted(demo_world: MadeWorld) -> None:
+    found = detect(demo_world, find_account(demo_world, UNASSIGNED), None, version=11)
+    assert found
+    assert all("no TVM is installed" in row["reason"] for _, row in found)

@@ -1,0 +1,51 @@
+"""Versions of the network and of engines, and what is unknown between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tonlake.ingest.derive.tvm.call import Outcome
+from tonlake.ingest.derive.tvm.support import (
+    TONPY_VERSION,
+    Engine,
+    compare_versions,
+    find_engine,
+    read_network_version,
+)
+from tonlake.ingest.settings import TvmSettings
+from tonlake.lake.log.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENGINE = Engine("get-methods", "old", 11)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "network", "unknown"),
+    [(6, 12, True), (6, 99, True), (6, 11, False), (11, 15, False), (0, 99, False)],
+)
+def test_exit_code_6_is_unknown_on_a_later_network(
+    exit_code: int, network: int, *, unknown: bool
+) -> None:
+    reason = ENGINE.explain(Outcome(exit_code, 0, ()), network)
+    assert (reason is not None) is unknown
+    if reason is not None:
+        assert f"old supports global version 11, and the network has {network}" in reason
+
+
+def test_a_network_that_the_engines_support_has_no_gap(demo_lake: Path) -> None:
+    snapshot = open_snapshot(demo_lake)
+    assert read_network_version(snapshot) == 11
+    versions = compare_versions(snapshot, TvmSettings())
+    assert versions.network == 11
+    assert versions.gap == ""
+    assert [each.use for each in versions.engines] == ["get-methods", "emulation"]
+
+
+def test_a_library_that_cannot_be_loaded_has_no_version(tmp_path: Path) -> None:
+    path = str(tmp_path / "none.so")
+    assert find_engine(TvmSettings(emulator_library=path)) == Engine("get-methods", path, None)
+    assert find_engine(TvmSettings()).version == TONPY_VERSION
