@@ -42,8 +42,9 @@ coverage: $(READY)  ## the test suite with lines and branches counted, processes
 LONG := .venv/.long
 
 # Spark and the other engines that read a lake: a gigabyte that the suite itself does without.
-$(LONG): $(READY)
+$(LONG): $(READY) .ci/duckdb-delta.txt
 	$(INSTALL) --python .venv --extra spark --group engines
+	$(BIN)/uv pip install --quiet --python .venv --no-deps --require-hashes -r .ci/duckdb-delta.txt
 	@touch $@
 
 # What Spark reads object storage with; without Maven, the test of it is skipped.

@@ -24,6 +24,10 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     build_index: Annotated[
         bool, Meta(description="Build the index after ingest, and while following")
     ] = True
+    delta: Annotated[
+        bool,
+        Meta(description="Keep a Delta Lake log beside each table; false: remove those there are"),
+    ] = True
     index_memory_rows: Annotated[
         int,
         Meta(

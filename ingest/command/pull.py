@@ -23,6 +23,7 @@ from tonlake.lake.command.cli import (
     read_settings,
     show_progress,
 )
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.selection import Selection, select_tables
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -102,6 +103,7 @@ def pull_command(
         ):
             report = puller.bring()
             puller.check_newest()
+        publish(LogReader(lake_dir), settings.lake)
         if report.commits:
             sweep_orphans(lake_dir, settings.lake.orphan_grace_s)
         show_copied(report)

@@ -8,7 +8,9 @@ import click
 import msgspec
 
 from tonlake.ingest.derive.recording.replay import replay_traces
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.reader import LogReader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +25,7 @@ def replay_recording(
     report = replay_traces(recording, lake_dir, settings)
     if settings.lake.build_index and report.commits:
         rebuild_index(lake_dir)
+    publish(LogReader(lake_dir), settings.lake)
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return

@@ -31,7 +31,9 @@ from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import Folder, make_lake_option
 from tonlake.lake.command.cli import failing_cleanly, read_settings
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.reader import LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,6 +139,7 @@ def bring_baseline(
         )
     if settings.lake.build_index:
         rebuild_index(lake)
+    publish(LogReader(lake), settings.lake)
     return report
 
 

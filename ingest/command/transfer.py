@@ -12,7 +12,9 @@ from tonlake.ingest.errors import IngestError
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.command.argument import Folder, FolderOrURL, lake_option
 from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings, show_progress
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.transfer.export import export_lake
 from tonlake.lake.transfer.importing import import_piece
 from tonlake.lake.transfer.manifest import Days, parse_days
@@ -134,6 +136,7 @@ def _derive(lake_dir: Path, settings: IngestSections, *, spanning: bool) -> None
             raise click.ClickException(str(error)) from error
     if settings.lake.build_index:
         rebuild_index(lake_dir)
+    publish(LogReader(lake_dir), settings.lake)
 
 
 def _write_ranges(ranges: tuple[Range, ...]) -> str:

@@ -40,6 +40,7 @@ from tonlake.ingest.span import Scope, Span, list_shared, missing_spans
 from tonlake.ingest.spread import HERE
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.reader import LogReader
 
@@ -96,8 +97,14 @@ def ingest(
         SourceError: the source belongs to another network or chain than the lake.
         WorkerLost: a worker process died.
     """
+    show = on_progress or _ignore
+
+    def publish_and_show(progress: Progress) -> None:
+        publish(pipeline.log, settings.lake)
+        show(progress)
+
     with closing(Pipeline(source, lake_dir, settings, workers=workers)) as pipeline:
-        return pipeline.bring(requested, on_progress)
+        return pipeline.bring(requested, publish_and_show)
 
 
 class Pipeline:

@@ -16,7 +16,9 @@ from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option, read_pairs
 from tonlake.lake.command.cli import failing_cleanly, read_settings
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_session
@@ -84,6 +86,7 @@ def spark_ingest_command(
             sys.exit(EXIT_DATA)
         if settings.lake.build_index and report.commits:
             rebuild_index(lake)
+        publish(LogReader(lake), settings.lake)
         if place is not None:
             export_lake(lake, place)
     print_report(report, as_json=as_json)

@@ -20,6 +20,7 @@ from tonlake.lake.command.status import (
     describe_outdated,
     read_index_status,
 )
+from tonlake.lake.commit.delta import publish, remove_logs
 from tonlake.lake.duck.answer import (
     TABLE_ROWS,
     TEXT_WRITERS,
@@ -31,6 +32,7 @@ from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.errors import LakeError, advise
 from tonlake.lake.index.builder.rebuild import rebuild_index
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
@@ -235,6 +237,18 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
         sum(getattr(segment, name) for segment in commit.segments) for name in ("rows", "bytes")
     )
     click.echo(f"{len(commit.segments)} segments, {rows:,} transactions, {size:,} bytes")
+
+
+@rebuild_group.command("delta", epilog="Example: tonlake rebuild delta --lake mainnet.lake")
+@lake_option
+def rebuild_delta_command(*, lake_dir: Path) -> None:
+    """Write the Delta logs of all tables again, from version 0."""
+    with failing_cleanly():
+        log, settings = LogReader(lake_dir), read_settings(LakeSections).lake
+        log.find()
+        remove_logs(lake_dir)
+        publish(log, settings)
+    click.echo(f"Delta logs: {'version 0 of every table' if settings.delta else 'removed'}")
 
 
 @rebuild_group.command("lookups", hidden=True)

@@ -10,9 +10,11 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up, still_holds
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.file.datafile import write_changes
 from tonlake.lake.log.disk import LOCK_FILE, QUEUE_FILE, begin_grace, hold_lock, naming_full_disk
 from tonlake.lake.log.place import Derivation, NewFile, Place, find_newest_day
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, Commit, read_state
 
 if TYPE_CHECKING:
@@ -89,7 +91,9 @@ def commit_derived(
                 added, removed = write_changes(lake_dir, state, ready, settings)
                 if not added and not removed:
                     return None
-                return commit_maintenance(lake_dir, state, added=added, removed=removed)
+                commit = commit_maintenance(lake_dir, state, added=added, removed=removed)
+            publish(LogReader(lake_dir), settings)
+            return commit
     raise give_up(lake_dir)
 
 

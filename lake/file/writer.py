@@ -34,7 +34,7 @@ def choose_plain(table: Table) -> dict[str, Any]:
     return {
         "compression": "none",
         "use_dictionary": False,
-        "write_statistics": _list_bounded(table),
+        "write_statistics": list_bounded(table),
         **choose_common(table),
     }
 
@@ -48,7 +48,8 @@ def choose_common(table: Table) -> dict[str, Any]:
     }
 
 
-def _list_bounded(table: Table) -> list[str]:
+def list_bounded(table: Table) -> list[str]:
+    """Return the columns whose bounds show which files can match a filter."""
     return [
         column.name
         for column in table.columns

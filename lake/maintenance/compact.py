@@ -17,6 +17,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.errors import CommitConflict
 from tonlake.lake.file.datafile import remove_files
@@ -106,6 +107,7 @@ def compact_lake(
             report.bytes_after += sum(file.bytes for file in added)
             report.rows += sum(file.rows for file in added)
             on_files(report.files_before, todo)
+    publish(log, settings)
     return report
 
 

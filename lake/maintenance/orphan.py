@@ -6,6 +6,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
+from tonlake.lake.commit.delta import FOLDER, list_published
 from tonlake.lake.log.crash import reach
 from tonlake.lake.log.disk import LOCK_FILE, TEMPORARY_PREFIX, hold_lock, sync_folder
 from tonlake.lake.log.reader import LogReader
@@ -20,12 +21,19 @@ if TYPE_CHECKING:
 
 
 def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
-    """Return the data files that are not live in ``state``, and all temporary files, sorted."""
+    """Return the data files that are not live in ``state``, and all temporary files, sorted.
+
+    Files that the Delta logs still list are live.
+    """
     live = {lake_dir / file.path for file in (*state.files, *state.segments)}
+    live |= {lake_dir / path for path in list_published(lake_dir, state)}
     data_files = (path for name in TABLES for path in (lake_dir / name).glob("day=*/*.parquet"))
     temporary = (
         path
-        for pattern in (LOG_FOLDER, SEGMENT_FOLDER, *(f"{name}/day=*" for name in TABLES))
+        for pattern in (
+            *(LOG_FOLDER, SEGMENT_FOLDER),
+            *(f"{name}/{folder}" for name in TABLES for folder in ("day=*", FOLDER)),
+        )
         for path in lake_dir.glob(f"{pattern}/{TEMPORARY_PREFIX}*")
     )
     segments = lake_dir.glob(f"{SEGMENT_FOLDER}/*.run")

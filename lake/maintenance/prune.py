@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tonlake.lake.commit.commit import ATTEMPTS, append_commit, give_up
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.file.datafile import remove_files, write_changes
 from tonlake.lake.index.builder.place import is_current, range_of
 from tonlake.lake.index.builder.rebuild import make_segments
@@ -97,6 +98,7 @@ def prune_lake(
             commit = _commit(lake_dir, log, plan, added, segments, settings)
             if commit is not None:
                 undo.pop_all()
+                publish(log, settings)
                 return _report(plan, commit)
     raise give_up(lake_dir)
 

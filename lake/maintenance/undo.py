@@ -12,11 +12,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tonlake.lake.commit.commit import append_commit
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import UndoRefused
 from tonlake.lake.file.datafile import remove_files, write_changes
 from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.disk import LOCK_FILE, begin_grace, hold_lock
 from tonlake.lake.log.place import Derivation, is_open, list_places, read_place
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import Commit, read_state
 from tonlake.lake.maintenance.cut import cut_files
 
@@ -90,6 +92,7 @@ def undo_after(
             undone=True,
         )
         append_commit(lake_dir, state, commit)
+    publish(LogReader(lake_dir), settings)
     return commit
 
 

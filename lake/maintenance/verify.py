@@ -3,7 +3,7 @@
 Reports: log entries and checkpoints that are missing, damaged, or do not follow each other;
 overlapping ranges; data files, also of user-defined tables, that are missing, or whose bytes or row
 counts differ from those committed; hand-off files (``views.sql``, ``catalog.duckdb``) that changed
-after they were written.
+after they were written; Delta logs that differ from the log.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tonlake.lake.commit.delta import find_differences
 from tonlake.lake.duck.own import list_own_files
 from tonlake.lake.duck.seal import find_changed
 from tonlake.lake.errors import LakeCorrupt
@@ -84,6 +85,8 @@ def verify_lake(
     counted = (file for file in (*state.files, *own) if file.path not in broken)
     damage += _verify_rows(lake_dir, counted)
     damage += [Damage(file, reason) for file, reason in find_changed(lake_dir)]
+    if not damage:  # what cannot be read has nothing to be compared with
+        damage += [Damage(file, reason) for file, reason in find_differences(lake_dir)]
     return VerifyReport(
         commits=state.number,
         files=len(files),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import LakeError, LakeFull, StorageError
 from tonlake.lake.log.following import Following, write_following
 from tonlake.lake.log.reader import LogReader
@@ -61,6 +62,7 @@ class PullFollower:
         self._note = Following(os.getpid(), 0.0)
         self._written_s = self._swept_s = self._checked_s = time.monotonic()
         self._orphans: frozenset[Path] = frozenset()
+        self._unpublished = settings.lake.maintenance_commits
         self._tables = Refresher(puller.lake_dir, settings.lake, notify)
 
     def run(self, is_over: Callable[[], bool]) -> None:
@@ -103,11 +105,19 @@ class PullFollower:
             self._checked_s = now_s
             self._written_s = 0.0
             self._on_report(report)
+            self._publish(report.commits)
             self._sweep(now_s)
         elif now_s - self._checked_s > CHECK_EVERY_S:
             self._puller.check_newest()
             self._checked_s = now_s
         return bool(report.commits)
+
+    def _publish(self, commits: int) -> None:
+        """Publish the Delta logs after as many commits as maintenance waits for."""
+        self._unpublished += commits
+        if self._unpublished >= self._settings.lake.maintenance_commits:
+            publish(LogReader(self._puller.lake_dir), self._settings.lake)
+            self._unpublished = 0
 
     def _sweep(self, now_s: float) -> None:
         """Remove files that the source has merged, if the previous sweep already saw them."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
-LATER = ("sweep", "segment", "merge", "compact", "pull", "prune")
+LATER = ("sweep", "delta", "segment", "merge", "compact", "pull", "prune")
 COMMIT_POINTS = [point for point in POINTS if not point.startswith(LATER)]
 RANDOM_KILLS = 12
 

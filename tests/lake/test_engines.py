@@ -1,21 +1,34 @@
-"""Other engines read the lake's files and get the same sums as DuckDB."""
+"""Other engines read the lake's files, and its Delta tables, and get the same rows as DuckDB."""
 
 # ruff: noqa: PLC0415, S608 - engines may be missing; names and paths are the test's own
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 
+from tests.lake.rows import commit_rows
+from tonlake.lake.commit.delta import publish
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.prune import prune_lake
+from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.schema import TABLES
+from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 pytestmark = [
     pytest.mark.long,
@@ -124,3 +137,91 @@ def test_an_engine_gives_the_same_sums(
         pytest.skip(f"{engine} is not installed: make long does it where there is a wheel")
     files = [str(demo_lake / file.path) for file in open_snapshot(demo_lake).files[table]]
     assert ENGINES[engine](files, SUMS[table]) == expected[table]
+
+
+def count_deltalake(lake: Path, table: str, version: int) -> int:
+    from deltalake import DeltaTable
+
+    return int(DeltaTable(lake / table, version=version).to_pyarrow_table().num_rows)
+
+
+def count_polars(lake: Path, table: str, version: int) -> int:
+    import polars as pl
+
+    return int(pl.scan_delta(str(lake / table), version=version).collect().height)
+
+
+def count_datafusion(lake: Path, table: str, version: int) -> int:
+    import datafusion
+    from deltalake import DeltaTable
+
+    context = datafusion.SessionContext()
+    context.register_table("found", DeltaTable(lake / table, version=version))
+    return sum(batch.num_rows for batch in context.sql("select * from found").collect())
+
+
+def count_chdb(lake: Path, table: str, version: int) -> int:
+    import chdb
+
+    text = (
+        f"select count() from (select * from deltaLakeLocal('{lake / table}') "
+        f"settings delta_lake_snapshot_version = {version})"
+    )
+    return int(chdb.query(text, "CSV").bytes())
+
+
+def count_duckdb(lake: Path, table: str, version: int) -> int:
+    spec = find_spec("duckdb_extension_delta")
+    assert spec is not None
+    assert spec.origin is not None
+    (extension,) = Path(spec.origin).parent.glob("extensions/*/delta.duckdb_extension")
+    text = (
+        f"load '{extension}'; "
+        f"select count(*) as n from (from delta_scan('{lake / table}', version = {version}))"
+    )
+    command = ["duckdb", "-json", "-c", text]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    return int(json.loads(done.stdout)[0]["n"])
+
+
+DELTA_ENGINES: dict[str, Callable[[Path, str, int], int]] = {
+    "deltalake": count_deltalake,
+    "polars": count_polars,
+    "datafusion": count_datafusion,
+    "chdb": count_chdb,
+    "duckdb_extension_delta": count_duckdb,
+}
+
+
+@pytest.fixture(scope="module")
+def changed_lake(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The demo lake after an undo, a prune, a commit and a compaction, each published."""
+    lake = tmp_path_factory.mktemp("changed") / "lake"
+    shutil.copytree(demo_lake, lake)
+    settings = LakeSettings()
+    undo_after(lake, 200, settings, max_mc_blocks=100, source={}, reopen=lambda *_: ())
+    prune_lake(lake, 100, settings)
+    day = read_state(lake).by_table["blocks"][0].path.split("/")[1].removeprefix("day=")
+    for first in (201, 211):
+        commit_rows(lake, first, first + 9, day=day, network=None)
+        publish(LogReader(lake), settings)
+    compact_lake(lake, settings)
+    before = Path.cwd()
+    os.chdir(lake.parent)  # chdb reads below the working directory only
+    yield lake
+    os.chdir(before)
+
+
+@pytest.mark.parametrize("engine", DELTA_ENGINES)
+def test_an_engine_reads_every_version_of_every_delta_table(
+    changed_lake: Path, engine: str
+) -> None:
+    if find_spec(engine) is None:
+        pytest.skip(f"{engine} is not installed: make long does it where there is a wheel")
+    for table in TABLES:
+        versions = sorted((changed_lake / table / "_delta_log").glob("*[0-9].json"))
+        for version, path in enumerate(versions):
+            info = json.loads(path.read_text().partition("\n")[0])["commitInfo"]
+            files = read_state(changed_lake, info["tonlakeCommit"]).by_table.get(table, ())
+            rows = sum(file.rows for file in files)
+            assert DELTA_ENGINES[engine](changed_lake, table, version) == rows, (table, version)

@@ -1,0 +1,291 @@
+"""Delta logs: each version reads as the snapshot it names, whatever happens to the lake."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from tests.lake.killed import run_killed
+from tests.lake.rows import commit_rows, file_bytes
+from tonlake.api.command.main import main
+from tonlake.lake.commit import delta
+from tonlake.lake.commit.delta import FOLDER, POSITION_FILE, find_differences, publish
+from tonlake.lake.errors import LakeFull
+from tonlake.lake.log.crash import POINTS
+from tonlake.lake.log.reader import LogReader
+from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance import compact
+from tonlake.lake.maintenance.compact import compact_lake
+from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.prune import prune_lake
+from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.schema import TABLES
+from tonlake.lake.settings import LakeSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = LakeSettings()
+FEW = ("blocks", "transactions", "state_cells", "libraries")
+Rows = list[dict[str, Any]]
+
+
+def publish_now(lake: Path) -> None:
+    publish(LogReader(lake), SETTINGS)
+
+
+def list_versions(lake: Path, table: str) -> list[int]:
+    return sorted(int(path.stem) for path in (lake / table / FOLDER).glob("*[0-9].json"))
+
+
+def read_snapshot(lake: Path, table: str, number: int) -> list[str]:
+    """Return the rows of a table as of one of our commits, from the files themselves."""
+    found: Rows = []
+    for file in read_state(lake, number).by_table.get(table, ()):
+        found += pq.ParquetFile(lake / file.path).read().to_pylist()
+    return sorted(map(repr, found))
+
+
+def read_delta(lake: Path, table: str, version: int | None = None) -> list[str]:
+    names = TABLES[table].names
+    rows = DeltaTable(lake / table, version=version).to_pyarrow_table().select(names)
+    return sorted(map(repr, rows.to_pylist()))
+
+
+def read_commit_of(lake: Path, table: str, version: int) -> int:
+    text = (lake / table / FOLDER / f"{version:020}.json").read_text()
+    number: int = json.loads(text.partition("\n")[0])["commitInfo"]["tonlakeCommit"]
+    return number
+
+
+def check(lake: Path, *, versions: str = "newest") -> None:
+    """Compare the Delta logs with the lake's own snapshots, in all versions or the newest."""
+    newest = read_state(lake)
+    assert verify_lake(lake).damage == []
+    for table in newest.by_table:
+        assert read_delta(lake, table) == read_snapshot(lake, table, newest.number), table
+        for version in list_versions(lake, table) if versions == "all" else ():
+            number = read_commit_of(lake, table, version)
+            assert read_delta(lake, table, version) == read_snapshot(lake, table, number), table
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """A lake of three commits, each published."""
+    lake = tmp_path / "lake"
+    for first, last in ((1, 10), (11, 20), (21, 30)):
+        commit_rows(lake, first, last, day="2024-01-02")
+        publish_now(lake)
+    return lake
+
+
+def test_every_version_is_a_snapshot(published: Path) -> None:
+    check(published, versions="all")
+    for table in TABLES:
+        assert list_versions(published, table) == [0, 1, 2]
+        assert [read_commit_of(published, table, version) for version in range(3)] == [1, 2, 3]
+
+
+def test_polars_reads_every_version(published: Path) -> None:
+    for table in TABLES:
+        for version in range(3):
+            found = pl.scan_delta(str(published / table), version=version).collect()
+            expected = read_snapshot(published, table, version + 1)
+            assert sorted(map(repr, found.drop("day").to_arrow().to_pylist())) == expected
+
+
+def test_columns_have_comments_and_files_have_bounds(published: Path) -> None:
+    table = DeltaTable(published / "transactions")
+    assert table.metadata().description == TABLES["transactions"].doc
+    assert table.metadata().partition_columns == ["day"]
+    comments = {field.name: field.metadata["comment"] for field in table.schema().fields}
+    assert (
+        comments.items() >= {each.name: each.doc for each in TABLES["transactions"].columns}.items()
+    )
+    adds = table.get_add_actions(flatten=True)
+    for at, path in enumerate(adds["path"].to_pylist()):
+        rows = pq.ParquetFile(published / "transactions" / path).read()["mc_seqno"].to_pylist()
+        assert adds["min.mc_seqno"][at].as_py() == min(rows)
+        assert adds["max.mc_seqno"][at].as_py() == max(rows)
+
+
+def test_nothing_new_is_no_version(published: Path) -> None:
+    before = file_bytes(published)
+    publish_now(published)
+    assert file_bytes(published) == before
+    commit_rows(published, 31, 40, tables=["blocks"])
+    publish_now(published)
+    assert list_versions(published, "blocks") == [0, 1, 2, 3]
+    assert list_versions(published, "messages") == [0, 1, 2]
+
+
+def test_many_commits_at_once_are_one_version(published: Path) -> None:
+    for first in (31, 41, 51):
+        commit_rows(published, first, first + 9)
+    publish_now(published)
+    assert list_versions(published, "messages") == [0, 1, 2, 3]
+    check(published, versions="all")
+
+
+def test_the_same_lake_has_the_same_log(published: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    for first, last in ((1, 10), (11, 20), (21, 30)):
+        commit_rows(copy, first, last, day="2024-01-02")
+        publish_now(copy)
+    assert file_bytes(copy) == file_bytes(published)
+
+
+def test_compaction_does_not_change_rows(published: Path) -> None:
+    before = {table: read_delta(published, table) for table in TABLES}
+    assert compact_lake(published, SETTINGS).commits
+    check(published, versions="all")
+    for table in TABLES:
+        assert read_delta(published, table) == before[table] or table == "state_cells"
+        assert DeltaTable(published / table).get_add_actions().num_rows == 1
+
+
+def test_undone_blocks_are_gone(demo_lake: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(demo_lake, tmp_path / "lake")
+    undo_after(lake, 150, SETTINGS, max_mc_blocks=100, source={}, reopen=lambda *_: ())
+    check(lake, versions="all")
+    assert max(DeltaTable(lake / "blocks").to_pyarrow_table()["mc_seqno"].to_pylist()) == 150
+
+
+def test_pruned_blocks_are_gone(demo_lake: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(demo_lake, tmp_path / "lake")
+    prune_lake(lake, 111, SETTINGS)
+    check(lake, versions="all")
+
+
+def test_a_moved_lake_is_readable(published: Path, tmp_path: Path) -> None:
+    check(published.rename(tmp_path / "moved"), versions="all")
+
+
+def test_a_pulled_lake_has_its_own_logs(published: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    for table in ((), ("--tables", "transactions")):
+        shutil.rmtree(copy, ignore_errors=True)
+        arguments = ["pull", str(published), "--lake", str(copy), *table]
+        assert CliRunner().invoke(main, arguments).exit_code == 0
+        check(copy)
+
+
+@mock.patch.object(delta, "CHECKPOINT_VERSIONS", 3)
+@mock.patch.object(delta, "KEPT_VERSIONS", 6)
+def test_checkpoints_replace_old_versions(tmp_path: Path) -> None:
+    for at in range(1, 15):
+        commit_rows(tmp_path, at, at, rows=2, tables=FEW)
+        publish_now(tmp_path)
+    compact_lake(tmp_path, SETTINGS)
+    check(tmp_path, versions="")
+    assert list_versions(tmp_path, "libraries")[0] == 6
+    assert len(list((tmp_path / "libraries" / FOLDER).glob("*.checkpoint.parquet"))) == 3
+    for version in range(12, 14):
+        expected = read_snapshot(tmp_path, "libraries", version + 1)
+        assert read_delta(tmp_path, "libraries", version) == expected
+
+
+@pytest.mark.parametrize("point", [each for each in POINTS if each.startswith("delta.")])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_killed_publication_is_continued(published: Path, point: str, count: int) -> None:
+    commit_rows(published, 31, 40)
+    run_killed(lambda: publish_now(published), f"{point}:{count}")
+    commit_rows(published, 41, 50)
+    publish_now(published)
+    check(published, versions="all")
+    sweep_orphans(published, 0)
+    assert not list(published.rglob(".tmp-*"))
+
+
+def test_a_full_disk_stops_a_publication_between_versions(published: Path) -> None:
+    commit_rows(published, 31, 40)
+    with (
+        mock.patch.object(delta, "write_file", side_effect=LakeFull("no room")),
+        pytest.raises(LakeFull),
+    ):
+        publish_now(published)
+    publish_now(published)
+    check(published, versions="all")
+    assert list_versions(published, "messages") == [0, 1, 2, 3]
+
+
+def test_files_that_a_version_lists_are_not_swept(published: Path) -> None:
+    with mock.patch.object(compact, "publish"):
+        compact_lake(published, SETTINGS)
+    sweep_orphans(published, 0)
+    assert read_delta(published, "messages") == read_snapshot(published, "messages", 3)
+    publish_now(published)
+    assert sweep_orphans(published, 0)
+    check(published)
+
+
+DAMAGES = {
+    "a version": (f"blocks/{FOLDER}/{1:020}.json", b"{"),
+    "a missing version": (f"blocks/{FOLDER}/{1:020}.json", None),
+    "the newest version": (f"blocks/{FOLDER}/{2:020}.json", None),
+    "the position": (POSITION_FILE, b"{}"),
+    "no position": (POSITION_FILE, None),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damage_is_named_and_mended(published: Path, name: str) -> None:
+    file, data = DAMAGES[name]
+    if data is None:
+        (published / file).unlink()
+    else:
+        (published / file).write_bytes(data)
+    found = verify_lake(published).damage
+    assert found
+    assert all("tonlake rebuild delta" in damage.reason for damage in found)
+    assert CliRunner().invoke(main, ["rebuild", "delta", "--lake", str(published)]).exit_code == 0
+    check(published)
+    assert list_versions(published, "blocks") == [0]
+
+
+def test_a_log_that_lists_other_files_is_named(published: Path) -> None:
+    path = published / "blocks" / FOLDER / f"{2:020}.json"
+    path.write_text(path.read_text().partition("\n")[0] + "\n")
+    assert [file for file, _reason in find_differences(published)] == [f"blocks/{FOLDER}"]
+
+
+def test_a_lake_with_another_history_is_published_again(published: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    commit_rows(other, 1, 10, seed=7, day="2024-01-02")
+    for table in TABLES:
+        shutil.copytree(published / table / FOLDER, other / table / FOLDER)
+    shutil.copy(published / POSITION_FILE, other / POSITION_FILE)
+    assert list(find_differences(other))
+    publish_now(other)
+    check(other)
+
+
+def test_the_setting_removes_the_logs(published: Path) -> None:
+    publish(LogReader(published), LakeSettings(delta=False))
+    assert not list(published.rglob(FOLDER))
+    assert not (published / POSITION_FILE).exists()
+    assert verify_lake(published).damage == []
+
+
+def test_no_other_writer_changes_a_table(published: Path) -> None:
+    table = DeltaTable(published / "blocks")
+    before = file_bytes(published)
+    for change in (
+        table.delete,
+        table.optimize.compact,
+        partial(table.vacuum, 0, dry_run=False),
+    ):
+        with pytest.raises(DeltaError):
+            change()
+    assert file_bytes(published) == before
