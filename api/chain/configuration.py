@@ -21,6 +21,10 @@ CURRENT, NEXT, PREVIOUS = 34, 36, 32
 ELECTOR, TIMES, COUNTS, STAKES = 1, 15, 16, 17
 
 NAMES = {
+    -1000: "Code of the configuration contract",
+    -999: "Key that may change parameters alone",
+    -90: "Kept by validators, of no published form",
+    -71: "Ethereum bridge, before parameter 71",
     0: "Configuration contract",
     1: "Elector contract",
     2: "Minter contract",
@@ -65,10 +69,14 @@ NAMES = {
     72: "BNB Smart Chain bridge",
     73: "Polygon bridge",
     79: "Ethereum token bridge",
+    80: "Token bridge",
     81: "BNB Smart Chain token bridge",
     82: "Polygon token bridge",
 }
-"""Titles of configuration parameters; others have none."""
+"""Titles of configuration parameters; others have none.
+
+The configuration contract (``config-code.fc``) acts on -999 and -1000 besides storing them.
+"""
 
 
 def name_param(number: int) -> str:
@@ -83,7 +91,8 @@ def decode_param(number: int, boc: bytes) -> Object | None:
         number: Number of the parameter.
         boc: Its cell as a bag of cells.
     """
-    return _decode(f"Param{number}", boc)
+    sign = "Minus" if number < 0 else ""
+    return _decode(f"Param{sign}{abs(number)}", boc)
 
 
 def decode_elector(data: bytes) -> Object | None:

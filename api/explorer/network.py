@@ -109,7 +109,7 @@ def _read_configuration(question: Question) -> tuple[int, Params]:
 def _show_param(number: int, boc: bytes) -> Param:
     decoded = decode_param(number, boc)
     values = () if decoded is None else list_values(decoded)
-    if number <= MAX_ADDRESS:
+    if 0 <= number <= MAX_ADDRESS:
         values = tuple(
             Node(node.name, f"{MASTERCHAIN}:{node.text}", is_account=True) for node in values
         )

@@ -37,6 +37,11 @@ _BOUNCED = {
 """Results of the bounce phase (TL-B ``TrBouncePhase``)."""
 
 
+_SKIPPED_PHASE, _ACTION_PHASE = 0, 2
+_SKIP_REASONS = {-1: "no_state", -2: "bad_state", -3: "no_gas", -4: "suspended"}
+"""Reasons for skipping the compute phase by the exit code of a bounce (TEP-503)."""
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """The outcome of a transaction: ``word`` sums it up, ``detail`` gives the reason or is "".
 
@@ -132,6 +137,20 @@ def explain_phases(transaction: Transaction, names: Names) -> dict[tuple[str, st
 def explain_skip(reason: str) -> str:
     """Return the reason for skipping the compute phase as text."""
     return _SKIPPED.get(reason, f"compute phase skipped: {reason or 'unknown reason'}")
+
+
+def explain_new_bounce(phase: object, code: int, interfaces: Sequence[str]) -> str:
+    """Return why a message came back, from its fields (TEP-503: ``bounced_by_phase``).
+
+    ``interfaces`` are those of the account that returned it.
+    """
+    if phase == _SKIPPED_PHASE:
+        return explain_skip(_SKIP_REASONS.get(code, ""))
+    if phase == _ACTION_PHASE:
+        what, meaning = "its actions failed", explain_result_code(code)
+    else:
+        what, meaning = "the contract failed", explain_exit_code(code, interfaces)
+    return f"{what} with {code}: {meaning}" if meaning else f"{what} with {code}"
 
 
 def explain_bounce(kind: str) -> str:

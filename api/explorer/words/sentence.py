@@ -11,6 +11,7 @@ import msgspec
 
 from tonlake.api.explorer.words.form import describe_opcode, read_opcode, write_count
 from tonlake.api.explorer.words.movement import find_field
+from tonlake.api.explorer.words.outcome import explain_new_bounce
 from tonlake.ingest.derive.action.pattern import BOUNCES
 
 if TYPE_CHECKING:
@@ -105,10 +106,22 @@ def write_action(action: Action, names: Names) -> list[Part]:
     segments = load_sentences().get("bounce" if is_bounce else action.type)
     if segments is None:
         return _write_plainly(action)
+    details = action.details
+    if is_bounce:
+        details = details | {"reason": _explain_bounce(details, names)}
     parts: list[Part] = []
     for segment in segments:
-        parts += _fill(segment, action.details, names) or ()
+        parts += _fill(segment, details, names) or ()
     return parts
+
+
+def _explain_bounce(details: Details, names: Names) -> str | None:
+    """Return why a message came back; None for bounces of the old form, which do not say."""
+    code = details.get("exit_code")
+    if code is None:
+        return None
+    interfaces = names.interfaces(str(details.get("source")))
+    return explain_new_bounce(details.get("bounced_by_phase"), code, interfaces)
 
 
 def _fill(segment: Segment, details: Details, names: Names) -> list[Part] | None:

@@ -20,7 +20,9 @@ from tonlake.ingest.derive.action.body import (
     TEXT_OPCODE,
     read_comment,
 )
+from tonlake.ingest.derive.action.pattern import NEW_BOUNCE_OPCODE
 from tonlake.ingest.derive.action.protocol import telegram
+from tonlake.ingest.derive.action.row import EXTRA
 from tonlake.ingest.errors import IngestError
 
 if TYPE_CHECKING:
@@ -114,7 +116,7 @@ def _make_call(node: Node, message: Message) -> Block:
     block = Block(
         CALL,
         [node],
-        _take_common(message) | {"opcode": opcode},
+        _take_common(message) | {"opcode": opcode} | _read_new_bounce(message),
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
         failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=True),
     )
@@ -124,6 +126,17 @@ def _make_call(node: Node, message: Message) -> Block:
         marker.container = block
         block.children.append(marker)
     return block
+
+
+def _read_new_bounce(message: Message) -> Columns:
+    """Return why a message came back, as its new form (TEP-503) says; {} for any other message."""
+    if message.opcode != NEW_BOUNCE_OPCODE:
+        return {}
+    try:
+        body = message.arguments()
+        return {EXTRA: {"bounced_by_phase": body.uint(8), "exit_code": body.signed(32)}}
+    except IngestError:
+        return {}
 
 
 def _make_deploy(node: Node, block: Block) -> Block:

@@ -37,7 +37,7 @@ from tonlake.ingest.derive.action.protocol import (
 if TYPE_CHECKING:
     from tonlake.ingest.derive.action.rule import Rule
 
-CLASSIFIER_VERSION = 5
+CLASSIFIER_VERSION = 6
 """Incremented with every change that alters the actions of a trace."""
 
 RULES: tuple[Rule, ...] = (

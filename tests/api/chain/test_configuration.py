@@ -8,6 +8,10 @@ import pytest
 from pytoniq_core import Cell, HashMap, begin_cell
 
 from tonlake.api.chain.configuration import decode_param, name_param
+from tonlake.api.explorer.network import compare_params
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.writer import serialize_boc
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +78,44 @@ def test_oracle_bridges(number: int) -> None:
     assert name_param(number).endswith("bridge")
 
 
-@pytest.mark.parametrize("number", [79, 81, 82])
+@pytest.fixture(scope="module")
+def negative(shared: Path) -> dict[int, bytes]:
+    """The negative parameters of the main network."""
+    path = shared / "data" / "configs" / "mainnet_config_tonutils.boc"
+    tree = parse_boc(path.read_bytes())
+    signed = (
+        (key - (1 << 32), serialize_boc(tree, [value.load_ref()]))
+        for key, value in iter_hashmap(tree, tree.roots[0], 32)
+        if key >> 31
+    )
+    return dict(signed)
+
+
+def test_negative_parameters_of_the_main_network(negative: dict[int, bytes]) -> None:
+    assert sorted(negative) == [-1000, -999, -90, -71]
+    assert all(map(name_param, negative))
+    found: dict[int, Any] = {number: decode_param(number, boc) for number, boc in negative.items()}
+    assert found[-999]["public_key"].lower().startswith("cbb9d1062954439a83a91f27835fb9d2")
+    assert found[-71]["bridge_address"].lower().startswith("dd24c4a1f2b88f8b7053513b")
+    assert found[-71]["oracles"]["@type"] == "hashmap_root"
+    assert "code" in found[-1000]
+    assert found[-90] is None
+
+
+def test_the_diff_of_a_key_block_shows_negative_parameters(negative: dict[int, bytes]) -> None:
+    key = begin_cell().store_uint(5, 256).end_cell().to_boc()
+    changes = compare_params(
+        negative, {number: negative[number] for number in (-1000, -71)} | {-999: key}
+    )
+    shown = {(change.number, change.path): (change.before, change.after) for change in changes}
+    assert set(shown) == {(-999, "public_key"), (-90, "")}
+    assert shown[-999, "public_key"][1].endswith("05")
+    assert shown[-90, ""][0].startswith("a cell of unknown form")
+    assert {change.name for change in changes} == {name_param(-999), name_param(-90)}
+    assert compare_params(negative, negative) == []
+
+
+@pytest.mark.parametrize("number", [79, 80, 81, 82])
 def test_token_bridges(number: int) -> None:
     def begin(tag: int) -> Any:
         return start(tag).store_bytes(b"\1" * 32).store_bytes(b"\2" * 32).store_bit(0)

@@ -25,6 +25,9 @@ class Book:
     def amount(self, amount: int | None, jetton: str | None = None) -> str:
         return f"{amount} {self.symbol(jetton)}"
 
+    def interfaces(self, _raw: str) -> list[str]:
+        return ["jetton_wallet"]
+
     def symbol(self, raw: str | None) -> str:
         return "TON" if raw is None else "AU"
 
@@ -52,6 +55,25 @@ def _words(kind: str, **details: Any) -> str:
     return "".join({ANN: "Ann", BOB: "Bob"}.get(part.text, part.text) for part in parts)
 
 
+@pytest.mark.parametrize(
+    ("phase", "exit_code", "reason"),
+    [
+        (0, -1, "the account has no code"),
+        (0, -3, "the message has too little TON to buy gas"),
+        (1, 48, "the contract failed with 48: the message has too little TON for the fees"),
+        (1, 12345, "the contract failed with 12345"),
+        (2, 37, "its actions failed with 37: not enough TON"),
+    ],
+)
+def test_bounces_of_the_new_form_say_why(phase: int, exit_code: int, reason: str) -> None:
+    details = {"source": ANN, "destination": BOB, "value": "5", "opcode": "0xfffffffe"}
+    why = {"bounced_by_phase": phase, "exit_code": exit_code}
+    shown = _words("call_contract", **details, **why)
+    assert shown.startswith("Ann returned 5 TON of a bounced message to Bob because ")
+    assert reason in shown
+    assert _words("call_contract", **details) == "Ann returned 5 TON of a bounced message to Bob"
+
+
 def test_every_type_has_a_sentence() -> None:
     assert load_fields().keys() - load_sentences().keys() == set()
 
@@ -68,7 +90,8 @@ def test_sentences_speak_of_fields_that_there_are(kind: str) -> None:
     alike = {"extra_currency_transfer": "ton_transfer", "bounce": "call_contract"}
     listed = alike.get(kind, kind)
     known = {field.name for field in load_fields().get(listed, ())}
-    assert named <= known | {"asset"}, named - known
+    composed = {"reason"} if kind == "bounce" else set()
+    assert named <= known | {"asset"} | composed, named - known
 
 
 def test_what_has_no_value_is_left_out() -> None:

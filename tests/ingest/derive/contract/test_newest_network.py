@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-LAST = 1300
+WALLETS_OF_TOLK = ("tolk5_3", "tolk5_7")
 _SLICE = re.compile(r"<Slice 267\[([0-9A-F]{68})\]")
 
 TABLES = {
@@ -46,7 +46,7 @@ def ask(
 ) -> Iterator[Callable[..., list[Any]]]:
     lake_dir = tmp_path_factory.mktemp("newest-lake")
     with closing(open_node(newest_node)) as source:
-        ingest(source, lake_dir, Span(1, LAST), Settings())
+        ingest(source, lake_dir, Span(1, source.last_mc_seqno()), Settings())
     with closing(connect(open_snapshot(lake_dir), LakeSettings())) as connection:
         yield lambda query, *values: connection.execute(query, values).fetchall()
 
@@ -101,3 +101,50 @@ def test_transfers_are_named(ask: Callable[..., list[Any]]) -> None:
     assert counts["nft_transfer"] == ask("select count(*) from nft_transfers")[0][0] > 0
     assert counts["jetton_mint"] > 0
     assert counts["nft_mint"] > 0
+
+
+def test_wallets_compiled_by_tolk_are_wallets(
+    recorded: dict[str, Any], ask: Callable[..., list[Any]]
+) -> None:
+    for name in WALLETS_OF_TOLK:
+        contract = recorded["second"][name]
+        account = bytes.fromhex(contract["address"].partition(":")[2])
+        answer = contract["get"]["seqno"]
+        query = (
+            "select kind, seqno from wallets where account = ? and mc_seqno <= ? "
+            "order by mc_seqno desc limit 1"
+        )
+        seqno = int(answer["stack"].strip("[]"))
+        assert ask(query, account, answer["mc"]) == [("wallet_v5r1", seqno)]
+
+
+def test_bounces_of_the_new_form(ask: Callable[..., list[Any]]) -> None:
+    """Both ends of 446 messages; each says why it came back."""
+    new = "opcode = -2 and bounced"
+    assert ask(f"select count(*) from messages where {new}") == [(892,)]  # noqa: S608
+    undecoded = (
+        f"select count(*) from messages anti join message_bodies b using (body_hash) where {new}"  # noqa: S608
+    )
+    assert ask(undecoded) == [(0,)]
+    reasons = ask(
+        "select details->>'$.extra.bounced_by_phase', details->>'$.extra.exit_code', count(*) "
+        "from actions where opcode = 4294967294 group by all order by all"
+    )
+    assert [(int(phase), int(code)) for phase, code, _ in reasons] == [
+        *((0, -1), (1, -14), (1, 77), (2, 37)),
+    ]
+    assert sum(count for *_, count in reasons) == 446
+
+
+def test_bounced_transfers_are_marked_failed(ask: Callable[..., list[Any]]) -> None:
+    """A transfer counts as failed if the transaction that received it bounced the message."""
+    for table in ("jetton_transfers", "jetton_burns", "nft_transfers"):
+        query = f"""
+            select count(*), count(*) filter (m.aborted <> (t.bounce is not null))
+            from {table} m join transactions t on t.hash = m.tx_hash
+        """  # noqa: S608 - a table of ours
+        ((count, wrong),) = ask(query)
+        assert count > 0
+        assert wrong == 0
+    aborted = ask("select count(*) from nft_transfers where aborted")[0][0]
+    assert aborted > 0

@@ -41,7 +41,7 @@ def build_code(head: int, head_bits: int, methods: list[int]) -> tuple[CellTree,
 
 def test_the_table_has_the_names_that_clients_know() -> None:
     table = load_interfaces()
-    assert len(table.by_code) == 55
+    assert len(table.by_code) == 56
     assert len({*table.by_code.values(), *table.by_methods}) == 103
     assert "dedust_liquidity_deposit " in table.by_methods
 
