@@ -30,7 +30,6 @@ from tonlake.ingest.derive.tvm.context import (
     Context,
     MasterId,
     PreviousBlocks,
-    build_c7,
     join_config,
     join_libraries,
 )
@@ -167,19 +166,19 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
     named, libraries = read_libraries(
         call, state.master["seqno"], [code, data or b"", *_list_bags(stack)]
     )
-    context = _describe_context(call, state, code)
+    context = _describe_context(call, state)
     prepared = GetMethodCall(
         code=code,
         data=data,
         stack=stack,
-        c7=build_c7(context),
+        context=context,
         libraries=join_libraries(libraries),
     )
     try:
         outcome = call.tvm.run_get_method(prepared)
     except TvmStackDeep as error:
         raise ResultDeep(f"Result stack depth >= {STACK_DEPTH}") from error
-    reason = find_engine(call.tvm.settings).explain(outcome, context.config.version)
+    reason = find_engine(call.tvm.settings).explain(outcome.exit_code, context.version)
     if reason is not None:
         raise TvmOutdated(reason)
     missing = sorted(named - libraries.keys())
@@ -192,17 +191,18 @@ def run_on_state(call: Call, state: AccountState, stack: tuple[StackValue, ...])
     return outcome
 
 
-def _describe_context(call: Call, state: AccountState, code: bytes) -> Context:
+def _describe_context(call: Call, state: AccountState) -> Context:
     """Return the environment of the contract as of the state's block, not of today."""
     currencies = decode_currencies(state.extra_currencies)
+    config = read_network_config(call, state.master)
     return Context(
         workchain=state.address.workchain,
         account=state.address.account,
         now=find_utime(call, state),
         balance=state.balance,
         currencies={int(number): int(amount) for number, amount in currencies.items()},
-        code=code,
-        config=read_network_config(call, state.master),
+        config=config.root,
+        version=config.version,
         previous=find_previous(call, state.master),
     )
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from tonlake.api.explorer.words.instruction import (
     Code,
-    find_instruction,
     read_operand,
     write_bits,
 )
@@ -19,6 +18,7 @@ from tonlake.ingest.decode.cell.boc import ORDINARY, parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.exotic import KIND_NAMES
 from tonlake.ingest.derive.tvm.call import method_id
+from tonlake.ingest.derive.tvm.machine.code import find_instruction
 from tonlake.ingest.errors import BocError, CellUnderflow
 
 if TYPE_CHECKING:

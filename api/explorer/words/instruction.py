@@ -1,30 +1,15 @@
-"""Looks up TVM instructions in the table ``instructions.txt`` and reads their operands."""
+"""Reads the operands of TVM instructions and shows them as Fift does."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from functools import cache
-from importlib.resources import files
-from typing import NamedTuple
 
 import msgspec
 
+from tonlake.ingest.derive.tvm.machine.code import WINDOW_BITS
 from tonlake.ingest.errors import CellUnderflow
 
-WINDOW_BITS = 24
-"""Length of the longest opcode; a shorter remainder of a cell is padded with zeros."""
 _NUMBERS = re.compile(r"[+-]?[0-9]+")
-
-
-class Instruction(NamedTuple):
-    """A row of the table; its header describes the operand forms."""
-
-    first: int
-    last: int
-    opcode_bits: int
-    name: str
-    operands: tuple[str, ...]
 
 
 class Code(msgspec.Struct):
@@ -60,24 +45,8 @@ class Code(msgspec.Struct):
         return (self.value & (1 << self.left) - 1) << WINDOW_BITS - self.left
 
 
-@cache
-def load_instructions() -> tuple[list[int], list[Instruction]]:
-    """Return the table and the first opcode of each row, both in ascending order."""
-    text = files("tonlake.api.explorer.words").joinpath("instructions.txt").read_text("utf-8")
-    found = []
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            first, last, bits, name, *operands = line.split()
-            span = int(first, 16), int(last, 16)
-            found.append(Instruction(*span, int(bits), name, tuple(operands)))
-    return [each.first for each in found], found
-
-
-def find_instruction(window: int) -> Instruction | None:
-    """Return the instruction that begins with the 24 bits of ``window``, or None."""
-    firsts, table = load_instructions()
-    at = bisect_right(firsts, window) - 1
-    return table[at] if at >= 0 and window <= table[at].last else None
+_NIBBLES = {"tiny": 5, "most": 1}
+"""Forms of four bits whose greatest values stand for the negative ones down to minus these."""
 
 
 def write_bits(value: int, bits: int) -> str:
@@ -99,8 +68,9 @@ def read_operand(form: str, code: Code) -> str:
     """
     if form.startswith("="):
         return form[1:]
-    if form == "tiny":
-        return str((code.take(4) + 5) % 16 - 5)
+    if form in _NIBBLES:
+        shift = _NIBBLES[form]
+        return str((code.take(4) + shift) % 16 - shift)
     if form == "words":
         return str((code.take(3) + 1) * 32)
     if form == "long":

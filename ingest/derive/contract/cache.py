@@ -1,10 +1,10 @@
 """Caches answers of get-methods and parsed instructions of codes between commits.
 
-An answer is cached if it depends on code, data, address and arguments alone. That holds for readers
-of data cells, and for ``machine``, which reads only the global version besides: a later one merely
-adds instructions, and failures are not cached. Only questions with arguments are cached: a master
-or collection is asked the same question for every new state of its wallet or item, as its answer
-verifies their address. Questions without arguments are about data that are new each time.
+An answer is cached if it depends on code, data, address and arguments alone: that of a reader of
+data cells, or of a run that read nothing else. It may depend on the global version, but a later
+one merely adds instructions, and failures are not cached. Only questions with arguments are cached:
+a master or collection is asked the same question for every new state of its wallet or item, as its
+answer verifies their address. Questions without arguments are about data that are new each time.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.decode.cell.slice import CellSlice
-from tonlake.ingest.derive.contract.machine.run import Program
+from tonlake.ingest.derive.contract.program import Program
 from tonlake.ingest.derive.contract.stack import make_slice
-from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -43,7 +42,7 @@ class AnswerCache:
     def __init__(self) -> None:
         """Create empty caches."""
         self._answers: OrderedDict[Hashable, tuple[int | _Bits | None, ...]] = OrderedDict()
-        self._programs: OrderedDict[bytes, Program | None] = OrderedDict()
+        self._programs: OrderedDict[bytes, Program] = OrderedDict()
 
     def find(self, key: Hashable) -> list[Value] | None:
         """Return the cached answer to a question; None if there is none."""
@@ -62,23 +61,16 @@ class AnswerCache:
         if len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)
 
-    def find_program(self, code: Cell) -> Program | None:
-        """Return the program of a code; None if the machine cannot run it."""
+    def find_program(self, code: Cell) -> Program:
+        """Return the program of a code."""
         code_hash = code.hash
         if code_hash in self._programs:
             self._programs.move_to_end(code_hash)
         else:
-            self._programs[code_hash] = _make_program(code)
+            self._programs[code_hash] = Program(code)
             if len(self._programs) > MAX_PROGRAMS:
                 self._programs.popitem(last=False)
         return self._programs[code_hash]
-
-
-def _make_program(code: Cell) -> Program | None:
-    try:
-        return Program(code)
-    except BocError:
-        return None
 
 
 def _pack(value: Value) -> Value:

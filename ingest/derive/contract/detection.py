@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonlake.ingest.derive.contract.question import NotRun, Unanswered
+from tonlake.ingest.derive.contract.question import NotRun
 from tonlake.ingest.derive.contract.stack import Finding, Mismatch, address_fields
 from tonlake.ingest.derive.contract.standard.jetton import detect_master, detect_wallet
 from tonlake.ingest.derive.contract.standard.multisig import (
@@ -82,7 +82,7 @@ class ActiveDetection:
         """The account whose state must be looked up before the detector can continue."""
 
     def advance(self, session: GetMethodSession) -> bool:
-        """Run the detector; return False once it has finished, True if it waits for an answer."""
+        """Run the detector; return False once it has finished, True if it waits for a state."""
         self.missing = None
         try:
             self._question = self._question or next(self._detection)
@@ -91,8 +91,6 @@ class ActiveDetection:
                 self._question = self._detection.send(answer)
         except NotLoaded as missing:
             self.missing = missing.address
-            return True
-        except Unanswered:
             return True
         except StopIteration as end:
             self.findings = end.value
@@ -196,7 +194,6 @@ class ContractDetection:
             waiting = [each for each in waiting if each.advance(self._session)]
             if not waiting:
                 break
-            self._session.run_gathered()
             missing = {each.missing for each in waiting if each.missing is not None}
             if missing:
                 self._load(missing, before)

@@ -26,10 +26,6 @@ class NotRun(Mismatch):
     """No engine could run the get-method to its end: what it answers is unknown."""
 
 
-class Unanswered(Exception):
-    """The answer is pending: the question is batched with others for the TVM."""
-
-
 def make_answer_key(question: Question, state: AccountState) -> Hashable:
     """Return a key that is equal only for the same question to an account with the same cells."""
     return (

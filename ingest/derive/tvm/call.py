@@ -15,6 +15,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.context import Context
 from tonlake.ingest.derive.tvm.stack import StackValue
 
 SUCCESS = frozenset({0, 1})
@@ -38,8 +39,7 @@ class GetMethodCall(msgspec.Struct, frozen=True):
     code: bytes
     data: bytes | None
     stack: tuple[StackValue, ...]
-    c7: tuple[StackValue, ...]
-    """SmartContractInfo, the tuple at index 0 of c7."""
+    context: Context
     libraries: bytes | None = None
     """Hashmap 256 ^Cell: the libraries that library cells resolve to."""
     gas_limit: int | None = None

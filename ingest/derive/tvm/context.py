@@ -1,35 +1,25 @@
-"""Builds c7, the context that a contract reads while a get-method runs.
-
-SmartContractInfo of ``crypto/vm/vm.cpp`` and of tonlib's SmartContract: fields 0 to 9 always, 10 to
-13 since global version 4, 14 to 16 since 6, 17 since 11.
-"""
+"""The surroundings of a run: account, time, configuration, libraries, previous blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
-from tonlake.ingest.decode.cell.dictionary import build_hashmap, iter_hashmap
+from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.tvm.stack import StackValue, TvmCell, TvmSlice
 
-MAGIC = 0x076EF1EA
-VERSION_PARAM, _STORAGE_PRICES = 8, 18
-_UNPACKED_PARAMS = (19, 20, 21, 24, 25, 43)
-"""global_id, gas prices, forward prices (masterchain before workchains), size limits."""
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.stack import StackValue
 
-_ALWAYS, _PREVIOUS = 10, 13
-"""Number of fields of any version, and the place of PrevBlocksInfo."""
-
-_CODE_SINCE, _UNPACKED_SINCE, _HUNDREDTHS_SINCE, _MESSAGE_SINCE = 4, 6, 9, 11
+VERSION_PARAM = 8
+_HUNDREDTHS_SINCE = 9
 _VERSION_TAG = 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
-_CURRENCY_BITS, _AMOUNT_LENGTH_BITS = 32, 5  # HashmapE 32 (VarUInteger 32)
-_ADDR_STD = 0b100  # addr_std$10 without anycast
 
 _PARAM_BITS, _LIBRARY_BITS = 32, 256
 _CONFIGS_KEPT = 8
@@ -103,94 +93,20 @@ class Context(msgspec.Struct, frozen=True):
     now: int
     balance: int
     currencies: Mapping[int, int]
-    code: bytes
-    config: NetworkConfig
-    previous: PreviousBlocks
-
-
-def build_c7(context: Context) -> tuple[StackValue, ...]:
-    """Return SmartContractInfo for a get-method: no message, no lt, a zero random seed."""
-    config = context.config
-    balance = (context.balance, _build_currencies(context.currencies))
-    address = TvmSlice(_build_address(context.workchain, context.account))
-    info: list[StackValue] = [MAGIC, 0, 0, context.now, 0, 0, 0, balance, address]
-    info.append(TvmCell(config.root))
-    version = config.version
-    if version >= _CODE_SINCE:
-        # my_code, in_msg_value, storage_fees, prev_blocks_info
-        info += [TvmCell(context.code), (0, None), 0, build_previous(context.previous, version)]
-    if version >= _UNPACKED_SINCE:
-        # unpacked_config_tuple, due_payment, precompiled_gas_usage
-        info += [_unpack_config(config, context.now), 0, None]
-    if version >= _MESSAGE_SINCE:
-        # bounce, bounced, src, fwd_fee, created_lt, created_at, original and remaining value,
-        # currencies, state_init
-        info.append((0, 0, _make_addr_none(), 0, 0, 0, 0, 0, None, None))
-    return tuple(info)
-
-
-class C7Facts(msgspec.Struct, frozen=True):
-    """The facts that SmartContractInfo was built from; the configuration is the whole."""
-
-    address: tuple[int, bytes]
-    now: int
-    balance: int
-    currencies: Mapping[int, int]
     config: bytes
-    previous: StackValue
-
-
-def read_c7(info: Sequence[StackValue]) -> C7Facts:
-    """Return the facts in a tuple that ``build_c7`` returned."""
-    _magic, _actions, _messages, now, _block_lt, _lt, _seed, (balance, held), address, config = (
-        info[:_ALWAYS]
-    )
-    tree = parse_boc(address.boc)
-    start = tree.slice(tree.roots[0])
-    start.skip(3)
-    return C7Facts(
-        address=(start.load_int(8), start.load_bytes(32)),
-        now=now,
-        balance=balance,
-        currencies={} if held is None else _read_currencies(held.boc),
-        config=config.boc,
-        previous=info[_PREVIOUS] if len(info) > _PREVIOUS else None,
-    )
-
-
-def _read_currencies(boc: bytes) -> dict[int, int]:
-    tree = parse_boc(boc)
-    held = iter_hashmap(tree, tree.roots[0], _CURRENCY_BITS)
-    return {number: amount.load_var_uint(_AMOUNT_LENGTH_BITS) for number, amount in held}
+    """Hashmap 32 ^Cell: all parameters."""
+    version: int
+    """Global version (ConfigParam 8)."""
+    previous: PreviousBlocks | None
+    """None: a contract that reads it is given null."""
+    seed: bytes = bytes(32)
+    """Random seed; a get-method has none."""
 
 
 def make_version_param(version: int) -> bytes:
     """Return ConfigParam 8 with a global version and no capabilities."""
     builder = CellBuilder().store_uint(_VERSION_TAG, 8).store_uint(version, 32).store_uint(0, 64)
     return _write(builder)
-
-
-@cache
-def _make_addr_none() -> TvmSlice:
-    return TvmSlice(_write(CellBuilder().store_uint(0, 2)))
-
-
-def _build_address(workchain: int, account: bytes) -> bytes:
-    builder = CellBuilder().store_uint(_ADDR_STD, 3)
-    return _write(builder.store_int(workchain, 8).store_bytes(account))
-
-
-def _build_currencies(currencies: Mapping[int, int]) -> TvmCell | None:
-    """Return the dictionary of ExtraCurrencyCollection; null if it is empty."""
-    if not currencies:
-        return None
-    tree = CellTree()
-    root = build_hashmap(tree, sorted(currencies.items()), _CURRENCY_BITS, store=_store_amount)
-    return TvmCell(serialize_boc(tree, [root]))
-
-
-def _store_amount(node: CellBuilder, amount: int) -> None:
-    node.store_var_uint(amount, _AMOUNT_LENGTH_BITS)
 
 
 def build_previous(previous: PreviousBlocks, version: int) -> StackValue:
@@ -214,26 +130,6 @@ def _read_version(boc: bytes) -> int:
     tree = parse_boc(boc)
     start = tree.slice(tree.roots[0])
     return start.load_uint(32) if start.load_uint(8) == _VERSION_TAG else 0
-
-
-def _unpack_config(config: NetworkConfig, now: int) -> StackValue:
-    """Return the parameters that fee instructions read, as slices; null for unset ones."""
-    params = (config.params.get(number) for number in _UNPACKED_PARAMS)
-    rest = [None if boc is None else TvmSlice(boc) for boc in params]
-    return _find_storage_prices(config.params.get(_STORAGE_PRICES), now), *rest
-
-
-@lru_cache(_PARAMS_KEPT)
-def _find_storage_prices(boc: bytes | None, now: int) -> TvmSlice | None:
-    """Return the prices in effect at ``now`` (ConfigParam 18: Hashmap 32 StoragePrices)."""
-    if boc is None:
-        return None
-    tree = parse_boc(boc)
-    held = [start for since, start in iter_hashmap(tree, tree.roots[0], 32) if since <= now]
-    if not held:
-        return None
-    builder = CellBuilder(tree).store_slice(held[-1])
-    return TvmSlice(serialize_boc(tree, [builder.end()]))
 
 
 def _write(builder: CellBuilder) -> bytes:

@@ -21,7 +21,7 @@ from tonlake.ingest.derive.tvm.call import (
     NotAccepted,
     Outcome,
 )
-from tonlake.ingest.derive.tvm.context import read_c7
+from tonlake.ingest.derive.tvm.context import build_previous
 from tonlake.ingest.derive.tvm.stack import StackLimits, serialize_value
 from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack
 
@@ -145,11 +145,11 @@ class LibraryEmulator:
         that begins after the last key block has only its version, which the library does not
         unpack in advance.
         """
-        facts = read_c7(call.c7)
-        seed = bytes(_SEED_BYTES).hex().encode()
+        facts = call.context
+        seed = facts.seed.hex().encode()
         unpacked = self._find_config(facts.config)
         config = None if unpacked else _write(facts.config)
-        address = _write_address(facts.address)
+        address = f"{facts.workchain}:{facts.account.hex()}".encode()
         self._set(handle, "c7", address, facts.now, facts.balance, seed, config)
         if unpacked:
             self._set(handle, "config_object", unpacked)
@@ -157,7 +157,8 @@ class LibraryEmulator:
         if call.libraries is not None:
             self._set(handle, "libraries", _write(call.libraries))
         if facts.previous is not None:
-            self._set(handle, "prev_blocks_info", _write(serialize_value(facts.previous)))
+            previous = serialize_value(build_previous(facts.previous, facts.version))
+            self._set(handle, "prev_blocks_info", _write(previous))
         if facts.currencies:
             amounts = " ".join(f"{key}={amount}" for key, amount in facts.currencies.items())
             self._set(handle, "extra_currencies", amounts.encode())
@@ -249,8 +250,3 @@ class LibraryEmulator:
 
 def _write(boc: bytes) -> bytes:
     return base64.b64encode(boc)
-
-
-def _write_address(address: tuple[int, bytes]) -> bytes:
-    workchain, account = address
-    return f"{workchain}:{account.hex()}".encode()

@@ -23,6 +23,7 @@ from tonlake.ingest.errors import (
     TvmBusy,
     TvmCrash,
     TvmError,
+    TvmMissing,
     TvmRefusal,
     TvmStackDeep,
     TvmStackLarge,
@@ -45,6 +46,7 @@ RESULT_BYTES = 16 << 20
 """Maximum bytes of cells in a resulting stack."""
 
 _REFUSALS: dict[str, type[TvmError]] = {
+    "missing": TvmMissing,
     "refused": TvmRefusal,
     "deep": TvmStackDeep,
     "large": TvmStackLarge,

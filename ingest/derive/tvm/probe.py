@@ -14,7 +14,6 @@ from tonlake.ingest.derive.tvm.context import (
     VERSION_PARAM,
     Context,
     PreviousBlocks,
-    build_c7,
     join_config,
     make_version_param,
 )
@@ -76,8 +75,8 @@ def _make_call(code: str) -> GetMethodCall:
         now=0,
         balance=0,
         currencies={},
-        code=boc,
-        config=join_config(((VERSION_PARAM, make_version_param(_NEWEST)),)),
+        config=join_config(((VERSION_PARAM, make_version_param(_NEWEST)),)).root,
+        version=_NEWEST,
         previous=PreviousBlocks(),
     )
-    return GetMethodCall(code=boc, data=None, stack=(0,), c7=build_c7(context), gas_limit=100_000)
+    return GetMethodCall(code=boc, data=None, stack=(0,), context=context, gas_limit=100_000)

@@ -11,7 +11,6 @@ import sys
 import time
 from collections import deque
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,8 +26,9 @@ START_S = 30.0
 """Timeout for a new process to load the machine, even on a busy computer."""
 
 HOW_TO_INSTALL = (
-    "get-methods are not available: no TVM is installed; "
-    "install tonlake with its extra [tvm] on x86-64 Linux with CPython 3.11 to 3.13"
+    "messages cannot be emulated: no emulator is installed; "
+    "install tonlake with its extra [tvm] on x86-64 Linux with CPython 3.11 to 3.13, or name a "
+    "libemulator in the setting [tvm] emulator_library"
 )
 
 
@@ -125,8 +125,6 @@ class WorkerProcess:
         if self._channel is not None and self._process is not None and self._process.poll() is None:
             return self._channel
         self.stop()
-        if not self._settings.library and find_spec("tonpy") is None:
-            raise TvmMissing(HOW_TO_INSTALL)
         here, there = socket.socketpair()
         with there:
             arguments = [str(there.fileno()), msgspec.json.encode(self._settings).decode()]

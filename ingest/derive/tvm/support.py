@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tonlake.ingest.derive.tvm.call import INVALID_OPCODE
 from tonlake.ingest.derive.tvm.context import VERSION_PARAM, NetworkConfig
+from tonlake.ingest.derive.tvm.machine.run import VERSION
 from tonlake.ingest.derive.tvm.probe import find_library_version
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.values import iter_tuples
@@ -20,7 +21,6 @@ from tonlake.lake.schema import CONFIG_PARAMS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tonlake.ingest.derive.tvm.call import Outcome
     from tonlake.ingest.settings import TvmSettings
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
@@ -45,12 +45,12 @@ class Engine(msgspec.Struct, frozen=True):
     name: str
     version: int | None
 
-    def explain(self, outcome: Outcome, network: int) -> str | None:
-        """Return why a get-method's outcome is unknown, None if it is the contract's own.
+    def explain(self, exit_code: int, network: int) -> str | None:
+        """Return why the end of a get-method is unknown, None if it is the contract's own.
 
         Exit code 6 on a network of a later version may come from an instruction of that version.
         """
-        if outcome.exit_code != INVALID_OPCODE or self.version is None or network <= self.version:
+        if exit_code != INVALID_OPCODE or self.version is None or network <= self.version:
             return None
         return (
             f"{self.name} supports global version {self.version}, and the network has {network}: "
@@ -87,20 +87,29 @@ def compare_versions(snapshot: Snapshot, settings: TvmSettings) -> Versions:
 
 
 def find_engine(settings: TvmSettings) -> Engine:
-    """Return the engine that runs get-methods."""
-    return _find_engine("get-methods", settings)
+    """Return the engine that runs get-methods for the API: a library that is set, else our own."""
+    return _find_library("get-methods", settings) or find_own_engine("get-methods")
+
+
+def find_own_engine(use: str) -> Engine:
+    """Return the machine of tonlake."""
+    return Engine(use, "tonlake", VERSION)
 
 
 def find_emulator(settings: TvmSettings) -> Engine:
     """Return the engine that emulates messages."""
-    return _find_engine("emulation", settings)
+    return _find_library("emulation", settings) or Engine("emulation", "tonpy", TONPY_VERSION)
 
 
-def _find_engine(use: str, settings: TvmSettings) -> Engine:
+def _find_library(use: str, settings: TvmSettings) -> Engine | None:
     library = settings.emulator_library
-    if library:
-        return Engine(use, library, find_library_version(settings))
-    return Engine(use, "tonpy", TONPY_VERSION)
+    return Engine(use, library, find_library_version(settings)) if library else None
+
+
+def is_library_newer(settings: TvmSettings) -> bool:
+    """Return whether a library is set that supports more than the machine of tonlake."""
+    library = _find_library("get-methods", settings)
+    return library is not None and (library.version or 0) > VERSION
 
 
 def read_network_version(snapshot: Snapshot) -> int | None:

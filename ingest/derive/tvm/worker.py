@@ -22,8 +22,10 @@ from tonlake.ingest.derive.tvm.call import (
     NotAccepted,
     Outcome,
 )
+from tonlake.ingest.derive.tvm.context import Context
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator, LibraryFault
-from tonlake.ingest.derive.tvm.process import Channel
+from tonlake.ingest.derive.tvm.machine.run import run_call
+from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL, Channel
 from tonlake.ingest.derive.tvm.stack import StackLimits, pack_value, unpack_value
 from tonlake.ingest.errors import BocError, TvmStackDeep, TvmStackLarge
 
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
 Answer = list[Any]
 Call = GetMethodCall | EmulationCall
 _CALLS: dict[str, type[Call]] = {"run": GetMethodCall, "emulate": EmulationCall}
-_STACKED = frozenset({"stack", "c7", "previous"})
+_STACKED = frozenset({"stack", "previous"})
 """Fields of calls that hold stack values."""
 
 _NO_MEMORY = "std::bad_alloc"
+_RECURSION = 5000
+"""Frames of Python: lists in arguments and results nest thousands of pairs deep."""
 
 
 class WorkerSettings(msgspec.Struct, frozen=True):
@@ -47,7 +51,7 @@ class WorkerSettings(msgspec.Struct, frozen=True):
     stack_depth: int
     result_bytes: int
     library: str = ""
-    """Path of a libemulator to use; empty uses tonpy."""
+    """Path of a libemulator; empty: get-methods run in tonlake's machine, messages in tonpy."""
 
 
 def serve(channel: Channel, settings: WorkerSettings) -> None:
@@ -78,7 +82,7 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
         boc_bytes=settings.result_bytes,
     )
     library = settings.library
-    engine = _load_library(library, limits) if library else _load_tonpy(limits)
+    engine = _load_library(library, limits) if library else _load_own(limits)
 
     def answer(message: Any) -> Answer:  # noqa: ANN401 - plain data
         try:
@@ -86,6 +90,8 @@ def load_engine(settings: WorkerSettings) -> Callable[[Any], Answer]:
             if isinstance(call, GetMethodCall):
                 return _pack_ended(engine.run_call(call))
             return _pack_emulated(engine.run_emulation(call))
+        except NoEmulator as error:
+            return ["missing", str(error)]
         except TvmStackDeep as error:
             return ["deep", str(error)]
         except TvmStackLarge as error:
@@ -106,11 +112,23 @@ class _Engine(NamedTuple):
     faults: tuple[type[Exception], ...]
 
 
-def _load_tonpy(limits: StackLimits) -> _Engine:
-    # It is not available on every platform.
-    from tonlake.ingest.derive.tvm import engine  # noqa: PLC0415
+def _load_own(limits: StackLimits) -> _Engine:
+    """Return the machine, and the emulator of tonpy where that is installed."""
+    run = partial(run_call, limits=limits)
+    try:
+        # It is not available on every platform.
+        from tonlake.ingest.derive.tvm import engine  # noqa: PLC0415
+    except ImportError:
+        return _Engine(run, _refuse_emulation, (BocError,))
+    return _Engine(run, engine.run_emulation, (BocError, *engine.FAULTS))
 
-    return _Engine(partial(engine.run_call, limits=limits), engine.run_emulation, engine.FAULTS)
+
+class NoEmulator(Exception):
+    """Messages cannot be emulated here."""
+
+
+def _refuse_emulation(_call: EmulationCall) -> Emulated:
+    raise NoEmulator(HOW_TO_INSTALL)
 
 
 def _load_library(path: str, limits: StackLimits) -> _Engine:
@@ -122,7 +140,19 @@ def pack_call(call: Call) -> list[Any]:
     """Return a call as plain data: its word and its fields, in order."""
     word = next(word for word, kind in _CALLS.items() if isinstance(call, kind))
     fields = msgspec.structs.asdict(call).items()
-    return [word, *(pack_value(value) if name in _STACKED else value for name, value in fields)]
+    return [word, *(_pack_field(name, value) for name, value in fields)]
+
+
+def _pack_field(name: str, value: Any) -> Any:  # noqa: ANN401 - plain data
+    if isinstance(value, Context):
+        return msgspec.to_builtins(value, builtin_types=(bytes,))
+    return pack_value(value) if name in _STACKED else value
+
+
+def _unpack_field(name: str, value: Any) -> Any:  # noqa: ANN401 - plain data
+    if name == "context":
+        return msgspec.convert(value, Context)
+    return unpack_value(value) if name in _STACKED else value
 
 
 def unpack_call(message: list[Any]) -> Call:
@@ -130,7 +160,7 @@ def unpack_call(message: list[Any]) -> Call:
     word, *values = message
     kind = _CALLS[word]
     fields = zip(kind.__struct_fields__, values, strict=True)
-    return kind(*(unpack_value(value) if name in _STACKED else value for name, value in fields))
+    return kind(*(_unpack_field(name, value) for name, value in fields))
 
 
 def _pack_ended(ended: Outcome) -> Answer:
@@ -146,6 +176,7 @@ def _pack_emulated(made: Emulated | NotAccepted) -> Answer:
 def main() -> None:
     """Run the worker configured by the command line."""
     settings = msgspec.json.decode(sys.argv[2], type=WorkerSettings)
+    sys.setrecursionlimit(_RECURSION)
     resource.setrlimit(resource.RLIMIT_AS, (settings.memory_bytes, settings.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dumps
     with socket.socket(fileno=int(sys.argv[1])) as end:

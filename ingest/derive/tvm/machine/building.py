@@ -85,7 +85,9 @@ def _register_integers() -> None:
                 def make(bits: int, store: Callable[..., None] = store) -> Step:
                     return lambda machine: store(machine, bits)
 
-                def run(machine: Machine, store: Callable[..., None] = store, most: int = most) -> None:
+                def run(
+                    machine: Machine, store: Callable[..., None] = store, most: int = most
+                ) -> None:
                     machine.need(3)
                     store(machine, machine.pop_range(most))
 
@@ -111,7 +113,9 @@ def _store_fast(bits: int) -> Step:
                 and builder.bits + bits <= MAX_BITS
             ):
                 stack.pop()
-                stack[-1] = Builder(builder.value << bits | value, builder.bits + bits, builder.refs)
+                stack[-1] = Builder(
+                    builder.value << bits | value, builder.bits + bits, builder.refs
+                )
                 return
         _store_int(machine, bits, signed=False, reverse=False, quiet=False)
 

@@ -36,6 +36,10 @@ class Cell:
     refs: tuple[Cell, ...]
     special: bool
     mask: int
+    _hash: bytes
+    _depth: int
+    _origin: Source | None
+    _place: int
     blocks: dict[tuple[int, int, int, int], list[Any]]
 
     def __init__(self, value: int, bits: int, refs: tuple[Cell, ...] = ()) -> None:
@@ -57,7 +61,7 @@ class Cell:
             self._compute()
         elif name in ("_origin", "_place"):
             return None
-        else:
+        elif self._origin is not None:
             self._origin.read(self, self._place)
         return getattr(self, name)
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.continuation import Continuation, Ordinary
 from tonlake.ingest.derive.tvm.machine.fault import INVALID_OPCODE, VmError
 from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WINDOW_BITS = 24
 """Length of the longest opcode; a shorter remainder of a cell is padded with zeros."""
@@ -133,7 +135,7 @@ class Reader:
         self.start = start
         return self.cell.value >> self.cell.bits - start & (1 << bits) - 1
 
-    def int(self, bits: int) -> int:
+    def sint(self, bits: int) -> int:
         """Read a number in two's complement."""
         value = self.uint(bits)
         return value - (value >> bits - 1 << bits)
@@ -170,7 +172,7 @@ class Form(NamedTuple):
 
 
 def _read_long(code: Reader) -> Operand:
-    return code.int(8 * code.uint(5) + 19)
+    return code.sint(8 * code.uint(5) + 19)
 
 
 _FORMS: dict[str, Form] = {
@@ -202,7 +204,7 @@ def parse_form(form: str) -> Form:
     bits, *more = map(int, _NUMBERS.findall(form))
     added = sum(more)
     if form[0] == "i":
-        return Form(bits, lambda code: code.int(bits) + added)
+        return Form(bits, lambda code: code.sint(bits) + added)
     return Form(bits, lambda code: code.uint(bits) + added)
 
 

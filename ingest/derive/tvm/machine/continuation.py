@@ -37,7 +37,7 @@ class Continuation:
 
     __slots__ = ()
 
-    save: Save = {}
+    save: Save = {}  # noqa: RUF012 - never changed: those with registers have their own
     stack: list[Any] | None = None
     nargs: int = -1
     has_data = False
@@ -157,7 +157,7 @@ class Stop(Continuation):
         """End with ``code``."""
         self.code = code
 
-    def jump(self, machine: Machine) -> Continuation | None:
+    def jump(self, machine: Machine) -> Continuation | None:  # noqa: ARG002 - as the others
         """End the run."""
         raise Quit(self.code)
 

@@ -30,7 +30,6 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     TYPE_CHECK,
     VmError,
 )
-
 from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def _push_ref(cell: Cell) -> Step:
     return lambda machine: machine.stack.append(_open(machine, cell))
 
 
-# Calls, jumps, returns
+# Instructions that call, jump and return
 
 
 @control("EXECUTE")
@@ -250,7 +249,7 @@ _register_methods()
 # Conditions
 
 
-def _register_conditions() -> None:
+def _register_conditions() -> None:  # noqa: C901 - one closure for each form
     for name, when in (("IF", True), ("IFNOT", False)):
 
         def call(code: Slice, when: bool = when) -> Step:  # noqa: FBT001

@@ -196,7 +196,9 @@ def delete_value(
     if not path.steps:
         return None, node.rest
     *steps, last = path.steps
-    made = _join(machine, last, load_node(machine, last.children[1 - last.side], last.left - last.length - 1))
+    made = _join(
+        machine, last, load_node(machine, last.children[1 - last.side], last.left - last.length - 1)
+    )
     return _rebuild(machine, steps, made), node.rest
 
 
@@ -211,7 +213,9 @@ def find_extreme(
     machine: Machine, root: Cell | None, bits: int, *, last: bool, signed: bool
 ) -> tuple[int, Slice] | None:
     """Return the first or last key with its value; None if the dictionary is empty."""
-    return None if root is None else _walk_down(machine, root, 0, bits, bits, last=last, signed=signed)
+    return (
+        None if root is None else _walk_down(machine, root, 0, bits, bits, last=last, signed=signed)
+    )
 
 
 def _walk_down(
@@ -294,7 +298,13 @@ def cut_prefix(
 
 
 def _cut_node(
-    machine: Machine, root: Cell, node: Node, prefix: int, sizes: tuple[int, int, int], *, remove: bool
+    machine: Machine,
+    root: Cell,
+    node: Node,
+    prefix: int,
+    sizes: tuple[int, int, int],
+    *,
+    remove: bool,
 ) -> Cell:
     """Build the root of a part from the node that all its keys pass."""
     size, done, bits = sizes
@@ -418,8 +428,6 @@ def delete_prefix(
     if not path.steps:
         return None, True
     *steps, last = path.steps
-    other = parse_label(
-        machine.load(last.children[1 - last.side]), last.left - last.length - 1
-    )
+    other = parse_label(machine.load(last.children[1 - last.side]), last.left - last.length - 1)
     made = _join(machine, last, other)
     return _rebuild(machine, steps, made, _FORK), True

@@ -48,7 +48,7 @@ def _pop_dictionary(machine: Machine, most: int = _MAX_BITS) -> tuple[int, Cell 
     return bits, machine.pop_maybe_cell()
 
 
-def _pop_key_and_value(machine: Machine, kind: str, bits: int, form: str) -> tuple[int, Content | None]:
+def _pop_key_and_value(machine: Machine, kind: str, bits: int, form: str) -> tuple[int, Content]:
     """Pop a key that must fit, then the value to set; ``form`` OPT allows null."""
     if kind:
         number = machine.pop_int()
@@ -71,10 +71,11 @@ def _show(value: Slice, form: str) -> Slice | Cell:
     return _read_ref(value) if form == "REF" else value
 
 
-def _pop_value(machine: Machine, form: str) -> Content | None:
+def _pop_value(machine: Machine, form: str) -> Content:
+    """Pop a value; null, which OPT allows, has no content."""
     if form == "OPT":
         cell = machine.pop_maybe_cell()
-        return None if cell is None else (0, 0, (cell,))
+        return 0, 0, () if cell is None else (cell,)
     if form == "REF":
         return 0, 0, (machine.pop_cell(),)
     if form == "B":
@@ -138,14 +139,16 @@ def _set_optional(machine: Machine, kind: str) -> None:
     machine.need(4)
     bits, root = _pop_dictionary(machine)
     key, value = _pop_key_and_value(machine, kind, bits, "OPT")
-    if value is None:
+    if not value[2]:
         made, old = tree.delete_value(machine, root, key, bits)
     else:
         made, old, _ = tree.set_value(machine, root, key, bits, value, tree.SET)
     machine.stack += (made, None if old is None else _read_ref(old))
 
 
-def _leave_pair(machine: Machine, found: tuple[int, Slice] | None, bits: int, kind: str, form: str) -> None:
+def _leave_pair(
+    machine: Machine, found: tuple[int, Slice] | None, bits: int, kind: str, form: str
+) -> None:
     if found is None:
         machine.stack.append(0)
         return
@@ -189,24 +192,30 @@ def _get_nearest(machine: Machine, kind: str, *, up: bool, equal: bool) -> None:
     _leave_pair(machine, found, bits, kind, "")
 
 
+def _register_values(kind: str) -> None:
+    """Register look-ups and changes, for each form of value."""
+    name = f"DICT{kind}"
+    for form in _VALUES:
+        step(f"{name}GET{form}")(partial(_get, kind=kind, form=form))
+        step(f"{name}DELGET{form}")(partial(_delete, kind=kind, form=form))
+        for end, last in (("MIN", False), ("MAX", True)):
+            for removes in (False, True):
+                step(f"{name}{'REM' * removes}{end}{form}")(
+                    partial(_get_extreme, kind=kind, form=form, last=last, removes=removes)
+                )
+    for form in (*_VALUES, "B"):
+        for mode in (tree.SET, tree.REPLACE, tree.ADD):
+            for gets in (False, True):
+                step(f"{name}{mode.upper()}{'GET' * gets}{form}")(
+                    partial(_set, kind=kind, form=form, mode=mode, gets=gets)
+                )
+
+
 def _register_keys() -> None:
     """Register every instruction that has forms for three kinds of key."""
     for kind in _KINDS:
+        _register_values(kind)
         name = f"DICT{kind}"
-        for form in _VALUES:
-            step(f"{name}GET{form}")(partial(_get, kind=kind, form=form))
-            step(f"{name}DELGET{form}")(partial(_delete, kind=kind, form=form))
-            for end, last in (("MIN", False), ("MAX", True)):
-                for removes in (False, True):
-                    step(f"{name}{'REM' * removes}{end}{form}")(
-                        partial(_get_extreme, kind=kind, form=form, last=last, removes=removes)
-                    )
-        for form in (*_VALUES, "B"):
-            for mode in (tree.SET, tree.REPLACE, tree.ADD):
-                for gets in (False, True):
-                    step(f"{name}{mode.upper()}{'GET' * gets}{form}")(
-                        partial(_set, kind=kind, form=form, mode=mode, gets=gets)
-                    )
         step(f"{name}DEL")(partial(_delete, kind=kind, form=None))
         step(f"{name}GETOPTREF")(partial(_get_optional, kind=kind))
         step(f"{name}SETGETOPTREF")(partial(_set_optional, kind=kind))
@@ -275,7 +284,9 @@ step("PLDDICTQ")(partial(_load, keeps=False, quiet=True, leaves="root"))
 # Code in dictionaries
 
 
-def _find_code(machine: Machine, kind: str, code: Slice, *, calls: bool, pushes: bool) -> Continuation | None:
+def _find_code(
+    machine: Machine, kind: str, code: Slice, *, calls: bool, pushes: bool
+) -> Continuation | None:
     machine.need(3)
     bits, root = _pop_dictionary(machine)
     number = machine.stack[-1]
@@ -405,5 +416,3 @@ def _call_prefix(code: Slice) -> Step:
 @maker("PFXDICTSWITCH")
 def _jump_constant_prefix(bits: int, root: Cell) -> Step:
     return lambda machine: _enter_prefix(machine, None, root, bits)
-
-

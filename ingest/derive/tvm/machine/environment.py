@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from hashlib import sha256, sha512
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, step
@@ -117,7 +117,7 @@ def _get_seed(machine: Machine) -> bytes:
         raise VmError(TYPE_CHECK)
     if seed < 0 or seed >> 256:
         raise VmError(RANGE_CHECK)
-    return seed.to_bytes(32, "big")  # type: ignore[no-any-return]
+    return seed.to_bytes(32, "big")
 
 
 def _set_seed(machine: Machine, seed: bytes) -> None:
@@ -204,7 +204,7 @@ def _get_unpacked(machine: Machine, place: int) -> Slice:
     found = _index(get_parameter(machine, _UNPACKED), place)
     if found.__class__ is not Slice:
         raise VmError(TYPE_CHECK)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class _Fields:
@@ -245,28 +245,27 @@ def _read_gas_prices(part: Slice) -> tuple[int, int, int]:
     return flat_limit, flat_price, fields.uint(64)
 
 
-def _read_forward_prices(part: Slice) -> tuple[int, int, int, int]:
-    """Return lump, bit and cell price and first share of MsgForwardPrices."""
-    fields = _Fields(part)
-    if fields.uint(8) != 0xEA:  # noqa: PLR2004 - msg_forward_prices
-        raise VmError(CELL_UNDERFLOW)
-    lump, bit, cell = fields.uint(64), fields.uint(64), fields.uint(64)
-    fields.uint(32)  # ihr_price_factor
-    return lump, bit, cell, fields.uint(16)
+class ForwardPrices(NamedTuple):
+    """MsgForwardPrices: nanoton, for a bit and a cell in units of 2^-16; shares of 2^-16."""
+
+    lump: int
+    bit: int
+    cell: int
+    ihr_factor: int
+    first_share: int
 
 
-def _round_up(value: int) -> int:
+def round_up(value: int) -> int:
+    """Return units of 2^-16 as nanoton, rounded up."""
     return -(-value >> 16)
 
 
-def forward_fee(machine: Machine, is_masterchain: bool, cells: int, bits: int) -> int:  # noqa: FBT001
-    """Return the forward fee of a message in nanoton."""
-    lump, bit, cell, _ = _get_forward_prices(machine, is_masterchain)
-    return lump + _round_up(bit * bits + cell * cells)
-
-
-def _get_forward_prices(machine: Machine, is_masterchain: bool) -> tuple[int, int, int, int]:  # noqa: FBT001
-    return _read_forward_prices(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
+def get_forward_prices(machine: Machine, is_masterchain: bool) -> ForwardPrices:  # noqa: FBT001
+    """Return the forward prices of the masterchain or of other workchains."""
+    fields = _Fields(_get_unpacked(machine, _FORWARD + (not is_masterchain)))
+    if fields.uint(8) != 0xEA:  # noqa: PLR2004 - msg_forward_prices
+        raise VmError(CELL_UNDERFLOW)
+    return ForwardPrices(*(fields.uint(bits) for bits in (64, 64, 64, 32, 16)))
 
 
 @step("GETGASFEE")
@@ -275,7 +274,7 @@ def _gas_fee(machine: Machine) -> None:
     is_masterchain = machine.pop_bool()
     gas = machine.pop_range(_MAX_UINT63)
     limit, flat, price = _read_gas_prices(_get_unpacked(machine, _GAS + (not is_masterchain)))
-    machine.push_int(flat if gas <= limit else flat + _round_up(price * (gas - limit)))
+    machine.push_int(flat if gas <= limit else flat + round_up(price * (gas - limit)))
 
 
 @step("GETGASFEESIMPLE")
@@ -284,7 +283,7 @@ def _simple_gas_fee(machine: Machine) -> None:
     is_masterchain = machine.pop_bool()
     gas = machine.pop_range(_MAX_UINT63)
     price = _read_gas_prices(_get_unpacked(machine, _GAS + (not is_masterchain)))[2]
-    machine.push_int(_round_up(price * gas))
+    machine.push_int(round_up(price * gas))
 
 
 @step("GETSTORAGEFEE")
@@ -308,7 +307,7 @@ def _storage_fee(machine: Machine) -> None:
     bit, cell, mc_bit, mc_cell = (fields.uint(64) for _ in range(4))
     if is_masterchain:
         bit, cell = mc_bit, mc_cell
-    machine.push_int(_round_up((bit * bits + cell * cells) * seconds))
+    machine.push_int(round_up((bit * bits + cell * cells) * seconds))
 
 
 @step("GETFORWARDFEE")
@@ -317,7 +316,8 @@ def _forward_fee(machine: Machine) -> None:
     is_masterchain = machine.pop_bool()
     bits = machine.pop_range(_MAX_UINT63)
     cells = machine.pop_range(_MAX_UINT63)
-    machine.push_int(forward_fee(machine, is_masterchain, cells, bits))
+    prices = get_forward_prices(machine, is_masterchain)
+    machine.push_int(prices.lump + round_up(prices.bit * bits + prices.cell * cells))
 
 
 @step("GETFORWARDFEESIMPLE")
@@ -326,8 +326,8 @@ def _simple_forward_fee(machine: Machine) -> None:
     is_masterchain = machine.pop_bool()
     bits = machine.pop_range(_MAX_UINT63)
     cells = machine.pop_range(_MAX_UINT63)
-    _, bit, cell, _ = _get_forward_prices(machine, is_masterchain)
-    machine.push_int(_round_up(bit * bits + cell * cells))
+    prices = get_forward_prices(machine, is_masterchain)
+    machine.push_int(round_up(prices.bit * bits + prices.cell * cells))
 
 
 @step("GETORIGINALFWDFEE")
@@ -337,7 +337,7 @@ def _original_forward_fee(machine: Machine) -> None:
     fee = machine.pop_finite()
     if fee < 0:
         raise VmError(RANGE_CHECK)
-    first = _get_forward_prices(machine, is_masterchain)[3]
+    first = get_forward_prices(machine, is_masterchain).first_share
     machine.push_int((fee << 16) // ((1 << 16) - first))
 
 

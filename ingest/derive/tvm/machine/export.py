@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Builder, Cell, Slice
+from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, MAX_DEPTH, Builder, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Again,
     Continuation,
@@ -19,79 +19,128 @@ from tonlake.ingest.derive.tvm.machine.continuation import (
     While,
 )
 from tonlake.ingest.derive.tvm.machine.dictionary import store_label
-from tonlake.ingest.derive.tvm.machine.state import NAN
+from tonlake.ingest.derive.tvm.machine.fault import CELL_OVERFLOW, VmError
+from tonlake.ingest.derive.tvm.machine.state import Nan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _TINY = 1 << 63
 _SAVE_BITS = 4
 
 
 def write_stack(values: Sequence[Any]) -> Cell:
-    """Return VmStack of values, deepest first."""
-    return store_stack(Builder(), values).cell()
+    """Return VmStack of values, deepest first; raise VmError if it is too deep for cells."""
+    return _Writer().stack(Builder(), values).cell()
 
 
-def store_stack(builder: Builder, values: Sequence[Any]) -> Builder:
-    """Store VmStack: the depth, then the top value and a reference to those below it."""
-    builder = builder.store(len(values), 24)
-    if not values:
-        return builder
-    rest = EMPTY_CELL
-    for value in values[:-1]:
-        rest = store_value(Builder(0, 0, (rest,)), value).cell()
-    return store_value(builder.store(0, 0, (rest,)), values[-1])
+class _Writer:
+    """Writes values; equal tuples and continuations are written once, however often they recur."""
+
+    def __init__(self) -> None:
+        self._written: dict[int, Builder] = {}
+        self._nesting = 0
+
+    def stack(self, builder: Builder, values: Sequence[Any]) -> Builder:
+        """Store VmStack: the depth, then the top value and a reference to those below it."""
+        builder = builder.store(len(values), 24)
+        if not values:
+            return builder
+        rest = EMPTY_CELL
+        for value in values[:-1]:
+            rest = self.value(Builder(0, 0, (rest,)), value).cell()
+        return self.value(builder.store(0, 0, (rest,)), values[-1])
+
+    def value(self, builder: Builder, value: Any) -> Builder:  # noqa: ANN401 - a stack value
+        """Store VmStackValue."""
+        write = _SIMPLE.get(value.__class__)
+        if write is not None:
+            return write(builder, value)
+        part = self._written.get(id(value))
+        if part is None:
+            self._nesting += 1
+            if self._nesting > MAX_DEPTH:
+                raise VmError(CELL_OVERFLOW)
+            part = self._nested(value)
+            self._nesting -= 1
+            self._written[id(value)] = part
+        return builder.store(part.value, part.bits, part.refs)
+
+    def _nested(self, value: Any) -> Builder:  # noqa: ANN401 - a tuple or a continuation
+        if value.__class__ is tuple:
+            return self._tuple(value)
+        return self.continuation(Builder().store(6, 8), value)
+
+    def _tuple(self, values: tuple[Any, ...]) -> Builder:
+        """Write a tuple: its length, the values before the last one, the last one."""
+        cells = [self.value(Builder(), value).cell() for value in values]
+        head: tuple[Cell, ...] = ()
+        for place, cell in enumerate(cells):
+            if place > 1:  # the values so far in a cell of their own
+                head = (Cell(0, 0, head),)
+            head = (*head, cell)
+        return Builder().store(7 << 16 | len(values), 24, head)
+
+    def _data(self, builder: Builder, data: Data) -> Builder:
+        """Store VmControlData: number of arguments, stack, saved registers, codepage."""
+        if data.nargs < 0:
+            builder = builder.store(0, 1)
+        else:
+            builder = builder.store(1 << 13 | data.nargs & 0x1FFF, 14)
+        if data.stack is None:
+            builder = builder.store(0, 1)
+        else:
+            builder = self.stack(builder.store(1, 1), data.stack)
+        saved = sorted(data.save.items())
+        entries = [(number, self.value(Builder(), value)) for number, value in saved]
+        refs = (_make_map(entries, _SAVE_BITS),) if entries else ()
+        builder = builder.store(len(refs), 1, refs)
+        if data.cp is None:
+            return builder.store(0, 1)
+        return builder.store(1 << 16 | data.cp & 0xFFFF, 17)
+
+    def continuation(self, builder: Builder, target: Continuation) -> Builder:
+        """Store VmCont."""
+        if isinstance(target, Ordinary):
+            return _store_slice(self._data(builder.store(0, 2), target), target.code)
+        if isinstance(target, Envelope):
+            return self._data(builder.store(1, 2), target).store(0, 0, self._refs(target.next))
+        if isinstance(target, Stop):
+            return builder.store(8, 4).store(target.code & 0xFFFFFFFF, 32)
+        if isinstance(target, StopWithError):
+            return builder.store(9, 4)
+        if isinstance(target, PushInteger):
+            refs = self._refs(target.next)
+            return builder.store(15, 4).store(target.value & 0xFFFFFFFF, 32, refs)
+        return self._loop(builder, target)
+
+    def _loop(self, builder: Builder, target: Continuation) -> Builder:
+        if isinstance(target, Repeat):
+            refs = self._refs(target.body, target.after)
+            return builder.store(0x14, 5).store(target.count, 63, refs)
+        if isinstance(target, Until):
+            return builder.store(0x30, 6, self._refs(target.body, target.after))
+        if isinstance(target, Again):
+            return builder.store(0x31, 6, self._refs(target.body))
+        if isinstance(target, While):
+            refs = self._refs(target.condition, target.body, target.after)
+            return builder.store(0x32 | (not target.checks), 6, refs)
+        raise TypeError(f"{type(target).__name__} is not a continuation")
+
+    def _refs(self, *targets: Continuation) -> tuple[Cell, ...]:
+        return tuple(self.continuation(Builder(), target).cell() for target in targets)
 
 
-def store_value(builder: Builder, value: Any) -> Builder:  # noqa: ANN401 - a stack value
-    """Store VmStackValue."""
-    if value is None:
-        return builder.store(0, 8)
-    if value is NAN:
-        return builder.store(0x02FF, 16)
-    if value.__class__ is int:
-        if -_TINY <= value < _TINY:
-            return builder.store(1, 8).store(value & 2 * _TINY - 1, 64)
-        return builder.store(0x0200 >> 1, 15).store(value & (1 << 257) - 1, 257)
-    if value.__class__ is Cell:
-        return builder.store(3, 8, (value,))
-    if value.__class__ is Slice:
-        return _store_slice(builder.store(4, 8), value)
-    if value.__class__ is Builder:
-        return builder.store(5, 8, (value.cell(),))
-    if value.__class__ is tuple:
-        return _store_tuple(builder, value)
-    return store_continuation(builder.store(6, 8), value)
+def _store_int(builder: Builder, value: int) -> Builder:
+    if -_TINY <= value < _TINY:
+        return builder.store(1, 8).store(value & 2 * _TINY - 1, 64)
+    return builder.store(0x0200 >> 1, 15).store(value & (1 << 257) - 1, 257)
 
 
 def _store_slice(builder: Builder, part: Slice) -> Builder:
     """Store VmCellSlice."""
     bounds = (part.start << 10 | part.end) << 6 | part.ref << 3 | part.ref_end
     return builder.store(bounds, 26, (part.cell,))
-
-
-def _store_tuple(builder: Builder, values: tuple[Any, ...]) -> Builder:
-    """Store a tuple: its length, the values before the last one, the last one."""
-    cells = [store_value(Builder(), value).cell() for value in values]
-    head: tuple[Cell, ...] = ()
-    for place, cell in enumerate(cells):
-        if place > 1:  # the values so far in a cell of their own
-            head = (Cell(0, 0, head),)
-        head = (*head, cell)
-    return builder.store(7 << 16 | len(values), 24, head)
-
-
-def _store_data(builder: Builder, data: Data) -> Builder:
-    """Store VmControlData: number of arguments, stack, saved registers, codepage."""
-    builder = builder.store(0, 1) if data.nargs < 0 else builder.store(1 << 13 | data.nargs & 0x1FFF, 14)
-    builder = builder.store(0, 1) if data.stack is None else store_stack(builder.store(1, 1), data.stack)
-    entries = [(number, store_value(Builder(), data.save[number])) for number in sorted(data.save)]
-    if entries:
-        builder = builder.store(1, 1, (_make_map(entries, _SAVE_BITS),))
-    else:
-        builder = builder.store(0, 1)
-    return builder.store(0, 1) if data.cp is None else builder.store(1 << 16 | data.cp & 0xFFFF, 17)
 
 
 def _make_map(entries: list[tuple[int, Builder]], left: int) -> Cell:
@@ -109,30 +158,12 @@ def _make_map(entries: list[tuple[int, Builder]], left: int) -> Cell:
     return builder.store(0, 0, tuple(_make_map(side, below) for side in sides)).cell()
 
 
-def _write(target: Continuation) -> Cell:
-    return store_continuation(Builder(), target).cell()
-
-
-def store_continuation(builder: Builder, target: Continuation) -> Builder:
-    """Store VmCont."""
-    if isinstance(target, Ordinary):
-        return _store_slice(_store_data(builder.store(0, 2), target), target.code)
-    if isinstance(target, Envelope):
-        return _store_data(builder.store(1, 2), target).store(0, 0, (_write(target.next),))
-    if isinstance(target, Stop):
-        return builder.store(8, 4).store(target.code & 0xFFFFFFFF, 32)
-    if isinstance(target, StopWithError):
-        return builder.store(9, 4)
-    if isinstance(target, Repeat):
-        refs = _write(target.body), _write(target.after)
-        return builder.store(0x14, 5).store(target.count, 63, refs)
-    if isinstance(target, Until):
-        return builder.store(0x30, 6, (_write(target.body), _write(target.after)))
-    if isinstance(target, Again):
-        return builder.store(0x31, 6, (_write(target.body),))
-    if isinstance(target, While):
-        refs3 = _write(target.condition), _write(target.body), _write(target.after)
-        return builder.store(0x32 | (not target.checks), 6, refs3)
-    if isinstance(target, PushInteger):
-        return builder.store(15, 4).store(target.value & 0xFFFFFFFF, 32, (_write(target.next),))
-    raise TypeError(f"{type(target).__name__} is not a continuation")
+_SIMPLE: dict[type, Callable[[Builder, Any], Builder]] = {
+    type(None): lambda builder, _null: builder.store(0, 8),
+    Nan: lambda builder, _nan: builder.store(0x02FF, 16),
+    int: _store_int,
+    Cell: lambda builder, cell: builder.store(3, 8, (cell,)),
+    Slice: lambda builder, part: _store_slice(builder.store(4, 8), part),
+    Builder: lambda builder, value: builder.store(5, 8, (value.cell(),)),
+}
+"""Writers of values that hold no others."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import step
-from tonlake.ingest.derive.tvm.machine.environment import get_parameter
 from tonlake.ingest.derive.tvm.machine.fault import (
     CELL_OVERFLOW,
     CELL_UNDERFLOW,
@@ -42,11 +41,17 @@ def _load_amount(machine: Machine, *, length_bits: int, signed: bool) -> None:
     machine.stack += (value, rest.skip(bits))
 
 
-def store_amount(builder: Builder, value: int, length_bits: int, *, signed: bool = False) -> Builder:
+def store_amount(
+    builder: Builder, value: int, length_bits: int, *, signed: bool = False
+) -> Builder:
     """Store a number in the fewest bytes; raise VmError if it is too large."""
     if value < 0 and not signed:
         raise VmError(RANGE_CHECK)
-    bits = value.bit_length() if not signed else (value if value >= 0 else ~value).bit_length() + (value != 0)
+    bits = (
+        value.bit_length()
+        if not signed
+        else (value if value >= 0 else ~value).bit_length() + (value != 0)
+    )
     count = (bits + 7) // 8
     if count >> length_bits:
         raise VmError(RANGE_CHECK)
@@ -122,7 +127,9 @@ def _parse_address(part: Slice, *, allows_old: bool) -> Address | None:
     workchain = part.peek(width)
     part = part.skip(width)
     account = _bits_only(part, bits)
-    return Address(kind, anycast, workchain - (workchain >> width - 1 << width), account, part.skip(bits))
+    return Address(
+        kind, anycast, workchain - (workchain >> width - 1 << width), account, part.skip(bits)
+    )
 
 
 def _load_address(machine: Machine, *, quiet: bool) -> None:
@@ -285,7 +292,7 @@ def _measure(machine: Machine, *, is_slice: bool, quiet: bool) -> None:
     found = machine.pop_slice() if is_slice else machine.pop_maybe_cell()
     if bound is NAN or bound < 0:  # type: ignore[operator]
         raise VmError(RANGE_CHECK)
-    measure = Measure(machine, min(bound, _MAX_UINT63))  # type: ignore[type-var]
+    measure = Measure(machine, min(bound, _MAX_UINT63))  # type: ignore[arg-type, type-var]
     if isinstance(found, Slice):
         is_whole = measure.add_slice(found)
     else:
@@ -306,7 +313,9 @@ for _quiet in (False, True):
 # Output actions
 
 
-def _install(machine: Machine, tag: int, mode: int | None, *parts: tuple[int, int, tuple[Cell, ...]]) -> None:
+def _install(
+    machine: Machine, tag: int, mode: int | None, *parts: tuple[int, int, tuple[Cell, ...]]
+) -> None:
     """Append an action to the list in c5: OutList, OutAction."""
     builder = Builder(0, 0, (machine.c[5],)).store(tag, 32)
     if mode is not None:
@@ -319,11 +328,16 @@ def _install(machine: Machine, tag: int, mode: int | None, *parts: tuple[int, in
 _SEND, _RESERVE, _SET_CODE, _LIBRARY = 0x0EC3C86D, 0x36E6B809, 0xAD4DE08E, 0x26FA1DD4
 
 
+def install_message(machine: Machine, mode: int, cell: Cell) -> None:
+    """Append the action that sends a message."""
+    _install(machine, _SEND, mode, (0, 0, (cell,)))
+
+
 @step("SENDRAWMSG")
 def _send_raw(machine: Machine) -> None:
     machine.need(2)
     mode = machine.pop_range(255)
-    _install(machine, _SEND, mode, (0, 0, (machine.pop_cell(),)))
+    install_message(machine, mode, machine.pop_cell())
 
 
 def _reserve(machine: Machine, *, extra: bool) -> None:
@@ -373,5 +387,3 @@ def _change_library(machine: Machine) -> None:
     if value < 0 or value >> 256:
         raise VmError(RANGE_CHECK)
     _install(machine, _LIBRARY, mode * 2, (value, 256, ()))
-
-

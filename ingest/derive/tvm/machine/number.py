@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.derive.tvm.machine.code import OPCODES, load_instructions, maker, step
 from tonlake.ingest.derive.tvm.machine.fault import (
     INTEGER_OVERFLOW,
-    INVALID_OPCODE,
     RANGE_CHECK,
     VmError,
 )
@@ -190,20 +189,20 @@ def _round(numerator: int, denominator: int, mode: int) -> int:
     return -(-numerator // denominator)
 
 
-def _pop_shift(machine: Machine, *, quiet: bool, since: int) -> Number:
+def _pop_shift(machine: Machine, most: int, *, quiet: bool, since: int) -> Number:
     """Pop a number of bits; NaN if a quiet instruction meets one out of range."""
     if quiet and machine.version >= since:
         value = machine.pop_int()
-        return value if value is not NAN and 0 <= value <= _MAX_SHIFT else NAN  # type: ignore[operator]
-    return machine.pop_range(_MAX_SHIFT)
+        return value if value is not NAN and 0 <= value <= most else NAN  # type: ignore[operator]
+    return machine.pop_range(most)
 
 
 class Division:
     """An instruction of the families A9 and B7A9, from the byte of its kind.
 
     Bits 0 and 1 are the rounding, 2 and 3 what is left (quotient, remainder; neither: both, with a
-    number added before). Bit 4: the shift is in the code. Bits 5 to 7: DIV, RSHIFT, MUL and DIV, MUL
-    and RSHIFT, LSHIFT and DIV.
+    number added before). Bit 4: the shift is in the code. Bits 5 to 7: DIV, RSHIFT, MUL and DIV,
+    MUL and RSHIFT, LSHIFT and DIV.
     """
 
     __slots__ = ("adds", "keeps", "kind", "mode", "quiet", "shift")
@@ -222,28 +221,34 @@ class Division:
         multiplies, shifts_left = self.kind in (4, 5), self.kind == 6  # noqa: PLR2004
         shifts_right = self.kind in (1, 5)
         takes_shift = self.shift is None and (shifts_right or shifts_left)
-        machine.need(
-            1 + (not shifts_right) + takes_shift + self.adds + multiplies
-        )
-        shift: Number = 0
-        if shifts_right or shifts_left:
-            shift = self.shift if self.shift is not None else _pop_shift(
-                machine, quiet=self.quiet, since=14 if shifts_right and not multiplies else 13
-            )  # fmt: skip
-        divisor: Number = machine.pop_int() if not shifts_right else 1
+        machine.need(1 + (not shifts_right) + takes_shift + self.adds + multiplies)
+        shift: Number = self.shift or 0
+        since = _STRICT_SINCE + (self.kind == 1)
+        if takes_shift:
+            shift = _pop_shift(machine, _MAX_SHIFT, quiet=self.quiet, since=since)
+        divisor: Number = 1 if shifts_right else machine.pop_int()
         added = machine.pop_int() if self.adds else 0
         factor = machine.pop_int() if multiplies else 1
         value = machine.pop_int()
-        operands = [shift, divisor, added, factor, value]
-        if NAN in operands or divisor == 0:
-            self._leave(machine, NAN, NAN)
+        if NAN in (shift, divisor, added, factor, value) or divisor == 0:
+            lenient = machine.version < since and not self.adds and NAN not in (shift, divisor)
+            self._leave_nan(machine, shift, lenient=lenient and divisor != 0)
             return
-        shift, divisor, added, factor, value = operands  # type: ignore[assignment]
         if shifts_right:
             divisor = 1 << shift  # type: ignore[operator]
         total = value * factor + added if not shifts_left else (value << shift) + added  # type: ignore[operator]
         quotient = _round(total, divisor, self.mode)  # type: ignore[arg-type]
         self._leave(machine, quotient, total - quotient * divisor)  # type: ignore[operator]
+
+    def _leave_nan(self, machine: Machine, shift: Number, *, lenient: bool) -> None:
+        """Leave NaN, or what shifts made of it in older versions."""
+        quotient: Number = NAN
+        rest: Number = NAN
+        if lenient and self.kind in (1, 5):
+            quotient = _shift_nan(shift, self.mode)  # type: ignore[arg-type]
+        elif lenient and self.kind == 6:  # noqa: PLR2004
+            quotient = rest = _shift_nan(shift, None)  # type: ignore[arg-type]
+        self._leave(machine, quotient, rest)
 
     def _leave(self, machine: Machine, quotient: Number, rest: Number) -> None:
         if self.keeps & 1:
@@ -252,10 +257,13 @@ class Division:
             _leave(machine, rest, quiet=self.quiet)
 
 
+_PREFIX, _QUIET_PREFIX = 0xA9, 0xB7A9
+
+
 def _register_divisions() -> None:
     for row in load_instructions()[1]:
-        quiet = row.first >> 8 == 0xB7A9
-        if quiet or row.first >> 16 == 0xA9:  # noqa: PLR2004 - an opcode
+        quiet = row.first >> 8 == _QUIET_PREFIX
+        if quiet or row.first >> 16 == _PREFIX:
             kind = row.first & 0xFF if quiet else row.first >> 8 & 0xFF
             OPCODES[row.first] = partial(Division, kind, quiet=quiet)
 
@@ -263,10 +271,28 @@ def _register_divisions() -> None:
 _register_divisions()
 
 
-def _shift(machine: Machine, bits: Number, *, left: bool, quiet: bool) -> None:
+_WORD_BITS = 52
+"""Width of the words of the node's big integers."""
+
+
+def _shift_nan(bits: int, mode: int | None) -> Number:
+    """Return what the node's big integers made of NaN before versions 13 and 14.
+
+    A shift to the left (``mode`` None) by whole words filled in zeros; one to the right left -1 if
+    rounded down, else 0.
+    """
+    if mode is None:
+        return 0 if bits >= _WORD_BITS else NAN
+    return NAN if not bits else -(mode == 0)
+
+
+def _shift(machine: Machine, bits: Number, *, left: bool, quiet: bool, since: int) -> None:
+    """Shift an integer; ``since`` is the version since which NaN stays NaN."""
     value = machine.pop_int()
-    if value is NAN or bits is NAN:
+    if bits is NAN or (value is NAN and machine.version >= since):
         _leave(machine, NAN, quiet=quiet)
+    elif value is NAN:
+        _leave(machine, _shift_nan(bits, None if left else 0), quiet=quiet)  # type: ignore[arg-type]
     else:
         made = value << bits if left else value >> bits  # type: ignore[operator]
         _leave(machine, made, quiet=quiet)
@@ -277,17 +303,14 @@ def _register_shifts() -> None:
         for quiet in (False, True):
 
             def make(bits: int, left: bool = left, quiet: bool = quiet) -> Step:  # noqa: FBT001
-                return lambda machine: _shift(machine, bits, left=left, quiet=quiet)
+                return lambda machine: _shift(
+                    machine, bits, left=left, quiet=quiet, since=_STRICT_SINCE + 1
+                )
 
             def run(machine: Machine, left: bool = left, quiet: bool = quiet) -> None:  # noqa: FBT001
                 machine.need(2)
-                since = _STRICT_SINCE
-                bits = (
-                    _pop_shift(machine, quiet=quiet, since=since)
-                    if machine.version >= since and quiet
-                    else machine.pop_range(_MAX_BITS)
-                )
-                _shift(machine, bits, left=left, quiet=quiet)
+                bits = _pop_shift(machine, _MAX_BITS, quiet=quiet, since=_STRICT_SINCE)
+                _shift(machine, bits, left=left, quiet=quiet, since=_STRICT_SINCE)
 
             maker("Q" * quiet + name)(make)
             step("Q" * quiet + name)(run)

@@ -49,7 +49,9 @@ def _signed(value: int, bits: int) -> int:
     return value - (1 << bits) if bits and value >> bits - 1 else value
 
 
-def _leave(machine: Machine, part: Slice, found: tuple[Any, ...] | None, *, keeps: bool, quiet: bool) -> None:
+def _leave(
+    machine: Machine, part: Slice, found: tuple[Any, ...] | None, *, keeps: bool, quiet: bool
+) -> None:
     """Push what was read, and the rest of the slice that ``found`` ends in if it ``keeps`` it."""
     if found is None:
         if not quiet:
@@ -166,9 +168,11 @@ for _size in (4, 8):
     for _keeps in (True, False):
         for _quiet in (False, True):
             for _signed_form in (True, False):
-                step(
-                    f"{'P' * (not _keeps)}LD{'UI'[_signed_form]}LE{_size}{'Q' * _quiet}"
-                )(partial(_read_little, size=_size, signed=_signed_form, keeps=_keeps, quiet=_quiet))
+                step(f"{'P' * (not _keeps)}LD{'UI'[_signed_form]}LE{_size}{'Q' * _quiet}")(
+                    partial(
+                        _read_little, size=_size, signed=_signed_form, keeps=_keeps, quiet=_quiet
+                    )
+                )
 
 
 # Parts of slices
@@ -322,7 +326,11 @@ def _check(machine: Machine, *, bits: bool, refs: bool, quiet: bool) -> None:
 
 
 for _quiet in (False, True):
-    for _name, _has in (("BITS", (True, False)), ("REFS", (False, True)), ("BITREFS", (True, True))):
+    for _name, _has in (
+        ("BITS", (True, False)),
+        ("REFS", (False, True)),
+        ("BITREFS", (True, True)),
+    ):
         step(f"SCHK{_name}{'Q' * _quiet}")(
             partial(_check, bits=_has[0], refs=_has[1], quiet=_quiet)
         )

@@ -156,13 +156,13 @@ class Machine:
         value = self.stack.pop()
         if value.__class__ is not int and value is not NAN:
             raise VmError(TYPE_CHECK)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def pop_finite(self) -> int:
         """Pop an integer; NaN is an overflow."""
         value = self.stack.pop()
         if value.__class__ is int:
-            return value  # type: ignore[no-any-return]
+            return value
         raise VmError(INTEGER_OVERFLOW if value is NAN else TYPE_CHECK)
 
     def pop_bool(self) -> bool:
@@ -176,7 +176,7 @@ class Machine:
             raise VmError(RANGE_CHECK if value is NAN else TYPE_CHECK)
         if not least <= value <= most:
             raise VmError(RANGE_CHECK)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def push_int(self, value: int) -> None:
         """Push an integer; raise VmError if it has more than 257 bits."""
@@ -193,35 +193,35 @@ class Machine:
         value = self.stack.pop()
         if value.__class__ is not Slice:
             raise VmError(TYPE_CHECK)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def pop_cell(self) -> Cell:
         """Pop a cell."""
         value = self.stack.pop()
         if value.__class__ is not Cell:
             raise VmError(TYPE_CHECK)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def pop_maybe_cell(self) -> Cell | None:
         """Pop a cell or null."""
         value = self.stack.pop()
         if value is not None and value.__class__ is not Cell:
             raise VmError(TYPE_CHECK)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def pop_builder(self) -> Builder:
         """Pop a builder."""
         value = self.stack.pop()
         if value.__class__ is not Builder:
             raise VmError(TYPE_CHECK)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def pop_tuple(self, most: int = MAX_TUPLE, least: int = 0) -> tuple[Any, ...]:
         """Pop a tuple of a length."""
         value = self.stack.pop()
         if value.__class__ is not tuple or not least <= len(value) <= most:
             raise VmError(TYPE_CHECK)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def pop_continuation(self) -> Continuation:
         """Pop a continuation."""
@@ -292,9 +292,7 @@ class Machine:
         for number, value in save.items():
             c[number] = value
 
-    def take_code(
-        self, code: Slice, saved: int = 0, kept: int = -1, nargs: int = -1
-    ) -> Ordinary:
+    def take_code(self, code: Slice, saved: int = 0, kept: int = -1, nargs: int = -1) -> Ordinary:
         """Return the current continuation from ``code`` on: ``extract_cc``.
 
         ``saved`` is a mask of c0, c1, c2, which move into it; the ``kept`` top values stay on the
@@ -326,7 +324,9 @@ class Machine:
         self.c[0] = Ordinary(code, {0: self.c[0]})
         return target
 
-    def call_with(self, target: Continuation, code: Slice, passed: int, returned: int) -> Continuation:
+    def call_with(
+        self, target: Continuation, code: Slice, passed: int, returned: int
+    ) -> Continuation:
         """Call with ``passed`` arguments and ``returned`` results; -1: any number."""
         if 0 in target.save:
             return self.jump(target, passed)
@@ -432,10 +432,10 @@ class Machine:
         waiting: list[tuple[Machine, StartChild]] = []
         while True:
             try:
-                code = machine._run(target)  # noqa: SLF001 - the same class
-            except StartChild as started:
-                waiting.append((machine, started))
-                machine, target = started.child, Ordinary(started.child.code)
+                code = machine._run(target)
+            except StartChild as start:
+                waiting.append((machine, start))
+                machine, target = start.child, Ordinary(start.child.code)
                 continue
             if not waiting:
                 return code
