@@ -9,7 +9,6 @@ from setuptools.command.build_ext import build_ext
 
 EXTENSIONS = {
     "tonlake.ingest.decode._core": Path("tonlake/ingest/decode/native"),
-    "tonlake.ingest.derive.body._bodies": Path("tonlake/ingest/derive/body/native"),
     "tonlake.lake.index._rows": Path("tonlake/lake/index"),
     "tonlake.api.text._json": Path("tonlake/api/text/native"),
 }

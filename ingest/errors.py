@@ -20,6 +20,7 @@ IngestError
 │   ├── TvmStackDeep     the resulting stack is nested too deep to be returned
 │   └── TvmStackLarge    the resulting stack is too large to be returned
 ├── BodyError            a message body does not match its layout in the body table
+├── BodyLimit            decoding a message body would take more work than is allowed
 ├── SignatureInvalid     a user-defined message layout that cannot be parsed or used
 ├── FetchError           off-chain content could not be fetched
 │   ├── FetchRefused     its address is not allowed
@@ -76,6 +77,10 @@ class DecodeError(IngestError):
 
 class BodyError(IngestError):
     """A message body does not match its layout in the body table."""
+
+
+class BodyLimit(IngestError):
+    """Decoding a message body would take more work than is allowed; the message names the limit."""
 
 
 class TraceImpossible(IngestError):

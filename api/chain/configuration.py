@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.codec import Work
 from tonlake.ingest.derive.body.grammar import parse_scheme
 from tonlake.ingest.derive.body.scheme import Scheme
-from tonlake.ingest.errors import BocError, BodyError
+from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.body.codec import Object
@@ -114,12 +116,12 @@ def _decode(name: str, boc: bytes) -> Object | None:
     try:
         tree = parse_boc(boc)
         source = tree.slice(tree.roots[0])
-        value = _load_scheme().union(name).decode(source, Work(tree))
-    except (BocError, BodyError):
+        text = _load_scheme().union(name).decode(source, Work(tree, {}))
+    except (BocError, BodyError, BodyLimit):
         return None
-    if source.bits_left or source.refs_left or not isinstance(value, dict):
+    if source.bits_left or source.refs_left:
         return None
-    return value
+    return msgspec.json.decode(text, type=dict[str, Any])
 
 
 @cache

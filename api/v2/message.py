@@ -12,6 +12,8 @@ from tonlake.api.v2.value import (
     render_currencies,
 )
 from tonlake.ingest.decode.cell.boc import ORDINARY, CellTree, parse_boc
+from tonlake.ingest.derive.body.text import read_words
+from tonlake.ingest.errors import BocError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +84,7 @@ def read_text(tree: CellTree) -> Text | None:
     """Return the text after an opcode, which continues in the first child of each cell.
 
     Returns:
-        None if the opcode differs, the bits are not a multiple of 8, or a cell is exotic.
+        None if the opcode differs, or a cell is exotic.
     """
     cell = tree.roots[0]
     if tree.kind(cell) != ORDINARY or tree.bit_length(cell) < _OPCODE_BITS:
@@ -90,16 +92,12 @@ def read_text(tree: CellTree) -> Text | None:
     tag = _TEXT_TAGS.get(tree.slice(cell).load_uint(_OPCODE_BITS))
     if tag is None:
         return None
-    value, bits = tree.bits(cell)
-    while tree.refs(cell):
-        cell = tree.refs(cell)[0]
-        if tree.kind(cell) != ORDINARY:
-            return None
-        more, length = tree.bits(cell)
-        value, bits = value << length | more, bits + length
-    if bits % 8:
+    start = tree.slice(cell)
+    start.skip(_OPCODE_BITS)
+    try:
+        return Text(tag, read_words(start))
+    except BocError:
         return None
-    return Text(tag, value.to_bytes(bits // 8, "big")[_OPCODE_BITS // 8 :])
 
 
 def _render_words(tree: CellTree, text: Text | None) -> dict[str, str]:

@@ -268,8 +268,17 @@ MESSAGE_BODIES = Table(
         Column("external_in", "bool", "External-in message: decoded by wallet layouts"),
         Column("mc_seqno", "int64", "Masterchain block with such a message"),
         *optional(
-            Column("decoded_opcode", "text", "Name of the opcode; NULL if unknown"),
-            Column("decoded", "json", "The decoded body; NULL if no layout matches"),
+            Column(
+                "decoded_opcode",
+                "text",
+                "Name of the opcode; NULL if unknown, or below 65536 and no layout matches",
+            ),
+            Column(
+                "decoded",
+                "json",
+                "The decoded body; NULL if no layout matches. The key limit names the limit that "
+                "kept it or a part of it from being decoded",
+            ),
         ),
     ),
 )

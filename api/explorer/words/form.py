@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.derive.body.body import name_opcode
+from tonlake.ingest.derive.body.scheme import MIN_HASHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -107,15 +108,12 @@ def shorten(text: str, keep: int = 6) -> str:
     return text if len(text) <= 2 * keep + 1 else f"{text[:keep]}…{text[-keep:]}"
 
 
-MIN_OWN_OPCODE = 256
-
-
 def name_call(message: Message | None) -> str:
     """Return the name of the operation that a message requests, or its opcode.
 
     External messages have no opcode by convention (most begin with a signature) and are named by
-    their layout. Opcodes below 256 are not unique: their name counts only if the body follows the
-    layout of that name.
+    their layout. Opcodes below 65536 are numbers that contracts share, and named by the layout of
+    the body, if it has one.
     """
     if message is None:
         return ""
@@ -123,8 +121,8 @@ def name_call(message: Message | None) -> str:
         return _name_layout(message) or "external message"
     opcode, number = write_opcode(message.opcode), read_opcode(message.opcode)
     name = message.decoded_opcode or opcode
-    if number and number < MIN_OWN_OPCODE and _name_layout(message) != name:
-        name = opcode
+    if number and number < MIN_HASHED:
+        name = _name_layout(message) or opcode
     # The decoded opcode of a bounced body is "bounce" or "new_bounce".
     name_inside = name.removeprefix("new_").removeprefix("bounce")
     return f"bounced {name_inside}".strip() if message.bounced else name
@@ -156,9 +154,9 @@ def read_opcode(opcode: str | int | None) -> int | None:
 
 
 def describe_opcode(opcode: str | int | None) -> str:
-    """Return the name of an opcode, or its hex form; opcodes below 256 are not unique."""
+    """Return the name of an opcode, or its hex form; those below 65536 are not unique."""
     number = read_opcode(opcode)
-    name = name_opcode(number) if number and number >= MIN_OWN_OPCODE else None
+    name = name_opcode(number) if number and number >= MIN_HASHED else None
     return name or f"opcode {write_opcode(opcode)}"
 
 

@@ -10,9 +10,7 @@ import msgspec
 from tonlake.api.chain.cells import add_checksum
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.api.v3.layout.message import EXTERNAL, MessageContent
-from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.body.body import decode_message_body, name_opcode
-from tonlake.ingest.derive.body.encoded import NOTHING, encode_body
+from tonlake.ingest.derive.body.body import NOTHING, decode_message_body, name_opcode
 from tonlake.ingest.derive.body.scheme import load_scheme
 
 if TYPE_CHECKING:
@@ -68,7 +66,7 @@ def read_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
 
 
 def _decode_body(body_hash: bytes, body: bytes | None, kind: str) -> Body:
-    found = NOTHING if body is None else encode_body(body, external_in=kind == EXTERNAL)
+    found = NOTHING if body is None else decode_message_body(body, external_in=kind == EXTERNAL)
     shown = None if found.json is None else msgspec.json.decode(found.json, type=dict[str, object])
     text = None if body is None else encode_bytes(add_checksum(body))
     return Body(MessageContent(encode_bytes(body_hash), text, shown), found.name)
@@ -80,9 +78,7 @@ Payload: TypeAlias = dict[str, object]
 
 def decode_payload(boc: bytes) -> Payload | None:
     """Return the decoded payload; None if no layout matches."""
-    tree = parse_boc(boc)
-    value = decode_message_body(tree, tree.roots[0], external_in=False).value
-    return None if value is None else dict[str, object](value)
+    return decode_message_body(boc, external_in=False).value
 
 
 def decode_content(text: str | None) -> dict[str, object] | None:

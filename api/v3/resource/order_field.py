@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
 from tonlake.ingest.derive.body.codec import Work
-from tonlake.ingest.derive.body.raw import Raw
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.derive.body.simple import STD, Address
 from tonlake.ingest.derive.body.text import load_snake, read_utf8
-from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
@@ -42,17 +42,23 @@ def read_message(source: CellSlice) -> SentMessage:
     Raises:
         BocError, BodyError: the cell is not such a message.
     """
-    value: Any = load_scheme().union("Message").decode(source, Work(source.tree))
-    info, body = value["info"], value["body"]["value"]
-    body = body.get("cell_reference") if isinstance(body, dict) else body
-    if not isinstance(body, Raw):
-        raise BodyError("a message without a body")
+    work = Work(source.tree, {})
+    info = _read_value("CommonMsgInfoRelaxed", source, work)
+    if source.load_bit():  # Maybe (Either StateInit ^StateInit)
+        if source.load_bit():
+            source.load_ref()
+        else:
+            _read_value("StateInit", source, work)
     is_internal = info["@type"] == "int_msg_info"
     return SentMessage(
         destination=_write_address(info["dest"]) if is_internal else None,
         value=info["value"]["grams"]["amount"]["value"] if is_internal else None,
-        body=body.slice(),
+        body=load_payload(source),
     )
+
+
+def _read_value(type_name: str, source: CellSlice, work: Work) -> Any:  # noqa: ANN401 - an object
+    return msgspec.json.decode(load_scheme().union(type_name).decode(source, work))
 
 
 def encode_rest(source: CellSlice) -> str:
@@ -68,7 +74,7 @@ def encode_cell(source: CellSlice, cell: int) -> str:
 
 def load_address(source: CellSlice) -> str | None:
     """Read an address as raw text; None if it is not ``addr_std``."""
-    return _write_address(_ADDRESS.decode(source, Work(source.tree)))
+    return _write_address(msgspec.json.decode(_ADDRESS.decode(source, Work(source.tree, {}))))
 
 
 def _write_address(value: Any) -> str | None:  # noqa: ANN401 - an object of the body codecs
@@ -82,7 +88,7 @@ def load_coins(source: CellSlice) -> str:
 
 def load_text(source: CellSlice) -> str:
     """Read UTF-8 text to the end of the cell and its chain of children."""
-    return read_utf8(load_snake(source, Work(source.tree)))
+    return read_utf8(load_snake(source, Work(source.tree, {})))
 
 
 def load_maybe_cell(source: CellSlice) -> str | None:
@@ -100,7 +106,7 @@ def load_payload(source: CellSlice) -> CellSlice:
 
 def read_encrypted(source: CellSlice) -> Fields:
     """Read an encrypted comment: its bytes in base64."""
-    data = load_snake(source, Work(source.tree))
+    data = load_snake(source, Work(source.tree, {}))
     return {"comment": encode_bytes(data), "encrypted": True}
 
 

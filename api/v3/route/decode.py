@@ -121,12 +121,14 @@ def decode_text(text: str) -> dict[str, Any]:
         tree = parse_boc(read_cells(text))
     except (BocError, ValueError) as error:
         return {"error": f"{UNKNOWN}: {error}"}
-    name, value = decode_body(tree, tree.roots[0])
-    if value is not None:
-        return dict(value)
-    if name is None:
+    found = decode_body(tree, tree.roots[0])
+    if found.value is not None:
+        return found.value
+    if found.limit is not None:
+        return {"error": f"{UNKNOWN} body: {found.limit}"}
+    if found.name is None:
         return {"error": f"{UNKNOWN} opcode, or no opcode at all"}
-    return {"error": f"{UNKNOWN} body: no layout of {name} fits"}
+    return {"error": f"{UNKNOWN} body: no layout of {found.name} fits"}
 
 
 def read_cells(text: str) -> bytes:

@@ -9,6 +9,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
+from tonlake.ingest.derive.body.text import read_words
 from tonlake.ingest.errors import ActionUnreadable, BocError
 
 TEXT_OPCODE = 0
@@ -143,13 +144,7 @@ class Body:
 
     def snake(self) -> bytes:
         """Read the bytes to the end of the cell and of the chain of its first children."""
-        parts = []
-        at = self._at.copy()
-        while True:
-            parts.append(at.load_bytes(at.bits_left // 8))
-            if not at.refs_left:
-                return b"".join(parts)
-            at = at.tree.slice(at.load_ref())
+        return read_words(self._at.copy())
 
 
 def read_body(boc: bytes | None) -> Body:

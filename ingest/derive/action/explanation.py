@@ -8,7 +8,8 @@ from tonlake.ingest.derive.action.block import MARKERS, Block
 from tonlake.ingest.derive.action.classifier import find_blocks
 from tonlake.ingest.derive.action.node import build_nodes
 from tonlake.ingest.derive.action.protocol.telegram import is_gasless, read_opcode
-from tonlake.ingest.derive.body.body import name_opcode, name_request
+from tonlake.ingest.derive.body.body import decode_message_body, name_opcode, name_request
+from tonlake.ingest.derive.body.scheme import MIN_HASHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,6 +89,8 @@ def _name(message: Message | None) -> str:
     if opcode is None:
         return "(no opcode)"
     name = name_opcode(opcode) if opcode == message.opcode else name_request(opcode)
+    if opcode < MIN_HASHED and message.boc is not None:
+        name = decode_message_body(message.boc, external_in=message.source is None).own_name
     return f"{opcode:08x}" + (f" {name}" if name else "")
 
 

@@ -1,39 +1,64 @@
-"""Decodes message bodies with the table of layouts.
+"""Decodes message bodies with the table of layouts, to JSON in the shape of TON Center's.
 
-Decoded bodies have the shape of TON Center's: ``{"@type": constructor, field: value, ...}``. Cells
-that a layout keeps raw are decoded in turn if they begin with a known opcode, else shown as base64.
+A decoded body is ``{"@type": constructor, field: value, ...}``. Cells that a layout keeps raw are
+decoded in turn if they begin with a known opcode, else shown as base64.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from tonlake.ingest.derive.body.codec import Object, Value, Work
-from tonlake.ingest.derive.body.raw import EMPTY_CELL, Raw
-from tonlake.ingest.derive.body.scheme import OPCODE_BITS, load_scheme
-from tonlake.ingest.errors import BocError, BodyError
+import msgspec
+
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.raw import EMPTY_CELL
+from tonlake.ingest.derive.body.record import OPCODE_BITS, decode_layout
+from tonlake.ingest.derive.body.scheme import MIN_HASHED, load_scheme
+from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 
 if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
 
-MAX_PAYLOADS = 10
-"""Maximum nesting of payloads that are decoded, as in TON Center."""
-_COMMENT = "text_comment"
 _REQUEST = "TgWalletRequest"
 SIGNED, WALLET = "SignedBody", "WalletBody"
 """Types of bodies that begin with a signature: of messages of any direction, of external ones."""
+_PLAIN_COMMENT = '{"@type":"text_comment","text":'
+_COMMENT = '{"type":"text_comment","@type":"text_comment","comment":'
+
+
+Object: TypeAlias = dict[str, Any]
 
 
 class Decoded(NamedTuple):
     """A decoded body.
 
-    ``name`` is the name of its opcode (``decoded_opcode``), ``value`` the decoded object
-    (``decoded``); each is None if unknown.
+    ``name`` is the name of its opcode (TON Center's ``decoded_opcode``), ``json`` the decoded
+    object (``decoded``), ``limit`` what kept all or a part of it from being decoded, in words;
+    each is None if there is none. ``has_number`` means that contracts share the opcode, so that its
+    name is that of the body only if there is an object.
     """
 
     name: str | None
-    value: Object | None
+    json: str | None
+    limit: str | None = None
+    has_number: bool = False
+
+    @property
+    def own_name(self) -> str | None:
+        """The name of the opcode as far as it is that of the body."""
+        if not self.has_number or self.name is None:
+            return self.name
+        return None if self.value is None else str(self.value["@type"])
+
+    @property
+    def value(self) -> Object | None:
+        """The decoded object."""
+        return None if self.json is None else msgspec.json.decode(self.json, type=Object)
+
+
+NOTHING = Decoded(None, None)
 
 
 def name_opcode(opcode: int) -> str | None:
@@ -48,109 +73,55 @@ def name_request(opcode: int) -> str | None:
     return next((each.record.name for each in choices if each.tag == opcode), None)
 
 
-def decode_body(tree: CellTree, cell: int) -> Decoded:
-    """Decode a body of unknown direction; the value is None if no layout fits.
+def decode_body(tree: CellTree, cell: int, *, external_in: bool = True) -> Decoded:
+    """Decode a body, by default one of unknown direction; ``json`` is None if no layout fits.
 
-    Layouts are tried by opcode, then as a signed request to a wallet. The empty body has an object.
-    Never raises: any cell is decoded within bounded work.
+    Layouts are tried by opcode, then as a signed request to a wallet; only external messages are
+    tried with the layouts of all known wallets. The empty body has an object. Never raises: any
+    cell is decoded within bounded work.
     """
-    name, value = _decode(tree, cell, external_in=True)
-    return Decoded(name, value or _show_empty(tree, cell))
-
-
-def decode_message_body(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
-    """Decode the body of a message as shown in ``message_content`` of API v3.
-
-    Unlike ``decode_body``, text comments have a separate shape, and only external messages are
-    tried with the layouts of all known wallets.
-    """
-    name, value = _decode(tree, cell, external_in=external_in)
-    if value is not None and value["@type"] == _COMMENT:
-        value = {"type": _COMMENT, "@type": _COMMENT, "comment": value["text"]}
-    return Decoded(name, value or _show_empty(tree, cell))
-
-
-def _show_empty(tree: CellTree, cell: int) -> Object | None:
-    """Return the object of the empty body; None for any other."""
-    return {"@type": EMPTY_CELL} if Raw(tree, cell, 0).is_empty else None
-
-
-def _decode(tree: CellTree, cell: int, *, external_in: bool) -> Decoded:
-    """Return name and object of a body."""
     try:
         source = tree.slice(cell)
     except BocError:
-        return Decoded(None, None)
-    opcode = _peek_opcode(source)
-    name = None if opcode is None else name_opcode(opcode)
-    work = Work(tree)
+        return NOTHING
+    if not (source.bits_left or source.refs_left):
+        return Decoded(None, EMPTY_CELL)
+    work = Work(tree, load_scheme().layouts)
+    opcode = source.peek_uint(OPCODE_BITS) if source.bits_left >= OPCODE_BITS else None
+    text = None
     try:
-        value = _decode_slice(source, work, MAX_PAYLOADS)
+        if opcode is not None:
+            text = decode_layout(source, work)
         for type_name in (SIGNED, WALLET) if external_in else (SIGNED,):
-            value = value or _decode_signed(type_name, source, work)
-    except (BocError, BodyError):
-        value = None
-    return Decoded(name, value)
+            text = text or _decode_signed(type_name, source, work)
+    except BodyLimit:
+        text = None
+    if opcode is None:
+        return Decoded(None, text, work.limit)
+    return Decoded(name_opcode(opcode), text, work.limit, opcode < MIN_HASHED)
 
 
-def _decode_signed(type_name: str, source: CellSlice, work: Work) -> Object | None:
+def decode_message_body(body: bytes, *, external_in: bool) -> Decoded:
+    """Decode the bag of a message's body as shown in ``message_content`` of API v3.
+
+    Unlike with ``decode_body``, text comments have a separate shape. A damaged bag yields
+    ``NOTHING``.
+    """
+    try:
+        tree = parse_boc(body)
+    except BocError:
+        return NOTHING
+    found = decode_body(tree, tree.roots[0], external_in=external_in)
+    if found.json is not None and found.json.startswith(_PLAIN_COMMENT):
+        return found._replace(json=_COMMENT + found.json[len(_PLAIN_COMMENT) :])
+    return found
+
+
+def _decode_signed(type_name: str, source: CellSlice, work: Work) -> str | None:
     """Return the object of a type that must consume the whole body; None if it does not fit."""
     attempt = source.copy()
     try:
-        value = load_scheme().union(type_name).decode(attempt, work)
+        text = load_scheme().union(type_name).decode(attempt, work)
     except (BocError, BodyError):
         return None
-    if attempt.bits_left or attempt.refs_left:
-        return None
-    return show_fields(value, work, MAX_PAYLOADS)
-
-
-def _peek_opcode(source: CellSlice) -> int | None:
-    """Return the first 32 bits; None if there are fewer."""
-    return source.peek_uint(OPCODE_BITS) if source.bits_left >= OPCODE_BITS else None
-
-
-def _decode_slice(source: CellSlice, work: Work, payloads: int) -> Object | None:
-    """Return the object of the first layout that fits the start of a body; None if none does.
-
-    Data after the layout are ignored, as in TON Center.
-
-    Raises:
-        BocError, BodyError: a layout fits, but the body is too large to be shown.
-    """
-    opcode = _peek_opcode(source)
-    level = work.level
-    for record in load_scheme().layouts.get(opcode, ()) if opcode is not None else ():
-        attempt = source.copy()
-        attempt.skip(OPCODE_BITS)
-        work.level = level
-        try:
-            value = record.decode(attempt, work)
-        except (BocError, BodyError):
-            continue
-        return show_fields(value, work, payloads)
-    work.level = level
-    return None
-
-
-def show_fields(value: Value, work: Work, payloads: int) -> Object:
-    """Return an object with its raw cells decoded or shown."""
-    if not isinstance(value, dict):
-        raise BodyError(f"{value!r} is not an object")
-    return {name: _show(field, work, payloads) for name, field in value.items()}
-
-
-def _show(value: Value, work: Work, payloads: int) -> Value:
-    """Return a value with its raw cells decoded or shown."""
-    if isinstance(value, dict):
-        return {name: _show(field, work, payloads) for name, field in value.items()}
-    if isinstance(value, list):
-        return [_show(item, work, payloads) for item in value]
-    if not isinstance(value, Raw):
-        return value
-    if payloads and not value.is_exotic:
-        work.level = value.level
-        payload = _decode_slice(value.slice(), work, payloads - 1)
-        if payload is not None:
-            return payload
-    return value.show(work)
+    return None if attempt.bits_left or attempt.refs_left else text

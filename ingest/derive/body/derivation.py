@@ -9,10 +9,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.derive.body.encoded import Encoded, encode_body
+from tonlake.ingest.derive.body.body import Decoded, decode_message_body
 from tonlake.ingest.spread import HERE
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
@@ -116,19 +117,30 @@ def decode_bodies(messages: pa.Table) -> pa.Table:
     if not keys.num_rows:
         return MESSAGE_BODIES.empty
     distinct = keys.group_by(_DISTINCT).aggregate([("row_min", "min")])
-    found: list[Encoded] = []
+    found: list[Decoded] = []
     for start in range(0, distinct.num_rows, _BODIES_AT_ONCE):
         part = distinct.slice(start, _BODIES_AT_ONCE)
         bodies = messages["body"].take(part["row_min_min"]).to_pylist()
         found += [
-            encode_body(body, external_in=external_in)
+            decode_message_body(body, external_in=external_in)
             for body, external_in in zip(bodies, part["external_in"].to_pylist(), strict=True)
         ]
     places = pc.index_in(_join(keys), _join(distinct).combine_chunks())
     columns = {name: keys[name] for name in MESSAGE_BODIES.key}
-    for name, values in zip(("decoded_opcode", "decoded"), zip(*found, strict=True), strict=True):
+    for name, values in (
+        ("decoded_opcode", [each.own_name for each in found]),
+        ("decoded", [_write(each) for each in found]),
+    ):
         columns[name] = pa.array(values, MESSAGE_BODIES.arrow.field(name).type).take(places)
     return pa.table(columns, schema=MESSAGE_BODIES.arrow)
+
+
+def _write(found: Decoded) -> str | None:
+    """Return the object of a body; it names the limit that was met, if any."""
+    if found.limit is None:
+        return found.json
+    start = '{"@type":"undecoded"' if found.json is None else found.json[:-1]
+    return f'{start},"limit":{msgspec.json.encode(found.limit).decode()}}}'
 
 
 def _list_keys(messages: pa.Table) -> pa.Table:

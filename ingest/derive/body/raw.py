@@ -1,4 +1,4 @@
-"""Raw cells: the rest of a cell, or a referenced cell."""
+"""Raw cells, the rest of a cell or a referenced one: decoded as a payload, else shown in base64."""
 
 from __future__ import annotations
 
@@ -8,81 +8,88 @@ from typing import TYPE_CHECKING
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.body.codec import Codec, Value, Work
-from tonlake.ingest.derive.body.program import Op
+from tonlake.ingest.derive.body.codec import Codec, Work
+from tonlake.ingest.derive.body.composite import check_end
+from tonlake.ingest.derive.body.record import OPCODE_BITS, decode_layout
+from tonlake.ingest.errors import BodyLimit
 
 if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
 
-EMPTY_CELL = "empty_cell"
-
-
-class Raw:
-    """A raw cell inside a decoded body, before it is shown; ``level`` is its depth."""
-
-    __slots__ = ("_place", "level", "tree")
-
-    def __init__(self, tree: CellTree, place: int | CellSlice, level: int) -> None:
-        """Create it from a cell, or from a slice with the rest of one."""
-        self.tree = tree
-        self._place = place
-        self.level = level
-
-    @property
-    def cell(self) -> int:
-        """The cell; the rest of a cell is stored as a new cell on first use."""
-        if not isinstance(self._place, int):
-            self._place = CellBuilder(self.tree).store_slice(self._place).end()
-        return self._place
-
-    def slice(self) -> CellSlice:
-        """Return a reader at the start of the cell; raise BocError for an exotic one."""
-        place = self._place
-        return self.tree.slice(place) if isinstance(place, int) else place.copy()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the cell has neither bits nor references."""
-        if not isinstance(self._place, int):
-            return not (self._place.bits_left or self._place.refs_left)
-        if self.is_exotic:
-            return False
-        return not (self.tree.bit_length(self._place) or self.tree.refs(self._place))
-
-    @property
-    def is_exotic(self) -> bool:
-        """Whether the cell is exotic, so that its data cannot be read."""
-        return isinstance(self._place, int) and self.tree.kind(self._place) != ORDINARY
-
-    def show(self, work: Work) -> Value:
-        """Return the bag of cells in base64, or the object of the empty cell."""
-        if self.is_empty:
-            return {"@type": EMPTY_CELL}
-        bag = serialize_boc(self.tree, [self.cell])
-        work.spend(len(bag))
-        return b64encode(bag).decode()
-
-
-class Rest(Codec):
-    """``Cell`` and ``Any`` inline: the rest of the cell."""
-
-    op = Op.REST
-
-    def decode(self, source: CellSlice, work: Work) -> Value:
-        """Read the rest of the cell."""
-        at_start = not source.pos and not source.ref
-        place = source.cell if at_start else source.copy()
-        source.skip(source.bits_left)
-        source.ref += source.refs_left
-        return Raw(source.tree, place, work.level)
+EMPTY_CELL = '{"@type":"empty_cell"}'
 
 
 class LinkedRaw(Codec):
     """``^Cell``: a referenced cell of any kind."""
 
-    op = Op.LINKED_RAW
+    size = 0, 1
 
-    def decode(self, source: CellSlice, work: Work) -> Value:
+    def decode(self, source: CellSlice, work: Work) -> str:
         """Read the reference."""
-        return Raw(source.tree, source.load_ref(), work.level + 1)
+        work.level += 1
+        try:
+            return work.share(self, source.tree, source.load_ref(), _show_cell)
+        finally:
+            work.level -= 1
+
+
+class Rest(Codec):
+    """``Cell`` and ``Any`` inline: the rest of the cell."""
+
+    def decode(self, source: CellSlice, work: Work) -> str:
+        """Read the rest of the cell."""
+        rest = source.copy()
+        source.skip(source.bits_left)
+        source.ref += source.refs_left
+        if not (rest.bits_left or rest.refs_left):
+            return EMPTY_CELL
+        payload = _decode_payload(rest.copy(), work)
+        if payload is not None:
+            return payload
+        is_whole = not rest.pos and not rest.ref
+        cell = rest.cell if is_whole else CellBuilder(rest.tree).store_slice(rest).end()
+        return _show_raw(rest.tree, cell, work)
+
+
+class End(Codec):
+    """The end of the cell, in place of a rest of it."""
+
+    def decode(self, source: CellSlice, work: Work) -> str:
+        """Read nothing; raise BodyError if anything is left."""
+        del work
+        check_end(source)
+        return EMPTY_CELL
+
+
+def _show_cell(tree: CellTree, cell: int, work: Work) -> str:
+    """Return a cell decoded if it begins with a known opcode, else as a bag in base64."""
+    if tree.kind(cell) == ORDINARY:
+        if not (tree.bit_length(cell) or tree.refs(cell)):
+            return EMPTY_CELL
+        payload = _decode_payload(tree.slice(cell), work)
+        if payload is not None:
+            return payload
+    return _show_raw(tree, cell, work)
+
+
+def _decode_payload(source: CellSlice, work: Work) -> str | None:
+    """Return the object of the first layout that fits; None if none does within the limits."""
+    if not work.payloads or source.bits_left < OPCODE_BITS:
+        return None
+    level = work.level
+    work.payloads -= 1
+    try:
+        return decode_layout(source, work)
+    except BodyLimit:
+        work.level = level
+        return None
+    finally:
+        work.payloads += 1
+
+
+def _show_raw(tree: CellTree, cell: int, work: Work) -> str:
+    """Return a bag of cells in base64."""
+    bag = serialize_boc(tree, [cell])
+    work.spend(len(bag))
+    return f'"{b64encode(bag).decode()}"'

@@ -26,8 +26,8 @@ from tonlake.ingest.derive.body.grammar import (
     Type,
     parse_scheme,
 )
-from tonlake.ingest.derive.body.raw import LinkedRaw, Rest
-from tonlake.ingest.derive.body.record import Choice, Part, Record, Union
+from tonlake.ingest.derive.body.raw import End, LinkedRaw, Rest
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Choice, Part, Record, Union
 from tonlake.ingest.derive.body.simple import (
     Address,
     Bits,
@@ -37,7 +37,13 @@ from tonlake.ingest.derive.body.simple import (
     Unsigned,
     VarUnsigned,
 )
-from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
+from tonlake.ingest.derive.body.text import (
+    ChunkedText,
+    CommentText,
+    ShortText,
+    SnakeBytes,
+    SnakeText,
+)
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
@@ -46,16 +52,23 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.body.codec import Codec
 
 _SCHEME_FILE = "layouts.tlb"
-BODY_TYPES = ("InternalBody", "ExternalOutBody", "ForwardPayload")
+OWN_BODY, SHORT_BODY = "OwnBody", "ShortBody"
+"""Result types of the bodies that a user defines, and of those that end early, of which nothing may
+be left."""
+BODY_TYPES = (OWN_BODY, "InternalBody", "ExternalOutBody", "ForwardPayload", SHORT_BODY)
 """Result types of the statements that are selected by opcode, in the order they are tried."""
-OPCODE_BITS = 32
+MIN_HASHED, _MIN_OWN = 1 << 16, 1 << 8
+"""Lower opcodes are not hashes of a name but numbers, which contracts share: a body has their
+layout only if nothing is left of it. Below 256 a field that takes any rest does not count."""
 _SIMPLE: dict[str, Codec] = {
     "Bool": Flag(),
     "Bit": Unsigned(1),
     "Cell": Rest(),
     "Any": Rest(),
+    "End": End(),
     "MsgAddress": Address(),
     "SnakeText": SnakeText(),
+    "CommentText": CommentText(),
     "SnakeBytes": SnakeBytes(),
     "ShortText": ShortText(),
     "Text": ChunkedText(),
@@ -85,7 +98,7 @@ class Scheme:
         self._unions: dict[str, Union] = {}
         self.layouts: dict[int, list[Record]] = {}
         for constructor in self._bodies():
-            self.layouts.setdefault(constructor.tag, []).append(self._record(constructor))
+            self.layouts.setdefault(constructor.tag, []).append(self._layout(constructor))
 
     def union(self, name: str) -> Union:
         """Return the codec of a type that the table defines."""
@@ -106,9 +119,19 @@ class Scheme:
                     raise BodyError(f"{constructor.name} has no {OPCODE_BITS}-bit opcode")
                 yield constructor
 
-    def _record(self, constructor: Constructor) -> Record:
+    def _layout(self, constructor: Constructor) -> Record:
+        """Compile a statement of bodies."""
+        if constructor.result == OWN_BODY:
+            return self._record(constructor)
+        if constructor.tag < _MIN_OWN:
+            constructor = constructor._replace(fields=_without_rest(constructor.fields))
+        is_whole = constructor.tag < MIN_HASHED or constructor.result == SHORT_BODY
+        return self._record(constructor, is_whole=is_whole)
+
+    def _record(self, constructor: Constructor, *, is_whole: bool = False) -> Record:
         """Compile the fields of a statement."""
-        return Record(constructor.name, [self._part(field) for field in constructor.fields])
+        parts = [self._part(field) for field in constructor.fields]
+        return Record(constructor.name, parts, is_whole=is_whole)
 
     def _part(self, field: Field) -> Part:
         """Compile a field."""
@@ -157,6 +180,20 @@ class Scheme:
         codec = self._codec(of)
         is_plain = of == Linked(Named(_RAW_NAME))
         return Wrapped(codec) if isinstance(of, Linked) and not is_plain else codec
+
+
+def _without_rest(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return fields of which none takes whatever is left of a cell."""
+    return tuple(Field(field.name, _end_instead(field.type)) for field in fields)
+
+
+def _end_instead(of: Type) -> Type:
+    if isinstance(of, Linked) and isinstance(of.of, Group):
+        return Linked(_end_instead(of.of))
+    if isinstance(of, Group):
+        return Group(_without_rest(of.fields))
+    is_rest = isinstance(of, Named) and isinstance(_SIMPLE.get(of.name), Rest)
+    return Named("End") if is_rest else of
 
 
 def _read_number(argument: Type) -> int:

@@ -19,8 +19,8 @@ from tonlake.ingest.derive.body.grammar import (
     Type,
     parse_scheme,
 )
-from tonlake.ingest.derive.body.record import MAX_NUMBER_BITS, MAX_PARTS, Record
-from tonlake.ingest.derive.body.scheme import BODY_TYPES, OPCODE_BITS, Scheme, load_scheme
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Record
+from tonlake.ingest.derive.body.scheme import BODY_TYPES, OWN_BODY, Scheme, load_scheme
 from tonlake.ingest.errors import BodyError, SignatureInvalid
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ MAX_CONSTRUCTORS, MAX_INLINE, MAX_NESTED = 500, 1000, 12
 
 MAX_SHOWN, MAX_ERROR = 60, 300
 """Maximum characters of a name in an error, and of an error of the grammar."""
+
+MAX_PARTS, MAX_NUMBER_BITS = 64, 64
+"""Maximum fields of a constructor, and bits of a number that fields depend on."""
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,62}", re.ASCII)
 _COMMENT = re.compile(r"//[^\n]*")
@@ -126,7 +129,7 @@ def _compile(constructors: Sequence[Constructor]) -> list[Layout]:
     known = [each for each in shared if each.result not in BODY_TYPES]
     known += [each for each in constructors if each.result not in BODY_TYPES]
     _check(constructors, known)
-    scheme = Scheme([*known, *(each._replace(result=BODY_TYPES[0]) for each in bodies)])
+    scheme = Scheme([*known, *(each._replace(result=OWN_BODY) for each in bodies)])
     return [
         Layout(record.name, opcode, record)
         for opcode, records in scheme.layouts.items()

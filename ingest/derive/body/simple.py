@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonlake.ingest.derive.body.codec import NOTHING, SOMETHING, Codec, Object, Value, Work
-from tonlake.ingest.derive.body.program import Op
+from tonlake.ingest.derive.body.codec import NOTHING, SOMETHING, Codec, Work
 from tonlake.ingest.errors import BodyError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.derive.body.program import Program
 
 
 class Sized(Codec):
@@ -24,77 +20,59 @@ class Sized(Codec):
     def __init__(self, bits: int) -> None:
         """Set the width in bits."""
         self.bits = bits
-
-    def arguments(self, program: Program) -> Sequence[int]:
-        """Return the width."""
-        del program
-        return (self.bits,)
+        self.size = bits, 0
 
 
 class Unsigned(Sized):
     """``uintN``."""
 
-    op = Op.UINT
-
-    def decode(self, source: CellSlice, work: Work) -> Value:
+    def decode(self, source: CellSlice, work: Work) -> str:
         """Read decimal text."""
         del work
-        return str(source.load_uint(self.bits))
+        return f'"{source.load_uint(self.bits)}"'
 
 
 class Signed(Sized):
     """``intN``."""
 
-    op = Op.INT
-
-    def decode(self, source: CellSlice, work: Work) -> Value:
+    def decode(self, source: CellSlice, work: Work) -> str:
         """Read decimal text."""
         del work
-        return str(source.load_int(self.bits))
+        return f'"{source.load_int(self.bits)}"'
 
 
 class Flag(Codec):
     """``Bool``."""
 
-    op = Op.BOOL
+    size = 1, 0
 
-    def decode(self, source: CellSlice, work: Work) -> Value:
+    def decode(self, source: CellSlice, work: Work) -> str:
         """Read true or false."""
         del work
-        return source.load_bit()
+        return "true" if source.load_bit() else "false"
 
 
 class VarUnsigned(Codec):
     """``VarUInteger n``: a length in bytes, smaller than n, followed by that number of bytes."""
-
-    op = Op.VAR_UINT
 
     def __init__(self, limit: int) -> None:
         """Set n."""
         self._length_bits = (limit - 1).bit_length()
         self.limit = limit
 
-    def decode(self, source: CellSlice, work: Work) -> Value:
+    def decode(self, source: CellSlice, work: Work) -> str:
         """Read an object of ``len`` and ``value``, both decimal text."""
         del work
         count = source.load_uint(self._length_bits)
         if count >= self.limit:
             raise BodyError(f"number of {count} bytes where fewer than {self.limit} are allowed")
-        number = source.load_uint(count * 8)
-        return {"@type": "var_uint", "len": str(count), "value": str(number)}
-
-    def arguments(self, program: Program) -> Sequence[int]:
-        """Return the limit, and the width of the length."""
-        del program
-        return (self.limit, self._length_bits)
+        return f'{{"@type":"var_uint","len":"{count}","value":"{source.load_uint(count * 8)}"}}'
 
 
 class Unreadable(Codec):
     """A type without values: its constructor names an opcode but decodes no body."""
 
-    op = Op.UNREADABLE
-
-    def decode(self, source: CellSlice, work: Work) -> Value:
+    def decode(self, source: CellSlice, work: Work) -> str:
         """Raise BodyError."""
         del work
         raise BodyError(f"cell {source.cell}: this layout only names its opcode")
@@ -103,12 +81,10 @@ class Unreadable(Codec):
 class Bits(Sized):
     """``bitsN``."""
 
-    op = Op.BITS
-
-    def decode(self, source: CellSlice, work: Work) -> Value:
+    def decode(self, source: CellSlice, work: Work) -> str:
         """Read uppercase hexadecimal text."""
         del work
-        return load_bits(source, self.bits)
+        return f'"{load_bits(source, self.bits)}"'
 
 
 def load_bits(source: CellSlice, bits: int) -> str:
@@ -131,40 +107,51 @@ def show_bits(number: int, bits: int) -> str:
 NONE, EXTERN, STD, VAR = "addr_none", "addr_extern", "addr_std", "addr_var"
 _CONSTRUCTORS = (NONE, EXTERN, STD, VAR)
 _MAX_ANYCAST_BITS = 30
+_WORKCHAIN_BITS, _HASH_BITS, _LENGTH_BITS = 8, 256, 9
+_HASH_MASK = (1 << _HASH_BITS) - 1
+_NO_ANYCAST = f'{{"@type":"{NOTHING}"}}'
+_PLAIN_TAG, _PLAIN_TAG_BITS, _PLAIN_BITS = 0b100, 3, 3 + _WORKCHAIN_BITS + _HASH_BITS
+"""The start and the width of addr_std without anycast, the most frequent address."""
+_PLAIN_START = f'{{"@type":"{STD}","anycast":{_NO_ANYCAST},"workchain_id":"'
 
 
 class Address(Codec):
     """A message address of any kind, as the object of its constructor."""
 
-    op = Op.ADDRESS
-
-    def decode(self, source: CellSlice, work: Work) -> Value:
+    def decode(self, source: CellSlice, work: Work) -> str:
         """Read an object whose ``@type`` is the constructor."""
         del work
+        if source.bits_left >= _PLAIN_BITS and source.peek_uint(_PLAIN_TAG_BITS) == _PLAIN_TAG:
+            number = source.load_uint(_PLAIN_BITS)
+            workchain = (number >> _HASH_BITS & 255 ^ 128) - 128
+            return f'{_PLAIN_START}{workchain}","address":"{number & _HASH_MASK:064X}"}}'
         name = _CONSTRUCTORS[source.load_uint(2)]
-        value: Object = {"@type": name}
+        if name == NONE:
+            return '{"@type":"addr_none"}'
         if name == EXTERN:
-            bits = source.load_uint(9)
-            value |= {"len": str(bits), "external_address": load_bits(source, bits)}
-        if name not in {STD, VAR}:
-            return value
-        value["anycast"] = _load_anycast(source)
-        bits = 256
+            bits = source.load_uint(_LENGTH_BITS)
+            text = load_bits(source, bits)
+            return f'{{"@type":"addr_extern","len":"{bits}","external_address":"{text}"}}'
+        anycast = _load_anycast(source) if source.load_bit() else _NO_ANYCAST
+        length = ""
+        bits, workchain_bits = _HASH_BITS, _WORKCHAIN_BITS
         if name == VAR:
-            bits = source.load_uint(9)
-            value["addr_len"] = str(bits)
-        value["workchain_id"] = str(source.load_int(32 if name == VAR else 8))
-        value["address"] = load_bits(source, bits)
-        return value
+            bits, workchain_bits = source.load_uint(_LENGTH_BITS), 32
+            length = f'"addr_len":"{bits}",'
+        workchain = source.load_int(workchain_bits)
+        return (
+            f'{{"@type":"{name}","anycast":{anycast},{length}"workchain_id":"{workchain}",'
+            f'"address":"{load_bits(source, bits)}"}}'
+        )
 
 
-def _load_anycast(source: CellSlice) -> Value:
-    """Read ``Maybe Anycast``: 1 to 30 bits that rewrite the start of the address."""
-    if not source.load_bit():
-        return {"@type": NOTHING}
+def _load_anycast(source: CellSlice) -> str:
+    """Read ``Anycast`` as something of Maybe: 1 to 30 bits that rewrite the start of an address."""
     depth = source.load_uint(5)
     if not 0 < depth <= _MAX_ANYCAST_BITS:
         raise BodyError(f"anycast of {depth} bits")
-    info: Object = {"@type": "anycast_info", "depth": str(depth)}
-    info["rewrite_pfx"] = load_bits(source, depth)
-    return {"@type": SOMETHING, "value": info}
+    prefix = load_bits(source, depth)
+    return (
+        f'{{"@type":"{SOMETHING}","value":{{"@type":"anycast_info","depth":"{depth}",'
+        f'"rewrite_pfx":"{prefix}"}}}}'
+    )

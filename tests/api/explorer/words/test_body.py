@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ingest.derive.body.encode import read
 from tonlake.api.explorer.words.body import (
     MAX_CHARACTERS,
     MAX_DEPTH,
@@ -20,7 +21,6 @@ from tonlake.api.explorer.words.body import (
 from tonlake.api.v3.layout.message import Message, MessageContent
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
-from tonlake.ingest.derive.body.codec import Work
 from tonlake.ingest.derive.body.composite import Hashmap
 from tonlake.ingest.derive.body.simple import Unsigned
 
@@ -121,7 +121,7 @@ def test_dictionaries_are_entries(entries: dict[int, int]) -> None:
     builder = CellBuilder()
     pairs = sorted(entries.items())
     root = build_hashmap(builder.tree, pairs, 32, lambda node, value: node.store_uint(value, 8))
-    decoded = Hashmap(32, Unsigned(8)).decode(builder.tree.slice(root), Work(builder.tree))
+    decoded = read(Hashmap(32, Unsigned(8)), builder.tree.slice(root))
     assert unwrap(decoded) == {str(key): str(value) for key, value in pairs}
 
 

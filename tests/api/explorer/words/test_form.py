@@ -83,7 +83,7 @@ def _message(**fields: Any) -> Message:
 def test_calls_are_named() -> None:
     assert name_call(None) == ""
     assert name_call(_message(opcode=-1)) == "0xffffffff"
-    assert name_call(_message(opcode="0x100", decoded_opcode="excess")) == "excess"
+    assert name_call(_message(opcode="0x10000", decoded_opcode="excess")) == "excess"
     small = {"opcode": 2, "decoded_opcode": "withdraw"}
     assert name_call(_message(**small)) == "0x00000002"
     fits = MessageContent("", None, {"@type": "withdraw"})

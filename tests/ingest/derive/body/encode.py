@@ -5,21 +5,32 @@ Values must come from ``values``: only the checks of a cell builder apply.
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
+from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite, simple
-from tonlake.ingest.derive.body.raw import EMPTY_CELL, LinkedRaw, Rest
-from tonlake.ingest.derive.body.record import Record, Union
-from tonlake.ingest.derive.body.scheme import OPCODE_BITS, load_scheme
+from tonlake.ingest.derive.body.body import decode_body, decode_message_body
+from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.raw import EMPTY_CELL, End, LinkedRaw, Rest
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Record, Union
+from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.derive.body.simple import Bits, Flag, Signed, Unsigned, VarUnsigned
-from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
+from tonlake.ingest.derive.body.text import (
+    ChunkedText,
+    CommentText,
+    ShortText,
+    SnakeBytes,
+    SnakeText,
+)
 
 if TYPE_CHECKING:
+    from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.derive.body.codec import Codec, Value
 
@@ -39,6 +50,24 @@ def encode_body(name: str, **fields: Value) -> tuple[CellTree, int]:
     target = CellBuilder().store_uint(opcode, OPCODE_BITS)
     encode(record, {"@type": name, **fields}, target)
     return target.tree, target.end()
+
+
+def read(codec: Codec, source: CellSlice) -> Any:
+    """Decode the next value of a slice, with payloads."""
+    work = Work(source.tree, load_scheme().layouts)
+    return json.loads(codec.decode(source, work))
+
+
+def show(tree: CellTree, cell: int) -> tuple[str | None, Any]:
+    """Decode a body of unknown direction; return name and object."""
+    found = decode_body(tree, cell)
+    return found.name, found.value
+
+
+def show_message(tree: CellTree, cell: int, *, external_in: bool) -> tuple[str | None, Any]:
+    """Decode the body of a message; return name and object."""
+    found = decode_message_body(serialize_boc(tree, [cell]), external_in=external_in)
+    return found.name, found.value
 
 
 def holds(record: Record, value: Any) -> bool:
@@ -194,6 +223,11 @@ def _(codec: Rest, value: Any, target: CellBuilder) -> None:
 
 
 @encode.register
+def _(codec: End, value: Any, target: CellBuilder) -> None:
+    del codec, value, target
+
+
+@encode.register
 def _(codec: LinkedRaw, value: Any, target: CellBuilder) -> None:
     del codec
     target.store_ref(plant(value, target.tree))
@@ -201,13 +235,14 @@ def _(codec: LinkedRaw, value: Any, target: CellBuilder) -> None:
 
 def plant(value: Any, tree: CellTree) -> int:
     """Copy the cell of a value, base64 or the empty cell, into a tree."""
-    if value == {"@type": EMPTY_CELL}:
+    if value == json.loads(EMPTY_CELL):
         return CellBuilder(tree).end()
     return graft(tree, parse_boc(b64decode(value)))
 
 
-@encode.register
-def _(codec: SnakeText, value: Any, target: CellBuilder) -> None:
+@encode.register(CommentText)
+@encode.register(SnakeText)
+def _(codec: Codec, value: Any, target: CellBuilder) -> None:
     del codec
     store_snake(value.encode(), target)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pytoniq_core import Cell, begin_cell
 
+from tests.ingest.derive.body.encode import show
 from tonlake.api.v3.route.balance import read_jettons
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.derive.body.body import decode_body
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ AMOUNT = 5_000_000
 
 def decode(boc: bytes) -> Any:
     tree = parse_boc(boc)
-    return decode_body(tree, tree.roots[0])
+    return show(tree, tree.roots[0])
 
 
 def start(opcode: int) -> Any:

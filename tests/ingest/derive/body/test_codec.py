@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ingest.derive.body.encode import encode
+from tests.ingest.derive.body.encode import encode, read
 from tests.ingest.derive.body.values import values
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.body.codec import MAX_LEVELS, Work
-from tonlake.ingest.derive.body.composite import Either, Hashmap, Maybe, MaybeHashmap, Wrapped
+from tonlake.ingest.derive.body.composite import (
+    Either,
+    Hashmap,
+    Maybe,
+    MaybeHashmap,
+    Reference,
+    Wrapped,
+)
 from tonlake.ingest.derive.body.grammar import parse_scheme
 from tonlake.ingest.derive.body.raw import Rest
 from tonlake.ingest.derive.body.scheme import Scheme
@@ -26,7 +33,7 @@ from tonlake.ingest.derive.body.simple import (
     show_bits,
 )
 from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
-from tonlake.ingest.errors import BodyError, CellUnderflow
+from tonlake.ingest.errors import BodyError, BodyLimit, CellUnderflow
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.body.codec import Codec, Value
@@ -64,7 +71,7 @@ def store(codec: Codec, value: Value) -> CellBuilder:
 def load(codec: Codec, target: CellBuilder) -> Value:
     """Read one value from a cell, which must be used up."""
     source = target.tree.slice(target.end())
-    value = codec.decode(source, Work(target.tree))
+    value: Value = read(codec, source)
     assert (source.bits_left, source.refs_left) == (0, 0)
     return value
 
@@ -137,10 +144,10 @@ def test_a_chain_of_text_is_bounded() -> None:
     child = CellBuilder(tree).store_uint(97, 8).end()
     for _ in range(1000):
         child = CellBuilder(tree).store_uint(97, 8).store_ref(child).end()
-    work = Work(tree)
+    work = Work(tree, {})
     for _ in range(5):
-        assert SnakeText().decode(tree.slice(child), work) == "a" * 1001
-    with pytest.raises(BodyError, match="too often"):
+        assert SnakeText().decode(tree.slice(child), work) == f'"{"a" * 1001}"'
+    with pytest.raises(BodyLimit, match="too often"):
         SnakeText().decode(tree.slice(child), work)
 
 
@@ -151,16 +158,23 @@ def test_a_label_longer_than_the_key_is_rejected(label: str) -> None:
         load(Hashmap(8, Flag()), target)
 
 
-def test_work_is_counted() -> None:
-    work = Work(CellBuilder().tree)
+def test_levels_are_limited() -> None:
+    codec: Codec = Unsigned(8)
+    target = CellBuilder().store_uint(7, 8)
     for _ in range(MAX_LEVELS):
-        work.enter()
-    with pytest.raises(BodyError, match="levels"):
-        work.enter()
-    work.leave()
+        codec = Reference(codec)
+        target = CellBuilder(target.tree).store_ref(target.end())
+    assert load(codec, target) == "7"
+    with pytest.raises(BodyLimit, match="more than 48 levels"):
+        load(Reference(codec), CellBuilder(target.tree).store_ref(target.end()))
+
+
+def test_raw_bytes_are_limited() -> None:
+    work = Work(CellBuilder().tree, {})
     work.spend(4096)
-    with pytest.raises(BodyError, match="shows its cells too often"):
+    with pytest.raises(BodyLimit, match="shows its cells too often"):
         work.spend(1)
+    assert work.limit == "the body shows its cells too often"
 
 
 TABLE = """
@@ -205,7 +219,7 @@ def test_rivals_differ_in_the_rest_of_the_cell() -> None:
     }
     source = CellBuilder().store_bytes(b"\x01\x02\x03")
     inline = source.tree.slice(source.end())
-    assert union.decode(inline, Work(source.tree)) == {"@type": "short", "a": "1"}
+    assert read(union, inline) == {"@type": "short", "a": "1"}
     assert inline.bits_left == 16
     with pytest.raises(BodyError, match="no constructor of the type fits"):
         load(union, CellBuilder().store_bit(0))
@@ -231,9 +245,6 @@ def test_raw_cells_are_planted_with_their_children(data: bytes) -> None:
     child = CellBuilder(inner.tree).store_bytes(data).end()
     shared = CellBuilder(inner.tree).store_ref(child).store_ref(child).end()
     root = inner.store_bytes(data).store_ref(shared).store_ref(child).end()
-    source = inner.tree.slice(root)
-    work = Work(inner.tree)
-    raw: Any = Rest().decode(source, work)
-    shown = raw.show(work)
-    planted: Any = load(Rest(), store(Rest(), shown))
-    assert planted.show(work) == shown
+    shown = read(Rest(), inner.tree.slice(root))
+    planted = store(Rest(), shown)
+    assert read(Rest(), planted.tree.slice(planted.end())) == shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from functools import cache, partial, singledispatch
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,7 +13,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite, simple
-from tonlake.ingest.derive.body.raw import EMPTY_CELL, LinkedRaw, Rest
+from tonlake.ingest.derive.body.raw import EMPTY_CELL, End, LinkedRaw, Rest
 from tonlake.ingest.derive.body.record import Record, Union
 from tonlake.ingest.derive.body.simple import (
     Address,
@@ -23,7 +24,13 @@ from tonlake.ingest.derive.body.simple import (
     VarUnsigned,
     show_bits,
 )
-from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
+from tonlake.ingest.derive.body.text import (
+    ChunkedText,
+    CommentText,
+    ShortText,
+    SnakeBytes,
+    SnakeText,
+)
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.body.codec import Codec, Object, Value
@@ -136,6 +143,13 @@ def _(codec: Codec, level: int = 0) -> Values:
     return RAW_CELLS
 
 
+@values.register(End)
+def _(codec: Codec, level: int = 0) -> Values:
+    del codec, level
+    return st.just(json.loads(EMPTY_CELL))
+
+
+@values.register(CommentText)
 @values.register(SnakeText)
 def _(codec: Codec, level: int = 0) -> Values:
     del codec, level
@@ -276,7 +290,7 @@ def _raw_cells(draw: st.DrawFn) -> Value:
     for _ in range(children):
         cell.store_ref(CellBuilder(cell.tree).store_uint(draw(st.integers(0, 255)), 8).end())
     if not count and not children:
-        return {"@type": EMPTY_CELL}
+        return dict(json.loads(EMPTY_CELL))
     return b64encode(serialize_boc(cell.tree, [cell.end()])).decode()
 
 
