@@ -16,7 +16,7 @@ LakeError
 │   ├── UndoRefused       blocks of an abandoned fork cannot be removed from the lake
 │   ├── PruneRefused      no block would be left
 │   └── LakeFull          the file system has no room for a file
-├── PieceRefused          a folder is not an export, or not one that this version can import
+├── CopyRefused           a source holds no lake, or the copy has another selection of it
 ├── StorageError          object storage or a web server is unreachable or refuses the request
 ├── SourceRefused         a source sends a damaged lake, or not the one copied before
 ├── ScanError             a scan cannot run
@@ -152,8 +152,8 @@ class LakeFull(CommitError):
     """The file system has no room for a file of the lake."""
 
 
-class PieceRefused(LakeError):
-    """A folder is not an export of a lake, or not one that this version can import."""
+class CopyRefused(LakeError):
+    """A source holds no lake, or nothing of the selection, or the copy has another selection."""
 
 
 class StorageError(LakeError):

@@ -25,9 +25,9 @@ from tonlake.lake.command.cli import (
     read_settings,
     write_answer,
 )
+from tonlake.lake.duck.remote import open_views
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.settings import LakeSections
-from tonlake.lake.transfer.remote import open_views
 from tonlake.queries.errors import QueryError
 from tonlake.queries.loader import REQUIRED, find_query, load_queries
 from tonlake.queries.parameter import read_parameters
@@ -63,7 +63,7 @@ missing list filters nothing.
     type=FolderOrURL(LAKE_FOLDER),
     envvar=LAKE_VARIABLE,
     show_envvar=True,
-    help="Folder of the lake, or URL of a lake or an export.",
+    help="Folder of the lake, or URL of a lake in object storage.",
 )
 @click.option("-p", "--param", "options", multiple=True, metavar="NAME=VALUE", help="A parameter.")
 @click.option("--list", "listing", is_flag=True, help="Print the queries and their parameters.")

@@ -28,9 +28,9 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.fetched import keep_fetched
+from tonlake.lake.copy.pull import STAGING_FOLDER
 from tonlake.lake.errors import LakeError
 from tonlake.lake.schema import ACCOUNT_STATES, FETCHED_ACCOUNTS
-from tonlake.lake.transfer.entries import STAGING_FOLDER
 from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:

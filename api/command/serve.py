@@ -26,10 +26,10 @@ from tonlake.ingest.run.tail import name_command
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.command.argument import SOURCE, make_lake_option
 from tonlake.lake.command.cli import describe_error
+from tonlake.lake.copy.follow import name_puller
 from tonlake.lake.errors import LakeError, LakeNotFound, SettingsError
 from tonlake.lake.log.state import read_state
 from tonlake.lake.process.memory import hold_little
-from tonlake.lake.transfer.follow import name_puller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 PREFIX = "/lake"
 _ENTRY = re.compile(rf"{LOG_FOLDER}/[1-9][0-9]*\.json")
 _DIGEST = re.compile(r"-([0-9a-f]+)\.\w+")
-_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+_RANGE = re.compile(r"bytes=([0-9]{1,18})-([0-9]{0,18})")
+"""The ranges that are honoured; for any other the whole file is sent, as HTTP allows."""
+
 _CHUNK_BYTES = 256 << 10
 _LASTING = "private, max-age=31536000, immutable"
-_MEDIA_TYPES = {"json": "application/json"}
 
 
 @get(PREFIX + "/{path:path}", sync_to_thread=True)
@@ -59,21 +60,19 @@ def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
     if tag in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers)
     size = file.stat().st_size
-    wanted = request.headers.get("range", "")
-    if request.headers.get("if-range", tag) != tag:
-        wanted = ""
-    first, last = 0, size - 1
-    if match := _RANGE.fullmatch(wanted):
-        first, last = read_range(match[1], match[2], size)
-        if first > last:
-            return Response(b"", status_code=416, headers={"Content-Range": f"bytes */{size}"})
-        headers["Content-Range"] = f"bytes {first}-{last}/{size}"
+    first, last, status = 0, size - 1, 200
+    wanted = _RANGE.fullmatch(request.headers.get("range", ""))
+    if wanted is not None and request.headers.get("if-range", tag) == tag:
+        end = min(int(wanted[2] or last), last)
+        if int(wanted[1]) <= end:
+            first, last, status = int(wanted[1]), end, 206
+            headers["Content-Range"] = f"bytes {first}-{last}/{size}"
     headers["Content-Length"] = str(last - first + 1)
     return Stream(
         _read(file, first, last - first + 1),
-        status_code=206 if match else 200,
+        status_code=status,
         headers=headers,
-        media_type=_MEDIA_TYPES.get(name.rpartition(".")[2], "application/octet-stream"),
+        media_type="application/json" if name.endswith(".json") else "application/octet-stream",
     )
 
 
@@ -90,13 +89,6 @@ def is_published(name: str) -> bool:
     except ValueError:
         return False
     return folder in TABLES or folder == SEGMENT_FOLDER
-
-
-def read_range(first: str, last: str, size: int) -> tuple[int, int]:
-    """Return first and last byte of a Range header; first > last if it cannot be satisfied."""
-    if not first:
-        return max(0, size - int(last or 0)), size - 1
-    return int(first), min(int(last or size), size - 1)
 
 
 def _name_version(name: str, file: Path) -> str:

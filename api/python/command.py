@@ -27,10 +27,10 @@ from tonlake.lake.command.argument import (
 from tonlake.lake.command.cli import failing_cleanly, read_settings, write_answer
 from tonlake.lake.duck.answer import ask
 from tonlake.lake.duck.body_table import add_tables
+from tonlake.lake.duck.remote import open_to_ask
 from tonlake.lake.log.disk import unfinished
 from tonlake.lake.scan.body import read_messages
 from tonlake.lake.settings import LakeSections
-from tonlake.lake.transfer.remote import open_to_ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tonlake.api.python.result import need
 from tonlake.lake.duck.connection import PARTITION
-from tonlake.lake.transfer.remote import describe_files
+from tonlake.lake.duck.remote import describe_files
 
 if TYPE_CHECKING:
     import polars as pl

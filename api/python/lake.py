@@ -234,7 +234,7 @@ def open(  # noqa: A001 - tonlake.open
     *,
     settings: Settings | None = None,
 ) -> Lake:
-    """Open a lake: its folder, or the ``s3://`` URL of a lake or an export.
+    """Open a lake: its folder, or the ``s3://`` URL of a lake.
 
     ``snapshot`` is a commit number, by default the newest. ``settings`` default to those of the
     environment, as on the command line.

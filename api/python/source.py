@@ -15,11 +15,12 @@ from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.database import Database
 from tonlake.lake.duck.own import list_own_tables
+from tonlake.lake.duck.remote import RemoteViews
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.storage.log import open_remote
 from tonlake.lake.storage.storage import is_url, open_storage
-from tonlake.lake.transfer.remote import RemoteViews, connect_remote, open_remote
 from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """A folder, or a lake or export in object storage, to open snapshots from."""
+    """A folder, or a lake in object storage, to open snapshots from."""
 
     def __init__(self, place: str | os.PathLike[str], settings: Settings) -> None:
         """Take a path or an ``s3://`` URL; nothing is opened yet."""
@@ -117,7 +118,7 @@ class Opened:
         """Return a new connection to the snapshot with the views that ``statement`` needs."""
         storage, settings = self.source.storage, self.source.settings.lake
         if storage is not None:
-            return connect_remote(self.snapshot, storage, settings, statement)
+            return RemoteViews(self.snapshot, storage, settings, statement).connection
         return connect(self.snapshot, settings, statement=statement)
 
     def has_own_table(self, statement: str) -> bool:

@@ -1,4 +1,4 @@
-"""The command ``tonlake pull``: copies a lake from another, and keeps the copy up to date."""
+"""The commands ``tonlake pull`` and ``tonlake export``: copy a lake, once or as it grows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonlake.ingest.errors import ChainUnproven, SourceError
 from tonlake.ingest.run.proven import ProofChecker
 from tonlake.ingest.source.node.handle import MASTERCHAIN_SHARD
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.command.argument import SOURCE, lake_option
+from tonlake.lake.command.argument import SOURCE, Folder, FolderOrURL, lake_option
 from tonlake.lake.command.cli import (
     EXIT_DATA,
     failing_cleanly,
@@ -24,16 +24,17 @@ from tonlake.lake.command.cli import (
     show_progress,
 )
 from tonlake.lake.commit.delta import publish
+from tonlake.lake.copy.follow import follow_source
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.selection import Selection, select_tables
+from tonlake.lake.log.selection import Selection, parse_days, select_tables
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.settings import LakeSections
-from tonlake.lake.transfer.follow import follow_source
-from tonlake.lake.transfer.manifest import parse_days
-from tonlake.lake.transfer.pull import open_pull
 
 if TYPE_CHECKING:
-    from tonlake.lake.transfer.pull import PullReport
+    from collections.abc import Callable
+
+    from tonlake.lake.copy.pull import PullReport
 
 _BLOCK = re.compile(r"([0-9]{1,10}):([0-9a-fA-F]{64}):([0-9a-fA-F]{64})")
 
@@ -54,11 +55,54 @@ it was stopped, and copies new commits. A copy has the commits of its source and
 """
 
 
+EXPORT_EXAMPLES = """
+Examples:
+
+\b
+  tonlake export --lake mainnet.lake --to /mnt/disk/mainnet
+  tonlake export --lake mainnet.lake --days 2026-11-01..2026-11-30 --to november.lake
+  tonlake export --lake mainnet.lake --to s3://bucket/mainnet --json
+
+This is tonlake pull from the other end: what it writes is a lake. The same command resumes where it
+was stopped, and copies new commits. Server, region and credentials of object storage come from
+AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY.
+"""
+
+days_option = click.option(
+    "--days", help="UTC days YYYY-MM-DD..YYYY-MM-DD, either end may be left out."
+)
+tables_option = click.option(
+    "--tables", help="Tables, separated by commas; blocks is always included."
+)
+
+
+@click.command("export", epilog=EXPORT_EXAMPLES)
+@lake_option
+@click.option(
+    "--to",
+    "target",
+    type=FolderOrURL(Folder(exists=False)),
+    required=True,
+    help="Folder to write; created if it does not exist.",
+)
+@days_option
+@tables_option
+@json_option
+def export_command(
+    *, lake_dir: Path, target: Path | str, days: str | None, tables: str | None, as_json: bool
+) -> None:
+    """Copy a lake, or some of its days and tables, into a folder or object storage."""
+    selection = _read_selection(days, tables)
+    with failing_cleanly(), show_progress("files") as show:
+        report = _copy(lake_dir, target, selection, read_settings(LakeSections), show)
+    _print(target, report, as_json=as_json)
+
+
 @click.command("pull", epilog=EXAMPLES)
 @click.argument("place", metavar="SOURCE", type=SOURCE)
 @lake_option
-@click.option("--days", help="UTC days YYYY-MM-DD..YYYY-MM-DD, either end may be left out.")
-@click.option("--tables", help="Tables, separated by commas; blocks is always included.")
+@days_option
+@tables_option
 @click.option("--follow", is_flag=True, help="Continue with every new commit.")
 @click.option(
     "--check-proofs",
@@ -97,16 +141,24 @@ def pull_command(
                 place, lake_dir, selection, settings, notify=_notify, on_report=show_copied
             )
             return
-        with (
-            show_progress("files") as show,
-            open_pull(place, lake_dir, selection, key=settings.pull.key, on_file=show) as puller,
-        ):
-            report = puller.bring()
-            puller.check_newest()
-        publish(LogReader(lake_dir), settings.lake)
-        if report.commits:
-            sweep_orphans(lake_dir, settings.lake.orphan_grace_s)
+        with show_progress("files") as show:
+            report = _copy(place, lake_dir, selection, settings, show)
         show_copied(report)
+
+
+def _copy(
+    place: Path | str,
+    target: Path | str,
+    selection: Selection,
+    settings: LakeSections,
+    show: Callable[[int, int], None],
+) -> PullReport:
+    report = copy_lake(place, target, selection, key=settings.pull.key, on_file=show)
+    if isinstance(target, Path):
+        publish(LogReader(target), settings.lake)
+        if report.commits:
+            sweep_orphans(target, settings.lake.orphan_grace_s)
+    return report
 
 
 def _notify(text: str) -> None:
@@ -129,11 +181,11 @@ def _check_proofs(lake_dir: Path, checker: ProofChecker) -> None:
 
 def _read_selection(days: str | None, tables: str | None) -> Selection:
     try:
-        span = parse_days(days or "..")
-        names = None if tables is None else select_tables(_split(tables))
+        names = None if tables is None else [name.strip() for name in tables.split(",")]
+        chosen = None if names is None else select_tables(tuple(filter(None, names)))
+        return Selection(*parse_days(".." if days is None else days), chosen)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    return Selection(span.first, span.last, names)
 
 
 def _read_known(text: str) -> BlockId:
@@ -157,24 +209,20 @@ def _read_known(text: str) -> BlockId:
     return found
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _print(lake_dir: Path, report: PullReport, *, as_json: bool) -> None:
+def _print(target: Path | str, report: PullReport, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(report))
         return
     if not report.commits:
-        click.echo(f"{lake_dir} already has all {report.snapshot:,} commits of its source")
+        click.echo(f"{target} already has all {report.snapshot:,} commits of its source")
         return
     lacking = report.selection.lacking
     click.echo(
-        f"{lake_dir}: {report.commits:,} commit(s) up to {report.snapshot}, masterchain "
+        f"{target}: {report.commits:,} commit(s) up to {report.snapshot}, masterchain "
         f"{report.ranges[0][0]}..{report.ranges[-1][1]}: {report.files:,} files, "
         f"{report.rows:,} rows, {report.bytes:,} bytes, all checked"
         + (f"; without {len(lacking)} tables" if lacking else "")
     )
 
 
-commands: list[click.Command] = [pull_command]
+commands: list[click.Command] = [export_command, pull_command]

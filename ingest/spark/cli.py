@@ -17,12 +17,12 @@ from tonlake.ingest.span import SpanError, choose_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option, read_pairs
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.commit.delta import publish
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.spark.cli import conf_option, master_option
 from tonlake.lake.spark.tables import open_session
-from tonlake.lake.transfer.export import export_lake
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ def spark_ingest_command(
             rebuild_index(lake)
         publish(LogReader(lake), settings.lake)
         if place is not None:
-            export_lake(lake, place)
+            copy_lake(lake, place)
     print_report(report, as_json=as_json)
     if report.holes or report.stopped_at is not None:
         sys.exit(EXIT_PARTIAL)

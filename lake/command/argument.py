@@ -107,7 +107,7 @@ place_option = click.option(
     required=True,
     envvar=LAKE_VARIABLE,
     show_envvar=True,
-    help="Folder of the lake, or URL of a lake or an export.",
+    help="Folder of the lake, or URL of a lake in object storage.",
 )
 
 

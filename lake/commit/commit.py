@@ -239,10 +239,14 @@ def append_commit(lake_dir: Path, state: LogState, commit: Commit) -> None:
 
 def thin_checkpoints(lake_dir: Path, newest: int) -> None:
     """Remove most old checkpoints; a reader that misses one takes the one before."""
+    for number in list_surplus(list_log(lake_dir)[1], newest):
+        (lake_dir / LOG_FOLDER / checkpoint_name(number)).unlink(missing_ok=True)
+
+
+def list_surplus(checkpoints: Iterable[int], newest: int) -> list[int]:
+    """Return the numbers of the checkpoints that ``thin_checkpoints`` removes."""
     span = CHECKPOINT_COMMITS * KEPT_CHECKPOINTS
-    for number in list_log(lake_dir)[1]:
-        if number < newest - span and number % span:
-            (lake_dir / LOG_FOLDER / checkpoint_name(number)).unlink(missing_ok=True)
+    return [number for number in checkpoints if number < newest - span and number % span]
 
 
 def _write_entry(lake_dir: Path, commit: Commit) -> str:

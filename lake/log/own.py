@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tonlake.lake.errors import TableInvalid
-from tonlake.lake.log.disk import hold_lock, make_folder, write_file
+from tonlake.lake.log.disk import make_folder, write_file
 from tonlake.lake.log.envelope import encode_entry, read_body
 
 if TYPE_CHECKING:
@@ -116,25 +116,6 @@ def write_definitions(lake_dir: Path, tables: Iterable[OwnTable]) -> None:
     make_folder(lake_dir / OWN_FOLDER)
     ordered = tuple(sorted(tables, key=lambda table: table.name))
     write_file(lake_dir / DEFINITIONS_FILE, encode_entry(OwnTables(ordered))[0], "file")
-
-
-def adopt_definitions(lake_dir: Path, tables: Iterable[OwnTable]) -> None:
-    """Add definitions from another lake, except those whose names this lake already has.
-
-    Their rows come with the next refresh.
-
-    Raises:
-        TableInvalid: a name is malformed.
-        LakeFull: no room.
-    """
-    make_folder(lake_dir / OWN_FOLDER)
-    with hold_lock(lake_dir / OWN_LOCK):
-        known = read_definitions(lake_dir)
-        fresh = [table for table in tables if table.name not in known]
-        for table in fresh:
-            check_name(table.name, ())
-        if fresh:
-            write_definitions(lake_dir, [*known.values(), *fresh])
 
 
 def read_own_state(lake_dir: Path, name: str) -> OwnState:

@@ -6,6 +6,8 @@ never changes.
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SELECTION_FILE = f"{LOG_FOLDER}/selection.json"
+_DAYS = re.compile(r"([0-9-]{10})?\.\.([0-9-]{10})?|([0-9-]{10})")
 
 
 class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,6 +58,26 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 WHOLE = Selection()
 """Every day and table."""
+
+
+def parse_days(text: str) -> tuple[str | None, str | None]:
+    """Return the first and the last day of ``A..B``, ``A..``, ``..B`` or ``A``; None: no bound.
+
+    Raises:
+        ValueError: it is malformed, or a day does not exist.
+    """
+    match = _DAYS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a range of days: write 2026-11-01..2026-11-30")
+    first, last = match[3] or match[1], match[3] or match[2]
+    for day in filter(None, (first, last)):
+        try:
+            date.fromisoformat(day)
+        except ValueError as error:
+            raise ValueError(f"{day} is not a day: {error}") from error
+    if first and last and first > last:
+        raise ValueError(f"{text!r} ends before it begins")
+    return first, last
 
 
 def select_tables(names: tuple[str, ...]) -> tuple[str, ...]:

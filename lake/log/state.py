@@ -230,7 +230,11 @@ def _read_numbered(lake_dir: Path, name: str, kind: type[_Body], number: int) ->
 def list_log(lake_dir: Path) -> tuple[list[int], list[int]]:
     """Return the numbers of all entries and of all checkpoints, both ascending."""
     folder = lake_dir / LOG_FOLDER  # may have tens of thousands of files
-    names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208
+    return number_names(os.listdir(folder) if folder.is_dir() else [])  # noqa: PTH208
+
+
+def number_names(names: Iterable[str]) -> tuple[list[int], list[int]]:
+    """Return the numbers of the entries and checkpoints among file names, both ascending."""
     stems = [name[: -len(".json")] for name in names if name.endswith(".json")]
     marked = [stem[: -len(".checkpoint")] for stem in stems if stem.endswith(".checkpoint")]
     return sorted(_read_numbers(stems)), sorted(_read_numbers(marked))

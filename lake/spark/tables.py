@@ -15,8 +15,8 @@ from tonlake.lake.errors import EngineError, LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.schema import TABLES
+from tonlake.lake.storage.log import list_needed, open_remote
 from tonlake.lake.storage.storage import find_endpoint, is_url, open_storage
-from tonlake.lake.transfer.remote import list_needed, open_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -128,7 +128,7 @@ def open_lake(
 ) -> SparkLake:
     """Open a lake as of commit ``number``, the newest by default.
 
-    ``place`` is its folder, or the URL of a lake or an export in object storage
+    ``place`` is its folder, or the URL of a lake in object storage
     (``s3://bucket/my.lake``), or of a lake on another Hadoop file system. Digests are checked only
     for files of a local path.
 

@@ -19,14 +19,12 @@ from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.shardstate import CellDbStates
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.selection import WHOLE, Selection
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.transfer.export import export_lake
-from tonlake.lake.transfer.importing import import_piece
-from tonlake.lake.transfer.pull import open_pull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +39,7 @@ NEVER_SEEN = "0:" + "5e" * 32
 WAYS = [
     "by-index",
     "pruned",
-    *(pytest.param(way, marks=pytest.mark.long) for way in ("by-sql", "imported")),
+    *(pytest.param(way, marks=pytest.mark.long) for way in ("by-sql", "copied")),
 ]
 
 
@@ -58,10 +56,9 @@ def late_lake(
             assert prune_lake(lake, BORDER, PATIENT.lake).ranges == ((FIRST, BORDER - 1),)
             ingest_state(source, [CellDbStates(celldb)], lake, PATIENT)
         ingest(source, lake, Span(MIDDLE + 1, LAST), PATIENT)
-    if request.param == "imported":
-        export_lake(lake, lake.with_name("piece"))
+    if request.param == "copied":
+        copy_lake(lake, lake.with_name("copy"))
         lake = lake.with_name("copy")
-        import_piece(lake.with_name("piece"), lake)
     if request.param != "by-sql":
         rebuild_index(lake)
     assert not verify_lake(lake).damage
@@ -151,8 +148,7 @@ def test_an_account_that_never_was_does_not_exist(late: TestClient[Any]) -> None
 
 def test_a_copy_has_the_baseline_if_it_has_all_of_it(late_lake: Path, tmp_path: Path) -> None:
     for name, selection in (("all", WHOLE), ("few", Selection(tables=("blocks", "messages")))):
-        with open_pull(late_lake, tmp_path / name, selection) as puller:
-            puller.bring()
+        copy_lake(late_lake, tmp_path / name, selection)
     assert read_state(tmp_path / "all").baseline == read_state(late_lake).baseline
     assert read_state(tmp_path / "few").baseline is UNSET
 

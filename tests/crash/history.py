@@ -14,8 +14,6 @@ from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.settings import LakeSettings
-from tonlake.lake.transfer.export import export_lake
-from tonlake.lake.transfer.importing import import_piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,16 +29,12 @@ KEPT = 4
 class History:
     """The steps; each does nothing where the lake already has its result."""
 
-    def __init__(self, folder: Path) -> None:
-        """Generate the rows, and a lake of the same chain that is exported for import."""
+    def __init__(self) -> None:
+        """Generate the rows."""
         chain = Chain(1, accounts=3)
         self.tables = {mc_range: chain.make(*mc_range) for mc_range in sorted(RANGES)}
         self.rest = (9, 10)
         self.tables[self.rest] = chain.make(*self.rest)
-        self.piece = folder / "piece"
-        other = folder / "other"
-        self.commit(other, self.rest)
-        export_lake(other, self.piece)
 
     def steps(self) -> Iterator[Callable[[Path], object]]:
         """Yield the steps in order."""
@@ -55,7 +49,7 @@ class History:
         )
         yield lambda lake: self.commit(lake, RANGES[3])
         yield lambda lake: self.commit(lake, RANGES[2])
-        yield lambda lake: import_piece(self.piece, lake)
+        yield partial(self.commit, mc_range=self.rest)
         yield lambda lake: rebuild_index(lake, everything=True)
         yield lambda lake: compact_lake(lake, SETTINGS)
         yield lambda lake: sweep_orphans(lake, 0)

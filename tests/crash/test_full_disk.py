@@ -35,8 +35,8 @@ def frequent_checkpoints() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    return History(tmp_path_factory.mktemp("history"))
+def history() -> History:
+    return History()
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from tests.lake.rows import commit_rows
 from tonlake.api.command.main import main
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.transfer.export import export_lake
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import Reader
 
@@ -100,7 +100,7 @@ def test_a_name_and_a_lake_are_needed(demo_lake: Path) -> None:
 def test_object_storage_is_asked_where_it_is(s3: S3Server, tmp_path: Path) -> None:
     lake, url = tmp_path / "lake", "s3://lakes/query"
     commit_rows(lake, 1, 10, tables=("blocks",))
-    export_lake(lake, url)
+    copy_lake(lake, url)
     here, there = (
         run("v3/blocks", "--lake", place, "-p", "limit=5", "--json") for place in (lake, url)
     )

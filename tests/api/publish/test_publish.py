@@ -15,12 +15,12 @@ from litestar.testing import TestClient
 from tests.patience import patient
 from tonlake.api.access.key import add_key
 from tonlake.api.app import create_app
-from tonlake.api.publish.routes import is_published, read_range
+from tonlake.api.publish.routes import is_published
+from tonlake.lake.copy.pull import copy_lake, open_pull
 from tonlake.lake.errors import StorageError
 from tonlake.lake.log.selection import Selection
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.transfer.pull import open_pull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,12 +70,11 @@ def test_every_file_of_the_newest_commit(client: TestClient[Any], demo_lake: Pat
     [
         ("bytes=0-9", 206, 0, 10),
         ("bytes=100-", 206, 100, None),
-        ("bytes=-7", 206, -7, None),
+        ("bytes=-7", 200, 0, None),
         ("bytes=5-99999999999", 206, 5, None),
         ("bytes=0-0", 206, 0, 1),
-        ("bytes=5-4", 416, 0, 0),
-        ("bytes=99999999999-", 416, 0, 0),
-        ("bytes=-0", 416, 0, 0),
+        ("bytes=5-4", 200, 0, None),
+        ("bytes=99999999999-", 200, 0, None),
         ("bytes=0-1,4-5", 200, 0, None),
         ("lines=1-2", 200, 0, None),
         ("bytes=x", 200, 0, None),
@@ -89,15 +88,10 @@ def test_ranges(
     answer = client.get(f"/lake/{path}", headers={"Range": wanted})
     assert (answer.status_code, answer.content) == (status, data[begin:end])
     if status == 206:
-        first = begin % len(data)
-        last = first + len(answer.content) - 1
-        assert answer.headers["content-range"] == f"bytes {first}-{last}/{len(data)}"
+        last = begin + len(answer.content) - 1
+        assert answer.headers["content-range"] == f"bytes {begin}-{last}/{len(data)}"
         stale = client.get(f"/lake/{path}", headers={"Range": wanted, "If-Range": '"other"'})
         assert (stale.status_code, stale.content) == (200, data)
-
-
-def test_a_range_of_nothing() -> None:
-    assert read_range("", "", 10) == (10, 9)
 
 
 @pytest.mark.parametrize(
@@ -203,8 +197,7 @@ def test_an_explorer_without_a_node(
 
 def test_a_copy_without_tables_says_what_it_lacks(demo_lake: Path, tmp_path: Path) -> None:
     tables = ("account_states", "blocks", "messages", "state_cells", "transactions")
-    with open_pull(demo_lake, tmp_path / "copy", Selection(tables=tables)) as puller:
-        puller.bring()
+    copy_lake(demo_lake, tmp_path / "copy", Selection(tables=tables))
     with TestClient(create_app(tmp_path / "copy", patient())) as asker:
         assert asker.get("/api/v3/masterchainInfo").status_code == 200
         assert len(asker.get("/api/v3/blocks?limit=3").json()["blocks"]) == 3

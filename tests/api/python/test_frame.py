@@ -9,11 +9,11 @@ import pytest
 
 import tonlake
 from tests.lake.rows import commit_rows
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import VIEW_NAMES
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TABLES
-from tonlake.lake.transfer.export import export_lake
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def test_other_days_are_not_read(tmp_path: Path) -> None:
 def test_object_storage_gives_the_same(s3: S3Server, tmp_path: Path) -> None:
     folder, days = _write_days(tmp_path)
     url = "s3://lakes/frames"
-    export_lake(folder, url)
+    copy_lake(folder, url)
     here, there = (tonlake.open(place).table("blocks") for place in (folder, url))
     assert there.collect().sort("root_hash").equals(here.collect().sort("root_hash"))
     s3.requests.clear()

@@ -15,9 +15,9 @@ import tonlake
 from tests.lake.rows import commit_rows
 from tonlake.api.errors import RequestInvalid
 from tonlake.ingest.errors import SignatureInvalid
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, QueryError, SnapshotNotFound
 from tonlake.lake.log.state import read_state
-from tonlake.lake.transfer.export import export_lake
 from tonlake.queries.errors import ParameterMismatch, QueryUnknown
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def test_a_lake_in_object_storage_answers_the_same(s3: S3Server, tmp_path: Path)
     folder, url = tmp_path / "lake", "s3://lakes/python"
     for first, last in ((1, 10), (16, 20)):
         commit_rows(folder, first, last, tables=TABLES)
-    export_lake(folder, url)
+    copy_lake(folder, url)
     here, there = tonlake.open(folder), tonlake.open(url)
     statement = "select day, count(*) from latest_account_states group by all order by all"
     expected = here.sql(statement).fetchall()

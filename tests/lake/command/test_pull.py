@@ -60,9 +60,8 @@ def test_a_part(read_lake: Path, tmp_path: Path) -> None:
     refused = run("sql", "select count(*) from wallets", "--lake", copy)
     assert refused.exit_code == 1
     assert "a copy without the table wallets" in refused.stderr
-    refused = run("export", "--lake", copy, "--to", tmp_path / "piece")
-    assert refused.exit_code == 1
-    assert "is a copy without" in refused.stderr
+    sent = run("export", "--lake", copy, "--to", tmp_path / "third")
+    assert (sent.exit_code, "all checked; without" in sent.stdout) == (0, True)
     assert run("pull", read_lake, "--lake", copy).exit_code == 0
     refused = run("pull", read_lake, "--lake", copy, "--days", "2024-01-02")
     assert refused.exit_code == 1
@@ -85,6 +84,19 @@ def test_refused(
 ) -> None:
     done = run("pull", read_lake, "--lake", tmp_path / "copy", *arguments)
     assert (done.exit_code, words in done.stderr) == (code, True)
+
+
+def test_export_is_a_pull_from_the_other_end(read_lake: Path, tmp_path: Path) -> None:
+    assert run("pull", read_lake, "--lake", tmp_path / "pulled").exit_code == 0
+    sent = run("export", "--lake", read_lake, "--to", tmp_path / "sent", "--json")
+    assert json.loads(sent.stdout)["ranges"] == [[1, 10], [16, 30]]
+    assert read_state(tmp_path / "sent") == read_state(tmp_path / "pulled")
+    again = run("export", "--lake", read_lake, "--to", tmp_path / "sent")
+    assert "already has all 3 commits" in again.stdout
+    assert run("export", "--lake", tmp_path, "--to", tmp_path / "x").exit_code == 1
+    days = ("--days", "2024-01-17")
+    assert run("export", "--lake", read_lake, "--to", tmp_path / "day", *days).exit_code == 0
+    assert read_state(tmp_path / "day").ranges == ((16, 20),)
 
 
 def test_no_source(tmp_path: Path) -> None:

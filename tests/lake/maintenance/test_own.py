@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from tests.lake.rows import commit_rows, make_tables
 from tonlake.api.command.main import main
 from tonlake.lake.commit.rewrite import commit_derived
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.own import Filter, ask_table
 from tonlake.lake.duck.views import write_views
@@ -23,9 +24,9 @@ from tonlake.lake.errors import LakeCorrupt, QueryError, TableInvalid
 from tonlake.lake.log.own import (
     OwnTable,
     Per,
-    adopt_definitions,
     read_definitions,
     read_own_state,
+    write_definitions,
 )
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
@@ -38,9 +39,6 @@ from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import MESSAGE_BODIES
 from tonlake.lake.settings import LakeSettings
-from tonlake.lake.transfer.export import export_lake
-from tonlake.lake.transfer.importing import import_piece
-from tonlake.lake.transfer.pull import open_pull
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,7 +179,8 @@ def test_one_that_fails_keeps_its_rows_and_stops_nothing(lake: Path) -> None:
         add_table(lake, OwnTable("picky", picky, "day"), SETTINGS)
     fine = "select count(*) as n from messages"
     add_table(lake, OwnTable("picky", fine, "day"), SETTINGS)
-    adopt_definitions(lake, [OwnTable("broken", picky, "day")])
+    tables = [*read_definitions(lake).values(), OwnTable("broken", picky, "day")]
+    write_definitions(lake, tables)
     failures: list[str] = []
     kept = Refresher(lake, SETTINGS, failures.append)
     try:
@@ -211,12 +210,12 @@ def test_the_process_comes_with_the_first_table_and_goes_with_its_parent(lake: P
     kept = Refresher(lake, SETTINGS, print)
     kept.wake()
     assert not kept.is_running()
-    adopt_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
+    write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
     kept.wake()
     assert kept.is_running()
     wait_for(lambda: read_own_state(lake, "kinds").rows > 0)
     remove_table(lake, "kinds")
-    adopt_definitions(lake, [OwnTable("paid", PER_COMMIT, "commit")])
+    write_definitions(lake, [OwnTable("paid", PER_COMMIT, "commit")])
     wait_for(lambda: read_own_state(lake, "paid").rows > 0)
     kept.close()
     assert not kept.is_running()
@@ -226,7 +225,7 @@ def test_a_process_that_is_killed_is_reported_and_started_again(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refresher, "PAUSE_S", 0.1)
-    adopt_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
+    write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
     failures: list[str] = []
     kept = Refresher(lake, SETTINGS, failures.append)
     try:
@@ -248,7 +247,7 @@ def test_a_process_that_keeps_crashing_is_reported_once_and_started_less_often(
 ) -> None:
     monkeypatch.setattr(refresher, "PAUSE_S", 0.05)
     monkeypatch.setattr(refresher, "LONGEST_PAUSE_S", 0.2)
-    adopt_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
+    write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
     failures: list[str] = []
     kept = Refresher(lake, SETTINGS, failures.append)
     killed_s = []
@@ -275,7 +274,7 @@ def test_a_failure_behind_an_orderly_end_is_a_first_one(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(refresher, "PAUSE_S", 0.05)
-    adopt_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
+    write_definitions(lake, [OwnTable("kinds", PER_DAY, "day")])
     failures: list[str] = []
     kept = Refresher(lake, SETTINGS, failures.append)
 
@@ -329,19 +328,16 @@ def test_views_filters_and_pages(lake: Path) -> None:
         ask_table(lake, SETTINGS, "paid", state, [Filter("value", ">", "x'; drop")], (), (9, 0))
 
 
-def test_exports_imports_and_copies_carry_definitions(lake: Path, tmp_path: Path) -> None:
+def test_copies_carry_definitions(lake: Path, tmp_path: Path) -> None:
     table = OwnTable("paid", PER_COMMIT, "commit")
     add_table(lake, table, SETTINGS)
-    export_lake(lake, tmp_path / "piece")
-    import_piece(tmp_path / "piece", tmp_path / "imported")
-    with open_pull(lake, tmp_path / "pulled") as puller:
-        puller.bring()
-    for copy in ("imported", "pulled"):
-        assert read_definitions(tmp_path / copy) == {"paid": table}
-        refreshed = refresh_tables(tmp_path / copy, SETTINGS)["paid"]
-        assert refreshed.rows == read_own_state(lake, "paid").rows
+    copy_lake(lake, tmp_path / "copy")
+    assert read_definitions(tmp_path / "copy") == {"paid": table}
+    refreshed = refresh_tables(tmp_path / "copy", SETTINGS)["paid"]
+    assert refreshed.rows == read_own_state(lake, "paid").rows
+    write_definitions(lake, [msgspec.structs.replace(table, name="../paid")])
     with pytest.raises(TableInvalid, match="is not a table name"):
-        adopt_definitions(lake, [msgspec.structs.replace(table, name="../paid")])
+        copy_lake(lake, tmp_path / "other")
 
 
 def test_damage_is_named(lake: Path) -> None:

@@ -17,8 +17,9 @@ from tests.lake.rows import commit_days, commit_rows, file_bytes
 from tonlake.api.command.main import main
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.settings import IngestSections
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
-from tonlake.lake.errors import LakeCorrupt, PieceRefused, PruneRefused, RangeOverlap, UndoRefused
+from tonlake.lake.errors import LakeCorrupt, PruneRefused, RangeOverlap, UndoRefused
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.reader import LogReader
@@ -34,9 +35,6 @@ from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.contract import HISTORY_TABLES
 from tonlake.lake.settings import LakeSettings
-from tonlake.lake.transfer.export import export_lake
-from tonlake.lake.transfer.importing import import_piece
-from tonlake.lake.transfer.manifest import MANIFEST, parse_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -218,13 +216,10 @@ def test_the_index_covers_what_stays(lake: Path) -> None:
     assert left_to_sql._segments is None
 
 
-def test_older_blocks_do_not_come_back(demo_lake: Path, lake: Path, tmp_path: Path) -> None:
+def test_older_blocks_do_not_come_back(lake: Path) -> None:
     prune_lake(lake, 120, SETTINGS)
     with pytest.raises(RangeOverlap, match="pruned up to 119"):
         commit_rows(lake, 1, 5, network=None)
-    export_lake(demo_lake, tmp_path / "piece")
-    with pytest.raises(RangeOverlap, match="pruned up to 119"):
-        import_piece(tmp_path / "piece", lake)
 
 
 def test_an_undo_stops_at_the_border(lake: Path) -> None:
@@ -350,39 +345,10 @@ def test_a_lake_that_was_never_pruned_is_written_as_before(lake: Path) -> None:
     assert read_commit(lake, number)[0].pruned == ((1, 119),)
 
 
-def test_an_export_of_all_brings_the_baseline(lake: Path, tmp_path: Path) -> None:
+def test_a_copy_has_what_stays(lake: Path, tmp_path: Path) -> None:
     prune_lake(lake, 120, SETTINGS)
-    export_lake(lake, tmp_path / "whole")
-    import_piece(tmp_path / "whole", tmp_path / "copy")
-    state, copy = read_state(lake), read_state(tmp_path / "copy")
-    assert set(copy.files) == set(state.files)
-    assert (copy.pruned, copy.ranges, copy.segments) == (state.pruned, state.ranges, state.segments)
-    assert import_piece(tmp_path / "whole", tmp_path / "copy").commits == 0
-
-
-def test_an_export_of_days_leaves_the_baseline(tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
-    commit_days(lake)
-    prune_lake(lake, "2024-01-04", SETTINGS)
-    export_lake(lake, tmp_path / "piece", parse_days("2024-01-05..2024-01-06"))
-    import_piece(tmp_path / "piece", tmp_path / "copy")
-    assert read_state(tmp_path / "copy").ranges == ((26, 35),)
-    assert read_state(tmp_path / "copy").pruned_ranges == ()
-
-
-def test_a_baseline_that_no_lake_has_is_refused(lake: Path, tmp_path: Path) -> None:
-    prune_lake(lake, 120, SETTINGS)
-    export_lake(lake, tmp_path / "whole")
-    from tonlake.lake.storage.storage import open_storage  # noqa: PLC0415
-    from tonlake.lake.transfer.manifest import encode_manifest, read_manifest  # noqa: PLC0415
-
-    manifest = read_manifest(open_storage(tmp_path / "whole"))
-    assert manifest is not None
-    for pruned in ((), ((1, 120),), ((0, 119),), ((5, 3),)):
-        changed = msgspec.structs.replace(manifest, pruned=pruned)
-        (tmp_path / "whole" / MANIFEST).write_bytes(encode_manifest(changed))
-        with pytest.raises(PieceRefused, match=r"pruned|begins with"):
-            read_manifest(open_storage(tmp_path / "whole"))
+    copy_lake(lake, tmp_path / "copy")
+    assert read_state(tmp_path / "copy") == read_state(lake)
 
 
 def cut(rows: pa.Table, sizes: Iterable[int]) -> Iterator[pa.Table]:

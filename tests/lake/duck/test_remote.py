@@ -1,19 +1,16 @@
-"""Lakes in object storage: export, import, queries there, and failures."""
+"""Lakes in object storage: copied there and back, queries there, and failures."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import httpx
-import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -21,32 +18,29 @@ import tonlake
 from tests.lake.rows import commit_rows, file_bytes, flip_value
 from tonlake.api.command.loading import compose_settings
 from tonlake.api.python.command import commands
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.remote import open_to_ask
 from tonlake.lake.errors import (
-    LakeCorrupt,
+    CopyRefused,
     LakeNotFound,
-    PieceRefused,
     SnapshotNotFound,
+    SourceRefused,
     StorageError,
 )
 from tonlake.lake.log.own import OwnTable
 from tonlake.lake.log.selection import Selection
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import add_table
 from tonlake.lake.settings import LakeSettings
+from tonlake.lake.storage.log import open_remote
 from tonlake.lake.storage.storage import open_storage
-from tonlake.lake.transfer.export import export_lake
-from tonlake.lake.transfer.importing import import_piece
-from tonlake.lake.transfer.manifest import MANIFEST, encode_manifest, read_manifest
-from tonlake.lake.transfer.pull import open_pull
-from tonlake.lake.transfer.remote import open_to_ask
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import bind_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.s3 import S3Server
 
 URL = "s3://lakes/read"
@@ -72,26 +66,13 @@ def exported(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> P
         lake = tmp_path_factory.mktemp("exported")
         for first, last in ((1, 10), (16, 20)):
             commit_rows(lake, first, last, tables=TABLES)
-        report = export_lake(lake, URL)
-        assert report.copied_files == report.files
-        assert export_lake(lake, URL).copied_files == 0
+        assert copy_lake(lake, URL).files == len(read_state(lake).files)
+        assert copy_lake(lake, URL).commits == 0
     return lake
 
 
-@contextmanager
-def another_manifest(changed: bytes) -> Iterator[None]:
-    """Replace the manifest at the URL for a while."""
-    storage = open_storage(URL)
-    before = storage.read(MANIFEST)
-    storage.write(MANIFEST, [changed], hashlib.sha256(changed).hexdigest())
-    try:
-        yield
-    finally:
-        storage.write(MANIFEST, [before], hashlib.sha256(before).hexdigest())
-
-
 def test_a_lake_arrives_as_it_was(s3: S3Server, exported: Path, tmp_path: Path) -> None:
-    """An import cut off in the middle of a file resumes."""
+    """A copy cut off in the middle of a file resumes."""
     lake = tmp_path / "lake"
     last = read_state(exported).files[-1].path
 
@@ -99,13 +80,12 @@ def test_a_lake_arrives_as_it_was(s3: S3Server, exported: Path, tmp_path: Path) 
         return "cut" if method == "GET" and path.endswith(last) else None
 
     with s3.failing(cut), pytest.raises(StorageError, match=r"broke off.*run the same command"):
-        import_piece(URL, lake)
-    report = import_piece(URL, lake)
-    old, new = read_state(exported), read_state(lake)
-    assert (new.ranges, new.files) == (old.ranges, old.files)
+        copy_lake(URL, lake)
+    report = copy_lake(URL, lake)
+    assert read_state(lake) == read_state(exported)
     data = {path: held for path, held in file_bytes(exported).items() if path[0] != "_"}
     assert {path: held for path, held in file_bytes(lake).items() if path[0] != "_"} == data
-    assert import_piece(URL, lake).commits == 0
+    assert copy_lake(URL, lake).commits == 0
     assert report.files > 0
 
 
@@ -116,18 +96,42 @@ def test_an_export_goes_on(s3: S3Server, exported: Path) -> None:
 
     place = "s3://lakes/resumed"
     with s3.failing(refuse_after_some), pytest.raises(StorageError, match="refuses: set AWS_ACC"):
-        export_lake(exported, place)
-    assert read_manifest(open_storage(place)) is None
-    report = export_lake(exported, place)
-    assert report.copied_files == report.files - SOME_PUTS
+        copy_lake(exported, place)
+    with pytest.raises(LakeNotFound):
+        open_remote(open_storage(place))
+    s3.requests.clear()
+    report = copy_lake(exported, place)
+    files = [path for method, path in s3.requests if method == "PUT" and ".parquet" in path]
+    assert len(files) == report.files - SOME_PUTS
+
+
+def test_an_export_grows_with_its_lake(s3: S3Server, tmp_path: Path) -> None:
+    """What its source has merged is removed, and a log with a gap is filled."""
+    lake, place = tmp_path / "lake", "s3://lakes/grown"
+    for at in (1, 3, 5):
+        commit_rows(lake, at, at + 1, tables=TABLES, day="2024-01-01")
+        copy_lake(lake, place)
+    storage, settings = open_storage(place), LakeSettings(compact_rows=100)
+    before = {path for path in storage.list_files(TABLES) if path.endswith(".parquet")}
+    assert before == {file.path for file in read_state(lake).files}
+    compact_lake(lake, settings)
+    commit_rows(lake, 7, 8, tables=TABLES, day="2024-01-01")
+    assert copy_lake(lake, place).commits >= 2
+    after = {path for path in storage.list_files(TABLES) if path.endswith(".parquet")}
+    assert after == {file.path for file in read_state(lake).files}
+    assert open_remote(storage).state == read_state(lake)
+    storage.remove("_log/2.json")
+    copy_lake(lake, place)
+    assert storage.read("_log/2.json") == (lake / "_log" / "2.json").read_bytes()
+    assert s3.requests
 
 
 def test_what_is_damaged_here_is_not_copied(s3: S3Server, exported: Path, tmp_path: Path) -> None:
     lake = shutil.copytree(exported, tmp_path / "lake")
     damaged = read_state(lake).files[-1]
     flip_value(lake / damaged.path, b"\0")
-    with pytest.raises(LakeCorrupt, match=f"{damaged.path}.* digest"):
-        export_lake(lake, "s3://lakes/damaged")
+    with pytest.raises(SourceRefused, match=f"{damaged.path}.* digest"):
+        copy_lake(lake, "s3://lakes/damaged")
     assert httpx.get(f"{s3.endpoint}/lakes/damaged/{damaged.path}").status_code == 404
 
 
@@ -140,17 +144,17 @@ def test_what_is_damaged_here_is_not_copied(s3: S3Server, exported: Path, tmp_pa
 )
 def test_places_that_are_none(s3: S3Server, tmp_path: Path, place: str, words: str) -> None:
     with pytest.raises(StorageError, match=words):
-        import_piece(place, tmp_path / "lake")
+        copy_lake(place, tmp_path / "lake")
     assert not (tmp_path / "lake").exists()
     assert not [path for _, path in s3.requests if path.startswith("/lakes")]
 
 
 @pytest.mark.usefixtures("s3")
-def test_a_prefix_without_an_export(tmp_path: Path) -> None:
-    with pytest.raises(PieceRefused, match=f"holds no export: no {MANIFEST}"):
-        import_piece("s3://lakes/other", tmp_path / "lake")
+def test_a_prefix_without_a_lake(tmp_path: Path) -> None:
+    with pytest.raises(CopyRefused, match=r"holds no lake: it has no _log/1.json"):
+        copy_lake("s3://lakes/other", tmp_path / "lake")
     with (
-        pytest.raises(LakeNotFound, match="neither a lake nor an export"),
+        pytest.raises(LakeNotFound, match="holds no lake"),
         open_to_ask("s3://lakes/other", None, SETTINGS),
     ):
         pass
@@ -160,7 +164,7 @@ def test_a_prefix_without_an_export(tmp_path: Path) -> None:
 def test_a_closed_port(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(StorageError, match=r"127\.0\.0\.1:9 cannot be reached"):
-        import_piece(URL, tmp_path / "lake")
+        copy_lake(URL, tmp_path / "lake")
 
 
 def test_refused_requests(s3: S3Server, tmp_path: Path) -> None:
@@ -168,20 +172,7 @@ def test_refused_requests(s3: S3Server, tmp_path: Path) -> None:
         s3.failing(lambda _method, _path: "refuse"),
         pytest.raises(StorageError, match="refuses: set AWS_ACCESS_KEY_ID"),
     ):
-        import_piece(URL, tmp_path / "lake")
-
-
-@pytest.mark.usefixtures("s3", "exported")
-def test_hostile_manifests(tmp_path: Path) -> None:
-    manifest = read_manifest(open_storage(URL))
-    assert manifest is not None
-    first = msgspec.structs.replace(manifest.files[0], path="blocks/../../../x.parquet")
-    files = (first, *manifest.files[1:])
-    hostile = encode_manifest(msgspec.structs.replace(manifest, files=files))
-    for changed in (hostile, b"{}", hostile[:-40]):
-        with another_manifest(changed), pytest.raises(PieceRefused):
-            import_piece(URL, tmp_path / "lake")
-        assert list(tmp_path.iterdir()) == []
+        copy_lake(URL, tmp_path / "lake")
 
 
 def test_a_damaged_object_is_not_committed(s3: S3Server, exported: Path, tmp_path: Path) -> None:
@@ -192,8 +183,8 @@ def test_a_damaged_object_is_not_committed(s3: S3Server, exported: Path, tmp_pat
         # The footer is right: only the row bytes reveal it.
         return "flip" if method == "GET" and path.endswith(damaged.path) else None
 
-    with s3.failing(flip), pytest.raises(LakeCorrupt, match=damaged.path):
-        import_piece(URL, lake)
+    with s3.failing(flip), pytest.raises(SourceRefused, match=damaged.path):
+        copy_lake(URL, lake)
     with pytest.raises(LakeNotFound):
         open_snapshot(lake)
     assert not (lake / damaged.path).exists()
@@ -226,19 +217,15 @@ def test_only_files_of_the_asked_days_are_opened(s3: S3Server, exported: Path) -
 
 
 @pytest.mark.usefixtures("s3")
-def test_a_lake_that_was_copied(exported: Path) -> None:
-    """Its log is there: each of its snapshots can be queried."""
-    storage = open_storage("s3://lakes/copied")
-    for path, data in file_bytes(exported).items():
-        storage.write(path, [data], hashlib.sha256(data).hexdigest())
+def test_each_snapshot_can_be_queried(exported: Path) -> None:
     query = "select count(*), min(mc_seqno), max(mc_seqno) from blocks"
     for number in (1, 2, None):
         expected = connect(open_snapshot(exported, number), SETTINGS).execute(query).fetchall()
-        with open_to_ask("s3://lakes/copied", number, SETTINGS) as (_, connection):
+        with open_to_ask(URL, number, SETTINGS) as (_, connection):
             assert connection.execute(query).fetchall() == expected
     with (
         pytest.raises(SnapshotNotFound, match="has commits 1 to 2, and no 3"),
-        open_to_ask("s3://lakes/copied", 3, SETTINGS),
+        open_to_ask(URL, 3, SETTINGS),
     ):
         pass
 
@@ -287,40 +274,17 @@ open_storage("{URL}")
     assert "the one-file binary has no S3 client: install tonlake with pip" in done.stderr
 
 
-def put_lake(lake: Path, place: str) -> None:
-    """Copy a lake's folder to object storage unchanged."""
-    storage = open_storage(place)
-    for path, data in file_bytes(lake).items():
-        if not path.startswith(("_pull/", "_log/lock", "_log/queue")):
-            storage.write(path, [data], hashlib.sha256(data).hexdigest())
-
-
-def test_a_lake_is_pulled_from_there(s3: S3Server, exported: Path, tmp_path: Path) -> None:
-    place = "s3://lakes/pulled"
-    put_lake(exported, place)
-    copy = tmp_path / "copy"
-    part = Selection(tables=("blocks", "messages"))
-
-    def cut(method: str, path: str) -> str | None:
-        return "cut" if method == "GET" and path.endswith(".parquet") else None
-
-    with (
-        s3.failing(cut),
-        open_pull(place, copy) as puller,
-        pytest.raises(StorageError, match="broke off"),
-    ):
-        puller.bring()
-    with open_pull(place, copy) as puller:
-        assert puller.bring().commits == 2
-    assert read_state(copy) == read_state(exported)
-    with open_pull(place, tmp_path / "part", part) as puller:
-        puller.bring()
-    put_lake(tmp_path / "part", "s3://lakes/part")
+@pytest.mark.usefixtures("s3")
+def test_a_part_of_a_lake(exported: Path) -> None:
+    part, place = Selection(tables=("blocks", "messages")), "s3://lakes/part"
+    copy_lake(exported, place, part)
     group = click.Group("tonlake", commands=commands)
-    words = ["sql", "from transactions", "--lake", "s3://lakes/part"]
+    words = ["sql", "from transactions", "--lake", place]
     done = CliRunner().invoke(group, words, obj=compose_settings)
     assert "a copy without the table transactions" in done.stderr
-    with open_to_ask("s3://lakes/part", None, SETTINGS) as (snapshot, connection):
+    with open_to_ask(place, None, SETTINGS) as (snapshot, connection):
         rows = connection.execute("select count(*) from messages").fetchone()
     assert rows == (40,)
     assert snapshot.ranges == read_state(exported).ranges
+    with pytest.raises(CopyRefused, match="pull that into a new folder"):
+        copy_lake(exported, place, Selection("2024-01-02"))

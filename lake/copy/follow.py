@@ -1,36 +1,35 @@
 """Copies a lake commit by commit, as the source grows.
 
-Next to a server it runs as a separate process, ``python -m tonlake.lake.transfer.follow``.
+Next to a server it runs as a separate process, ``python -m tonlake.lake.copy.follow``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tonlake.lake.commit.delta import publish
+from tonlake.lake.copy.pull import open_pull
 from tonlake.lake.errors import LakeError, LakeFull, StorageError
 from tonlake.lake.log.following import Following, write_following
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.selection import WHOLE
-from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
+from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.refresher import Refresher
 from tonlake.lake.process.child import run_child
 from tonlake.lake.settings import LakeSections
-from tonlake.lake.transfer.pull import open_pull
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tonlake.lake.copy.pull import Puller, PullReport
     from tonlake.lake.log.selection import Selection
-    from tonlake.lake.transfer.pull import Puller, PullReport
 
 POLL_S = 0.2
 """Seconds between two requests for the next commit."""
@@ -38,7 +37,6 @@ POLL_S = 0.2
 CHECK_EVERY_S = 10.0
 """How often a source without new commits is checked for still having the newest one."""
 
-WRITE_EVERY_S = 0.5
 PAUSE_S = 1.0
 """Pause after a source could not be reached."""
 
@@ -59,9 +57,8 @@ class PullFollower:
         """Take the puller; ``notify`` is called with problems, once each."""
         self._puller, self._settings = puller, settings
         self._notify, self._on_report = notify, on_report
-        self._note = Following(os.getpid(), 0.0)
-        self._written_s = self._swept_s = self._checked_s = time.monotonic()
-        self._orphans: frozenset[Path] = frozenset()
+        self._status = Following(os.getpid(), 0.0)
+        self._swept_s = self._checked_s = time.monotonic()
         self._unpublished = settings.lake.maintenance_commits
         self._tables = Refresher(puller.lake_dir, settings.lake, notify)
 
@@ -71,39 +68,36 @@ class PullFollower:
         Raises:
             LakeError: the source's data was rejected; the copy is unchanged.
         """
-        problem: str | None = None
         try:
             while not is_over():
+                pause_s = 0.0
                 try:
-                    found = self._step()
-                    problem, pause_s = None, 0.0 if found else POLL_S
+                    if not self._step():
+                        pause_s = POLL_S
+                    self._write(problem=None)
                 except (StorageError, LakeFull) as error:
-                    if str(error) != problem:
+                    pause_s = PAUSE_S
+                    if str(error) != self._status.problem:
                         self._notify(str(error))
-                    problem, pause_s = str(error), PAUSE_S
+                    self._write(problem=str(error))
                 self._tables.wake()
-                self._write(problem)
                 time.sleep(pause_s)
         except LakeError as error:
-            problem = str(error)
+            self._write(problem=str(error))
             raise
         finally:
             self._tables.close()
-            self._write(problem, stopped=problem is None)
+            self._write(problem=self._status.problem, stopped=self._status.problem is None)
 
     def _step(self) -> bool:
         """Copy new commits; return whether there were any."""
         report = self._puller.bring()
-        now_s = time.monotonic()
-        self._note = msgspec.structs.replace(
-            self._note,
-            looked_at=time.time(),
-            node_last_mc_seqno=report.ranges[-1][1],
-            lake_last_mc_seqno=report.ranges[-1][1],
+        now_s, last = time.monotonic(), report.ranges[-1][1]
+        self._status = msgspec.structs.replace(
+            self._status, looked_at=time.time(), node_last_mc_seqno=last, lake_last_mc_seqno=last
         )
         if report.commits:
             self._checked_s = now_s
-            self._written_s = 0.0
             self._on_report(report)
             self._publish(report.commits)
             self._sweep(now_s)
@@ -120,21 +114,15 @@ class PullFollower:
             self._unpublished = 0
 
     def _sweep(self, now_s: float) -> None:
-        """Remove files that the source has merged, if the previous sweep already saw them."""
+        """Remove files that the source has merged."""
         grace_s = self._settings.lake.orphan_grace_s
         if now_s - self._swept_s > grace_s:
-            lake_dir = self._puller.lake_dir
-            sweep_orphans(lake_dir, grace_s, self._orphans)
-            self._orphans = frozenset(list_orphans(lake_dir, LogReader(lake_dir).read()))
+            sweep_orphans(self._puller.lake_dir, grace_s)
             self._swept_s = now_s
 
-    def _write(self, problem: str | None, *, stopped: bool = False) -> None:
-        now_s = time.monotonic()
-        is_due = now_s - self._written_s > WRITE_EVERY_S
-        if is_due or stopped or problem != self._note.problem:
-            self._note = msgspec.structs.replace(self._note, problem=problem, stopped=stopped)
-            write_following(self._puller.lake_dir, self._note)
-            self._written_s = now_s
+    def _write(self, *, problem: str | None, stopped: bool = False) -> None:
+        self._status = msgspec.structs.replace(self._status, problem=problem, stopped=stopped)
+        write_following(self._puller.lake_dir, self._status)
 
 
 def follow_source(
@@ -154,9 +142,8 @@ def follow_source(
     while True:
         try:
             with open_pull(place, lake_dir, selection, key=settings.pull.key) as puller:
-                PullFollower(puller, settings, notify=notify, on_report=on_report).run(
-                    lambda: False
-                )
+                follower = PullFollower(puller, settings, notify=notify, on_report=on_report)
+                follower.run(lambda: False)
         except StorageError as error:  # before it could start
             notify(str(error))
             time.sleep(PAUSE_S)
@@ -165,14 +152,14 @@ def follow_source(
 def name_puller(place: str, lake_dir: Path, settings: LakeSections) -> list[str]:
     """Return the command line of a process that copies a lake for a server."""
     sections = {name: getattr(settings, name) for name in LakeSections.__struct_fields__}
-    options = ["--source", place, "--lake", str(lake_dir)]
-    options += ["--settings", msgspec.json.encode(sections).decode()]
-    return [sys.executable, "-P", "-m", "tonlake.lake.transfer.follow", *options]
+    options = [place, str(lake_dir), msgspec.json.encode(sections).decode()]
+    return [sys.executable, "-P", "-m", "tonlake.lake.copy.follow", *options]
 
 
-def _follow(place: str, lake_dir: Path, settings: LakeSections) -> int:
+def _follow(place: str, lake_dir: str, sections: str) -> int:
+    settings = msgspec.json.decode(sections, type=LakeSections)
     try:
-        follow_source(place, lake_dir, WHOLE, settings, notify=_notify)
+        follow_source(place, Path(lake_dir), WHOLE, settings, notify=_notify)
     except (LakeError, OSError) as error:
         _notify(str(error))
     return EXIT_REFUSED
@@ -185,18 +172,5 @@ def _notify(text: str) -> None:
         sys.stderr.flush()
 
 
-def main() -> NoReturn:
-    """Run the process."""
-    parser = argparse.ArgumentParser(
-        prog="tonlake.lake.transfer.follow", description="Copy a lake as it grows."
-    )
-    parser.add_argument("--source", required=True)
-    parser.add_argument("--lake", type=Path, required=True)
-    parser.add_argument("--settings", required=True)
-    options = parser.parse_args()
-    settings = msgspec.json.decode(options.settings, type=LakeSections)
-    run_child(lambda: _follow(options.source, options.lake, settings))
-
-
 if __name__ == "__main__":
-    main()
+    run_child(lambda: _follow(*sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Copies a lake from a folder, object storage or a web server, once or as it grows."""

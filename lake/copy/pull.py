@@ -1,0 +1,433 @@
+"""Copies a lake from another: first its log, then its files by digest, then all commits at once.
+
+The source is a folder, object storage or a web server, and is not trusted (``lake.copy.source``): a
+file gets its name only once its bytes match the digest, and the log of the copy advances only once
+all files have arrived. The copy is a folder, or object storage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from pyarrow.fs import FileType
+
+from tonlake.lake.commit.commit import CHECKPOINT_COMMITS, list_surplus
+from tonlake.lake.copy.source import ANOTHER, ORIGIN, SourceLog, fetch_body
+from tonlake.lake.errors import CommitConflict, CopyRefused, LakeCorrupt, SourceRefused
+from tonlake.lake.log.crash import reach
+from tonlake.lake.log.digest import find_damage
+from tonlake.lake.log.disk import (
+    LOCK_FILE,
+    begin_grace,
+    hold_lock,
+    make_folder,
+    naming_full_disk,
+    sync_folder,
+)
+from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.own import DEFINITIONS_FILE, OwnTables, check_name
+from tonlake.lake.log.ranges import Range
+from tonlake.lake.log.selection import SELECTION_FILE, WHOLE, Selection, read_selection
+from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.state import (
+    LOG_FOLDER,
+    SEGMENT_FOLDER,
+    LogState,
+    checkpoint_name,
+    entry_name,
+    number_names,
+    read_commit,
+    read_state,
+)
+from tonlake.lake.storage.log import fetch_log, list_log_names
+from tonlake.lake.storage.storage import open_storage, work_through
+from tonlake.lake.storage.web import WebFolder, is_web
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyarrow.fs import FileInfo
+
+    from tonlake.lake.log.state import Commit, DataFile
+    from tonlake.lake.storage.storage import Source, Storage
+
+STAGING_FOLDER = "_pull"
+"""Holds the entries that are not yet part of the copy's log; its presence marks a copy."""
+
+PULL_LOCK = f"{STAGING_FOLDER}/lock"
+SUMMED_COMMITS = 500
+"""Commits held in memory before they are added to the state."""
+
+_CHUNK_BYTES = 8 << 20
+
+
+class PullReport(msgspec.Struct, frozen=True):
+    """The commit of the copy, what was new, and its selection of days and tables."""
+
+    snapshot: int
+    commits: int
+    files: int
+    bytes: int
+    rows: int
+    ranges: tuple[Range, ...]
+    selection: Selection
+
+
+def copy_lake(
+    place: Path | str,
+    target: Path | str,
+    selection: Selection = WHOLE,
+    *,
+    key: str = "",
+    on_file: Callable[[int, int], None] = lambda _done, _all: None,
+) -> PullReport:
+    """Copy what is new in a lake once; parameters and errors as ``open_pull`` and ``bring``."""
+    with open_pull(place, target, selection, key=key, on_file=on_file) as puller:
+        report = puller.bring()
+        puller.check_newest()
+    return report
+
+
+@contextmanager
+def open_pull(
+    place: Path | str,
+    target: Path | str,
+    selection: Selection = WHOLE,
+    *,
+    key: str = "",
+    on_file: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Iterator[Puller]:
+    """Yield a puller that copies the lake at ``place``, once or repeatedly.
+
+    ``target`` is a folder, or ``s3://bucket/prefix``, into which one process may copy at a time.
+    Running the same command again resumes. Without ``selection``, a partial copy keeps its own.
+    ``key`` is the API key of a service; ``on_file`` is called with the number of files done and
+    of all.
+
+    Raises:
+        CopyRefused: the copy has other days or tables, or another process copies into it.
+        SourceRefused: the source's description of itself is damaged.
+        LakeCorrupt: the copy's log is damaged.
+        StorageError: the source or the target cannot be reached.
+        LakeFull: no room.
+    """
+    with ExitStack() as stack:
+        source: Source
+        if isinstance(place, str) and is_web(place):
+            source = web = WebFolder(place, key)
+            stack.callback(web.close)
+        else:
+            source = open_storage(place)
+        storage = open_storage(target)
+        if storage.is_local:
+            folder = Path(target)
+        else:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tonlake-pull-")))
+        make_folder(folder / STAGING_FOLDER)
+        make_folder(folder / LOG_FOLDER)
+        if not stack.enter_context(hold_lock(folder / PULL_LOCK, wait=False)):
+            raise CopyRefused(f"another process copies into {folder}: one at a time")
+        copy = _Copy(storage, folder)
+        yield Puller(source, copy, _settle_selection(source, copy, selection), on_file)
+
+
+class _Reached(NamedTuple):
+    """A state of the copy, and the digest that its newest entry has in the source."""
+
+    state: LogState
+    origin: str
+
+
+class _Copy:
+    """The lake that is written; in object storage, ``folder`` has what is needed of its log."""
+
+    def __init__(self, storage: Storage, folder: Path) -> None:
+        """Read the log up to the first missing entry.
+
+        An interrupted process may leave a newest entry without those before it.
+        """
+        self.storage, self.folder = storage, folder
+        for path in (folder / STAGING_FOLDER).glob("*.json"):
+            path.unlink()
+        names = list_log_names(storage)
+        entries = number_names(names)[0]
+        self.newest = entries[-1] if entries else 0
+        sound = next((at for at, number in enumerate(entries) if number != at + 1), self.newest)
+        if not storage.is_local:
+            fetch_log(storage, names, sound, folder)
+        state = read_state(folder, sound) if sound else LogState()
+        commit = read_commit(folder, sound)[0] if sound else None
+        origin = commit.source.get(ORIGIN, state.digest) if commit else ""
+        self.reached = _Reached(state, origin)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace a small file, durably."""
+        self.storage.write(path, [data], hashlib.sha256(data).hexdigest())
+
+    def keep(self, number: int, data: bytes) -> None:
+        """Keep an entry beside the log until ``adopt``."""
+        path = self._locate(number)
+        with naming_full_disk(path):
+            path.write_bytes(data)
+        reach("pull.staged")
+
+    def check_fit(self) -> None:
+        """Check that the staged entries continue the log; the caller holds the lock.
+
+        Raises:
+            CommitConflict: another writer committed to the copy.
+            SourceRefused: an interrupted process copied another newest entry.
+        """
+        newest = f"{LOG_FOLDER}/{entry_name(self.newest)}"
+        following = f"{LOG_FOLDER}/{entry_name(self.newest + 1)}"
+        if self.storage.find(following).type != FileType.NotFound:
+            raise CommitConflict(f"another writer committed to {self.storage.name}")
+        is_filling = self.newest > self.reached.state.number
+        if is_filling and self._locate(self.newest).read_bytes() != self.storage.read(newest):
+            raise SourceRefused(newest, ANOTHER)
+
+    def adopt(self, after: _Reached) -> None:
+        """Make the staged entries part of the log, all at once for every reader.
+
+        Files of commits in between may be gone, merged into others, so no reader may mistake one of
+        those commits for the newest. The newest entry comes first, with a checkpoint that makes it
+        readable on its own; then the others, the one that a reader waits for last.
+        """
+        before, state = self.reached.state, after.state
+        numbers = range(before.number + 1, state.number + 1)
+        self._sync_staged(numbers)
+        live = {file.path for file in (*state.files, *state.segments)}
+        known = (file.path for file in (*before.files, *before.segments))
+        replaced = [path for path in known if path not in live]
+        begin_grace(self.folder, replaced)
+        due = state.number - state.number % CHECKPOINT_COMMITS
+        checkpoint = f"{LOG_FOLDER}/{checkpoint_name(state.number)}"
+        if due > before.number or len(numbers) > 1:
+            self.write(checkpoint, encode_entry(state)[0])
+        for number in reversed(numbers):
+            staged, name = self._locate(number), f"{LOG_FOLDER}/{entry_name(number)}"
+            if not self.storage.is_local:
+                self.write(name, staged.read_bytes())
+            else:
+                staged.replace(self.folder / name)
+                if number in (numbers[0], numbers[-1]):
+                    sync_folder(self.folder / LOG_FOLDER)
+            reach("pull.adopted" if number == state.number else "pull.filled")
+        surplus = [state.number]
+        if due > before.number:
+            surplus = list_surplus(number_names(list_log_names(self.storage))[1], due)
+        for number in surplus:
+            self.storage.remove(f"{LOG_FOLDER}/{checkpoint_name(number)}")
+        for path in replaced if not self.storage.is_local else ():
+            self.storage.remove(path)
+        self.reached, self.newest = after, state.number
+
+    def _locate(self, number: int) -> Path:
+        return self.folder / STAGING_FOLDER / entry_name(number)
+
+    def _sync_staged(self, numbers: Sequence[int]) -> None:
+        """Make staged entries durable before the newest one makes the others necessary."""
+        if len(numbers) > 1:
+            os.sync()  # syncing a hundred thousand files one by one takes minutes
+        else:
+            with self._locate(numbers[0]).open("rb") as stream:
+                os.fsync(stream.fileno())
+        reach("pull.synced")
+
+
+def _settle_selection(source: Source, copy: _Copy, wanted: Selection) -> Selection:
+    """Return the selection of the copy, and store it if it is partial.
+
+    Raises:
+        CopyRefused: the copy has another selection than the one requested.
+    """
+    known = read_selection(copy.folder)
+    if copy.newest:
+        if wanted not in (WHOLE, known):
+            raise CopyRefused(
+                f"{copy.storage.name} has {_describe(known)} of its source, but "
+                f"{_describe(wanted)} was requested: pull that into a new folder"
+            )
+        return known
+    found = fetch_body(source, SELECTION_FILE, Selection)
+    chosen = wanted if found is None else found[0].narrow(wanted)
+    if chosen == WHOLE:
+        copy.storage.remove(SELECTION_FILE)
+    else:
+        copy.write(SELECTION_FILE, encode_entry(chosen)[0])
+    return chosen
+
+
+def _describe(selection: Selection) -> str:
+    first, last = selection.first_day, selection.last_day
+    days = f"days {first or ''}..{last or ''}" if first or last else "all days"
+    tables = "all tables" if selection.tables is None else f"tables {', '.join(selection.tables)}"
+    return f"{days}, {tables}"
+
+
+class Puller:
+    """Copies what the source has beyond the copy; see ``open_pull``."""
+
+    def __init__(
+        self,
+        source: Source,
+        copy: _Copy,
+        selection: Selection,
+        on_file: Callable[[int, int], None],
+    ) -> None:
+        """Take both ends; nothing is copied yet."""
+        self.lake_dir = copy.folder
+        self._source, self._copy = source, copy
+        self._selection, self._on_file = selection, on_file
+        self._log = SourceLog(source, selection)
+
+    def bring(self) -> PullReport:
+        """Copy and report all new commits, including those that undo blocks.
+
+        Raises:
+            SourceRefused: data of the source was rejected; the copy is unchanged.
+            CopyRefused: the source holds no lake, or nothing of the selection.
+            LakeFull, StorageError: no room; the source or the target cannot be reached.
+            CommitConflict: another writer committed to the copy meanwhile.
+        """
+        before = self._copy.reached.state
+        after = self._read_on(self._copy.reached)
+        files: list[DataFile] = []
+        if after.state.number < self._copy.newest:
+            self._log.check_newest(self._copy.newest, "")
+        elif after.state.number > before.number:
+            with hold_lock(self.lake_dir / LOCK_FILE):
+                self._copy.check_fit()
+                after, files = self._copy_until(after)
+                if not before.number:
+                    self._copy_definitions()
+                self._copy.adopt(after)
+        elif not before.number:
+            raise CopyRefused(
+                f"{self._source.name} holds no lake: it has no {LOG_FOLDER}/1.json, or does not "
+                "show it (a service may require [pull] key)"
+            )
+        return PullReport(
+            snapshot=after.state.number,
+            commits=after.state.number - before.number,
+            files=len(files),
+            bytes=sum(file.bytes for file in files),
+            rows=sum(file.rows for file in files if file.table != SEGMENT_FOLDER),
+            ranges=after.state.ranges,
+            selection=self._selection,
+        )
+
+    def check_newest(self) -> None:
+        """Compare the newest commit of the copy with that of the source.
+
+        Raises:
+            SourceRefused: the source was rolled back, or is another lake.
+            StorageError: it cannot be reached.
+        """
+        reached = self._copy.reached
+        self._log.check_newest(reached.state.number, reached.origin)
+
+    def _read_on(self, reached: _Reached) -> _Reached:
+        """Stage all entries that the source has beyond a state, and return the state after them."""
+        state, origin = reached
+        waiting: list[tuple[Commit, str]] = []
+        for entry in self._log.read_after(*reached):
+            self._copy.keep(entry.commit.number, entry.data)
+            waiting.append((entry.commit, entry.digest))
+            origin = entry.origin
+            if len(waiting) == SUMMED_COMMITS:
+                state, waiting = state.add(*waiting), []
+        if origin == reached.origin:
+            return reached
+        state = state.add(*waiting)
+        paths = [file.path for file in (*state.files, *state.segments)]
+        if len(set(paths)) < len(paths):
+            twice = next(path for at, path in enumerate(paths) if path in paths[:at])
+            raise SourceRefused(twice, "the log adds it twice")
+        return _Reached(state, origin)
+
+    def _copy_until(self, after: _Reached) -> tuple[_Reached, list[DataFile]]:
+        """Copy what a state has beyond the copy, and return the final state and files.
+
+        A file may have disappeared because the source merged it meanwhile; its log has advanced.
+        """
+        copied = Snapshot(self.lake_dir, self._copy.reached.state)
+        while True:
+            if not after.state.ranges:
+                raise CopyRefused(
+                    f"{self._source.name} has no blocks of {_describe(self._selection)}"
+                )
+            files = copied.list_new(after.state)
+            try:
+                self._copy_files(files)
+            except LakeCorrupt as error:
+                newer = self._read_on(after)
+                live = {file.path for file in (*newer.state.files, *newer.state.segments)}
+                if newer.state.number == after.state.number or error.file in live:
+                    raise SourceRefused(error.file, error.reason) from error
+                after = newer
+            else:
+                return after, files
+
+    def _copy_files(self, files: Sequence[DataFile]) -> None:
+        """Copy files, and skip those that exist."""
+        target = self._copy.storage
+        folders = () if target.is_local else sorted({file.table for file in files})
+        copy = partial(copy_file, self._source, target, standing=target.list_files(folders))
+        for done, _ in enumerate(work_through(copy, files, self._source, target), 1):
+            reach("pull.copied")
+            self._on_file(done, len(files))
+
+    def _copy_definitions(self) -> None:
+        """Copy the definitions of user-defined tables; their rows come with the next refresh."""
+        found = fetch_body(self._source, DEFINITIONS_FILE, OwnTables)
+        if found is not None:
+            definitions, _digest, data = found
+            for table in definitions.tables:
+                check_name(table.name, ())
+            self._copy.write(DEFINITIONS_FILE, data)
+
+
+def copy_file(
+    source: Source, target: Storage, file: DataFile, standing: Mapping[str, FileInfo]
+) -> None:
+    """Copy one file and verify its digest, unless the target has it.
+
+    ``standing`` lists the objects of a target in object storage. One of the right size counts as
+    the copy without being read: its name contains a part of the digest, and ``Storage.write``
+    writes the last bytes only if the digest matches.
+
+    Raises:
+        LakeCorrupt: the source is missing, or its bytes differ from those committed.
+        LakeFull: no room.
+        StorageError: object storage does not answer.
+    """
+    if target.is_local:
+        is_there = not find_damage(Path(target.root), [file])
+    else:
+        is_there = file.path in standing and standing[file.path].size == file.bytes
+    if not is_there:
+        target.write(file.path, _read_chunks(source, file), file.sha256)
+
+
+def _read_chunks(source: Source, file: DataFile) -> Iterator[bytes]:
+    """Yield the bytes of a file; stop reading one that is larger than it should be."""
+    size = 0
+    try:
+        with source.open(file.path) as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                size += len(chunk)
+                if size > file.bytes:
+                    raise LakeCorrupt(file.path, f"it has more than {file.bytes} bytes")
+                yield chunk
+    except OSError as error:
+        raise LakeCorrupt.unreadable(file.path, error) from error
+    if size < file.bytes:
+        raise LakeCorrupt(file.path, f"it has {size} bytes instead of {file.bytes}")

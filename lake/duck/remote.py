@@ -1,0 +1,209 @@
+"""SQL over a lake in object storage.
+
+A query reads the row groups and columns that it needs, for the days in its filter. Digests are not
+verified; a copy does that. User-defined tables are read as of the time they were copied there.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tonlake.lake.duck.connection import (
+    PARTITION,
+    VIEW_BASES,
+    VIEWED_TABLES,
+    choose_views,
+    connect,
+    list_bases,
+    read_macros,
+    read_sql,
+)
+from tonlake.lake.duck.database import Database
+from tonlake.lake.duck.engine import begin_database, lock_database
+from tonlake.lake.duck.labels import render_labels
+from tonlake.lake.duck.own import render_own_views
+from tonlake.lake.duck.statement import join_scripts, quote_name
+from tonlake.lake.log.envelope import parse_body
+from tonlake.lake.log.own import (
+    DEFINITIONS_FILE,
+    OWN_FOLDER,
+    OwnState,
+    OwnTable,
+    OwnTables,
+    name_state,
+)
+from tonlake.lake.log.place import read_place
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
+from tonlake.lake.storage.log import open_remote
+from tonlake.lake.storage.storage import open_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from duckdb import DuckDBPyConnection
+    from pyarrow.dataset import FileSystemDataset
+
+    from tonlake.lake.duck.database import Views
+    from tonlake.lake.log.state import DataFile
+    from tonlake.lake.schema import Table
+    from tonlake.lake.settings import LakeSettings
+    from tonlake.lake.storage.storage import Storage
+
+_FILES_OF = "files of "
+
+
+@contextmanager
+def open_to_ask(
+    place: Path | str, number: int | None, settings: LakeSettings, statement: str | None = None
+) -> Iterator[tuple[Snapshot, DuckDBPyConnection]]:
+    """Yield a snapshot of a lake, the newest by default, and a connection on it.
+
+    ``place`` is the lake's folder, or the URL of a lake in object storage. Only the views for
+    people that ``statement`` needs are created; without a statement, all.
+
+    Raises:
+        LakeNotFound, SnapshotNotFound, LakeCorrupt: as ``open_snapshot`` and ``open_remote``.
+        StorageError: object storage does not answer, now or during a query.
+    """
+    if isinstance(place, Path):
+        snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
+        yield snapshot, connect(snapshot, settings, statement=statement)
+        return
+    storage = open_storage(place)
+    snapshot = open_remote(storage, number)
+    with storage.naming_faults():
+        yield snapshot, RemoteViews(snapshot, storage, settings, statement).connection
+
+
+@contextmanager
+def open_views(
+    place: Path | str, number: int | None, settings: LakeSettings
+) -> Iterator[tuple[Snapshot, Views]]:
+    """Yield a snapshot and its views, for readers of named queries; see ``open_to_ask``."""
+    if isinstance(place, Path):
+        snapshot = open_snapshot(place, number, check_digests=settings.check_digests)
+        yield snapshot, Database(place, settings).open(snapshot)
+        return
+    storage = open_storage(place)
+    snapshot = open_remote(storage, number)
+    with storage.naming_faults():
+        yield snapshot, RemoteViews(snapshot, storage, settings)
+
+
+class RemoteViews:
+    """The views of a snapshot in storage, for readers in any number of threads.
+
+    Arrow reads the files, and does not open those of days outside the filter of a query; the
+    database cannot open files itself. Arrow datasets are registered per connection, so every cursor
+    registers them again. The views over them resolve to the tables of the querying cursor.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        storage: Storage,
+        settings: LakeSettings,
+        statement: str | None = None,
+    ) -> None:
+        """Take a snapshot opened by ``open_remote``; none of its files is opened here.
+
+        Only the views for people that ``statement`` needs are created; without it, all.
+        """
+        own = _list_own_tables(storage)
+        self._tables = _describe_tables(snapshot, storage, own)
+        self.connection = begin_database(settings)
+        self.connection.execute(read_macros())
+        self.connection.execute(render_labels(settings))
+        for view, files in self._tables.items():
+            self.connection.register(view, files)
+        derived = (view for view in choose_views(statement) if view in VIEW_BASES)
+        texts = [read_sql(view) for view in derived if list_bases(view) <= self._tables.keys()]
+        views = render_own_views(own, lambda name, _paths: quote_name(f"{_FILES_OF}{name}"))
+        self.connection.execute(join_scripts([*texts, *views]))
+        lock_database(self.connection)
+        self._idle: deque[DuckDBPyConnection] = deque()
+
+    def lend(self, reader: object) -> DuckDBPyConnection:
+        """Return a connection on the snapshot, for the use of one reader as long as it exists."""
+        try:
+            cursor = self._idle.pop()
+        except IndexError:
+            cursor = self.connection.cursor()
+            for view, files in self._tables.items():
+                cursor.register(view, files)
+        weakref.finalize(reader, self._idle.append, cursor).atexit = False
+        return cursor
+
+    def provide(self, statement: str) -> None:
+        """Do nothing: all views exist."""
+
+
+def _describe_tables(
+    snapshot: Snapshot, storage: Storage, own: list[tuple[OwnTable, OwnState]]
+) -> dict[str, FileSystemDataset]:
+    """Return the files of each view over files; those of user-defined tables, by ``_FILES_OF``."""
+    tables = {
+        view: describe_files(storage, table, snapshot.files[table.name])
+        for view, table in VIEWED_TABLES.items()
+        if table.name not in snapshot.damaged
+    }
+    # Importing it with the module would slow the start of every command by half a second.
+    import pyarrow.dataset as ds  # noqa: PLC0415
+
+    return tables | {
+        f"{_FILES_OF}{table.name}": ds.dataset(
+            [f"{storage.root}/{part.path}" for part in state.parts.values()],
+            filesystem=storage.filesystem,
+            format="parquet",
+        )
+        for table, state in own
+    }
+
+
+def describe_files(storage: Storage, table: Table, files: Iterable[DataFile]) -> FileSystemDataset:
+    """Return a table's files as a dataset, unopened; columns newer than a file are NULL."""
+    # Importing it with the module would slow the start of every command by half a second.
+    import pyarrow.dataset as ds  # noqa: PLC0415
+
+    options = ds.ParquetFragmentScanOptions(pre_buffer=True)
+    file_format = ds.ParquetFileFormat(default_fragment_scan_options=options)
+    fields = [field.with_nullable(True) for field in table.arrow]  # noqa: FBT003 - Arrow's own
+    schema = pa.schema([*fields, pa.field(PARTITION, pa.date32())])
+    fragments = [
+        file_format.make_fragment(
+            f"{storage.root}/{file.path}",
+            storage.filesystem,
+            ds.field(PARTITION) == date.fromisoformat(read_place(file.path).day),
+            file_size=file.bytes,
+        )
+        for file in files
+    ]
+    return ds.FileSystemDataset(fragments, schema, file_format, storage.filesystem)
+
+
+def _list_own_tables(storage: Storage) -> list[tuple[OwnTable, OwnState]]:
+    """Return the user-defined tables that have rows.
+
+    Raises:
+        LakeCorrupt: a definition or a state is damaged.
+        StorageError: object storage does not answer.
+    """
+    listed = storage.list_files([OWN_FOLDER])
+    if DEFINITIONS_FILE not in listed:
+        return []
+    data = storage.read(DEFINITIONS_FILE)
+    tables = parse_body(DEFINITIONS_FILE, data, OwnTables)[0].tables
+    named = [(table, name_state(table.name)) for table in tables]
+    found = [
+        (table, parse_body(file, storage.read(file), OwnState)[0])
+        for table, file in named
+        if file in listed
+    ]
+    return [(table, state) for table, state in found if state.parts]

@@ -1,1 +1,0 @@
-"""Copies lakes between places: export, import, and pull."""
