@@ -50,7 +50,7 @@ def decode_block_command(file: Path) -> None:
     data = file.read_bytes()
     try:
         for row in decode_block_rows(data):
-            _print_json(row)
+            print_json(row)
     except IngestError as error:
         click.echo(f"error: {file.name}: {error}", err=True)
         sys.exit(EXIT_DATA)
@@ -66,18 +66,18 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
     """
     settings = load_command_settings()
     bad = 0
-    with _open_lines(file) as lines:
+    with open_lines(file) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
                 boc = _read_boc(line)
-                _print_json(
+                print_json(
                     render_decoded(boc, settings.http.opcode_format, global_version=global_version)
                 )
             except (IngestError, ValueError, RecursionError) as error:
                 bad += 1
-                _print_json({"error": str(error), "line": number})
+                print_json({"error": str(error), "line": number})
     if bad:
         sys.exit(EXIT_PARTIAL)
 
@@ -92,7 +92,7 @@ def _read_boc(line: bytes) -> bytes:
 
 
 @contextmanager
-def _open_lines(file: Path) -> Iterator[io.BufferedReader]:
+def open_lines(file: Path) -> Iterator[io.BufferedReader]:
     """Open a file of lines, plain or compressed with zstd."""
     with file.open("rb") as stream:
         packed = stream.peek(4)[:4] == _ZSTD_MAGIC  # peek, as a pipe can be read only once
@@ -100,7 +100,8 @@ def _open_lines(file: Path) -> Iterator[io.BufferedReader]:
             yield io.BufferedReader(lines)
 
 
-def _print_json(value: Any) -> None:  # noqa: ANN401 - anything msgspec can write
+def print_json(value: Any) -> None:  # noqa: ANN401 - anything msgspec can write
+    """Print a value as one line of JSON."""
     click.echo(msgspec.json.encode(value))
 
 

@@ -12,7 +12,7 @@ from tests.ingest.derive.tvm.replay import Replay
 from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.derive.tvm.call import GetMethodCall, method_id
-from tonlake.ingest.derive.tvm.context import Context, NetworkConfig, PreviousBlocks, build_c7
+from tonlake.ingest.derive.tvm.context import Context, NetworkConfig, PreviousBlocks
 from tonlake.ingest.derive.tvm.worker import WorkerSettings, load_engine, pack_call
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -66,15 +66,13 @@ def list_calls(replay: Replay) -> list[GetMethodCall]:
     found = []
     for row in rows:
         code, data = (assemble_boc(row[name], cells) for name in ("code_hash", "data_hash"))
-        context = _describe(row["account"], row["utime"], code, asked[1])
-        found.append(
-            GetMethodCall(code, data, (method_id("seqno"),), build_c7(context), gas_limit=1_000_000)
-        )
+        context = _describe(row["account"], row["utime"], asked[1])
+        found.append(GetMethodCall(code, data, (method_id("seqno"),), context, gas_limit=1_000_000))
     return found
 
 
-def _describe(account: bytes, now: int, code: bytes, config: NetworkConfig) -> Context:
-    return Context(0, account, now, 10**9, {}, code, config, PreviousBlocks())
+def _describe(account: bytes, now: int, config: NetworkConfig) -> Context:
+    return Context(0, account, now, 10**9, {}, config.root, config.version, PreviousBlocks())
 
 
 def _list_emulations(replay: Replay) -> list[list[object]]:

@@ -168,7 +168,7 @@ class GetMethodSession:
         library = None if code.library is None else self._cache.find_program(code.resolved)
         question, state, mc_seqno = posed
         arguments = (*question.arguments, method_id(question.method))
-        context = self._describe(state, mc_seqno)
+        context = self.describe(state, mc_seqno)
         self.runs += 1
         try:
             ended = program.run(library, data, arguments, context, self._gas_limit)
@@ -191,7 +191,7 @@ class GetMethodSession:
     def _run_library(self, posed: Posed, code: Code, data: Cell, reason: str) -> list[Value] | None:
         """Run what the machine does not know with the library of the settings, if it does."""
         question, state, mc_seqno = posed
-        context = self._describe(state, mc_seqno)
+        context = self.describe(state, mc_seqno)
         if self._tvm is None or not is_library_newer(self._tvm.settings):
             raise NotRun(reason)
         libraries = {} if code.library is None else {code.library: code.resolved.bag()}
@@ -219,7 +219,7 @@ class GetMethodSession:
         except (BocError, Mismatch):
             return None
 
-    def _describe(self, state: AccountState, mc_seqno: int) -> Context:
+    def describe(self, state: AccountState, mc_seqno: int) -> Context:
         """Return the surroundings of a run; detectors call several methods of one account."""
         if self._prepared is not None and self._prepared[:2] == (state, mc_seqno):
             return self._prepared[2]

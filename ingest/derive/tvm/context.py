@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 VERSION_PARAM = 8
 _HUNDREDTHS_SINCE = 9
-_VERSION_TAG = 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
+VERSION_TAG = 0xC4  # capabilities#c4 version:uint32 capabilities:uint64
 
 _PARAM_BITS, _LIBRARY_BITS = 32, 256
 _CONFIGS_KEPT = 8
@@ -103,9 +103,14 @@ class Context(msgspec.Struct, frozen=True):
     """Random seed; a get-method has none."""
 
 
-def make_version_param(version: int) -> bytes:
-    """Return ConfigParam 8 with a global version and no capabilities."""
-    builder = CellBuilder().store_uint(_VERSION_TAG, 8).store_uint(version, 32).store_uint(0, 64)
+def make_version_param(version: int, capabilities: int = 0) -> bytes:
+    """Return ConfigParam 8 with a global version and capabilities."""
+    builder = (
+        CellBuilder()
+        .store_uint(VERSION_TAG, 8)
+        .store_uint(version, 32)
+        .store_uint(capabilities, 64)
+    )
     return _write(builder)
 
 
@@ -129,7 +134,7 @@ def _build_id(block: MasterId) -> StackValue:
 def _read_version(boc: bytes) -> int:
     tree = parse_boc(boc)
     start = tree.slice(tree.roots[0])
-    return start.load_uint(32) if start.load_uint(8) == _VERSION_TAG else 0
+    return start.load_uint(32) if start.load_uint(8) == VERSION_TAG else 0
 
 
 def _write(builder: CellBuilder) -> bytes:

@@ -1,4 +1,4 @@
-"""Instructions that call, jump, loop and throw, and those on continuations: ``contops.cpp``.
+"""Instructions that call, jump, loop and throw: ``crypto/vm/contops.cpp``.
 
 A control step is given ``code``, what follows it in its cell.
 """
@@ -8,45 +8,29 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Cell, Slice
+from tonlake.ingest.derive.tvm.machine.closure import save_alternative
 from tonlake.ingest.derive.tvm.machine.code import control, maker, step
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Again,
     Continuation,
-    Data,
     Ordinary,
-    PushInteger,
     Repeat,
-    StartChild,
-    Stop,
     Until,
     While,
 )
 from tonlake.ingest.derive.tvm.machine.fault import (
     INVALID_OPCODE,
-    RANGE_CHECK,
-    STACK_OVERFLOW,
-    STACK_UNDERFLOW,
     TYPE_CHECK,
     VmError,
 )
-from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS
 
 if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
     from tonlake.ingest.derive.tvm.machine.state import Machine, Step
 
 _MAX_ARGUMENTS = 254
-_MAX_COPIED = 255
 _MAX_REPEATS = (1 << 31) - 1
 _MAX_EXIT_CODE = 0xFFFF
-_IMPOSSIBLE = 0x40000000
-"""Number of arguments that makes a continuation fail when it runs."""
-
-_RUN_GAS = 40
-_NO_METHODS = 11
-
-_FILLED_SINCE = 14
-"""Global version since which saving into a filled slot does nothing instead of throwing."""
 
 
 def _open(machine: Machine, cell: Cell) -> Ordinary:
@@ -446,7 +430,7 @@ def _again(code: Slice, *, ends: bool, breaks: bool) -> Step:
     def run(machine: Machine) -> Continuation:
         if ends:
             if breaks:
-                _save_alternative(machine)
+                save_alternative(machine)
             return machine.jump(Again(machine.take_code(code)))
         body = machine.pop_continuation()
         if breaks:
@@ -462,306 +446,6 @@ for _name, _loop in (("REPEAT", _repeat), ("UNTIL", _until), ("WHILE", _while), 
             control(_name + "END" * _ends + "BRK" * _breaks)(
                 partial(_loop, ends=_ends, breaks=_breaks)
             )
-
-
-# Stacks of continuations
-
-
-def _copy_into(machine: Machine, target: Data, values: list[Any]) -> None:
-    """Append values to the stack of a continuation."""
-    if 0 <= target.nargs < len(values):
-        raise VmError(STACK_OVERFLOW)
-    target.stack = (target.stack or []) + values
-    machine.use_stack(len(target.stack))
-    if target.nargs >= 0:
-        target.nargs -= len(values)
-
-
-def _take_top(machine: Machine, count: int) -> list[Any]:
-    stack = machine.stack
-    at = len(stack) - count
-    machine.stack = stack[:at]
-    return stack[at:]
-
-
-def _set_arguments(machine: Machine, copied: int, more: int) -> None:
-    """Copy values into a continuation, and limit the number that it takes (-1: no limit)."""
-    machine.need(copied + 1)
-    target = machine.pop_continuation()
-    if copied or more >= 0:
-        target = target.with_data()
-        if copied:
-            _copy_into(machine, target, _take_top(machine, copied))
-        if more >= 0:
-            if target.nargs > more:
-                target.nargs = _IMPOSSIBLE
-            elif target.nargs < 0:
-                target.nargs = more
-    machine.stack.append(target)
-
-
-@maker("SETCONTARGS")
-def _set_fixed_arguments(copied: int, more: int) -> Step:
-    return lambda machine: _set_arguments(machine, copied, more)
-
-
-@step("SETCONTVARARGS")
-def _set_variable_arguments(machine: Machine) -> None:
-    machine.need(2)
-    more = machine.pop_range(_MAX_COPIED, -1)
-    _set_arguments(machine, machine.pop_range(_MAX_COPIED), more)
-
-
-@step("SETNUMVARARGS")
-def _set_argument_count(machine: Machine) -> None:
-    machine.need(2)
-    _set_arguments(machine, 0, machine.pop_range(_MAX_COPIED, -1))
-
-
-def _return_arguments(machine: Machine, count: int) -> None:
-    """Keep the top values; the others move into the stack of c0."""
-    machine.need(count)
-    if len(machine.stack) == count:
-        return
-    kept = _take_top(machine, count)
-    target = machine.c[0].with_data()
-    _copy_into(machine, target, machine.stack)
-    machine.c[0] = target
-    machine.stack = kept
-
-
-@maker("RETURNARGS")
-def _return_fixed_arguments(count: int) -> Step:
-    return lambda machine: _return_arguments(machine, count)
-
-
-@step("RETURNVARARGS")
-def _return_variable_arguments(machine: Machine) -> None:
-    _return_arguments(machine, machine.pop_range(_MAX_COPIED))
-
-
-def _bless(machine: Machine, copied: int, more: int) -> None:
-    """Make a continuation of a slice."""
-    machine.need(copied + 1)
-    code = machine.pop_slice()
-    values = _take_top(machine, copied)
-    machine.use_stack(copied)
-    machine.stack.append(Ordinary(code, None, values, more))
-
-
-@step("BLESS")
-def _bless_plainly(machine: Machine) -> None:
-    machine.stack.append(Ordinary(machine.pop_slice()))
-
-
-@maker("BLESSARGS")
-def _bless_fixed(copied: int, more: int) -> Step:
-    return lambda machine: _bless(machine, copied, more)
-
-
-@step("BLESSVARARGS")
-def _bless_variable(machine: Machine) -> None:
-    machine.need(2)
-    more = machine.pop_range(_MAX_COPIED, -1)
-    _bless(machine, machine.pop_range(_MAX_COPIED), more)
-
-
-# Control registers
-
-
-@maker("PUSHCTR")
-def _push_register(number: int) -> Step:
-    return lambda machine: machine.stack.append(machine.c[number])
-
-
-@maker("POPCTR")
-def _pop_register(number: int) -> Step:
-    return lambda machine: _set_register(machine, number, machine.stack.pop())
-
-
-def _set_register(machine: Machine, number: int, value: Any) -> None:  # noqa: ANN401
-    machine.check_register(number, value)
-    machine.c[number] = value
-
-
-def _define(machine: Machine, target: Continuation, number: int, value: Any) -> Data:  # noqa: ANN401
-    """Return a continuation that also saves a register."""
-    made = target.with_data()
-    machine.check_register(number, value)
-    if number in made.save and machine.version < _FILLED_SINCE:
-        raise VmError(TYPE_CHECK)
-    made.define(number, value)
-    return made
-
-
-@maker("SETCONTCTR")
-def _save_into(number: int) -> Step:
-    def run(machine: Machine) -> None:
-        machine.need(2)
-        target, value = machine.pop_continuation(), machine.stack.pop()
-        machine.stack.append(_define(machine, target, number, value))
-
-    return run
-
-
-def _save_into_register(number: int, *, place: int) -> Step:
-    """Return SETRETCTR or SETALTCTR."""
-
-    def run(machine: Machine) -> None:
-        value = machine.stack.pop()
-        machine.c[place] = _define(machine, machine.c[place], number, value)
-
-    return run
-
-
-maker("SETRETCTR")(partial(_save_into_register, place=0))
-maker("SETALTCTR")(partial(_save_into_register, place=1))
-
-
-@maker("POPSAVE")
-def _pop_and_save(number: int) -> Step:
-    def run(machine: Machine) -> None:
-        value = machine.stack.pop()
-        machine.check_register(number, value)
-        target = machine.c[0].with_data()
-        target.define(number, machine.c[number])
-        machine.c[0] = target
-        machine.c[number] = value
-
-    return run
-
-
-def _save(number: int, *, places: tuple[int, ...]) -> Step:
-    """Return SAVECTR, SAVEALTCTR or SAVEBOTHCTR."""
-
-    def run(machine: Machine) -> None:
-        value = machine.c[number]
-        made = [_define(machine, machine.c[place], number, value) for place in places]
-        for place, target in zip(places, made, strict=True):
-            machine.c[place] = target
-
-    return run
-
-
-maker("SAVECTR")(partial(_save, places=(0,)))
-maker("SAVEALTCTR")(partial(_save, places=(1,)))
-maker("SAVEBOTHCTR")(partial(_save, places=(0, 1)))
-
-
-@step("PUSHCTRX")
-def _push_register_variable(machine: Machine) -> None:
-    machine.stack.append(machine.get_register(machine.pop_range(16)))
-
-
-@step("POPCTRX")
-def _pop_register_variable(machine: Machine) -> None:
-    machine.need(2)
-    number = machine.pop_range(16)
-    machine.get_register(number)
-    _set_register(machine, number, machine.stack.pop())
-
-
-@step("SETCONTCTRX")
-def _save_into_variable(machine: Machine) -> None:
-    machine.need(3)
-    number = machine.pop_range(16)
-    machine.get_register(number)
-    target, value = machine.pop_continuation(), machine.stack.pop()
-    machine.stack.append(_define(machine, target, number, value))
-
-
-def _save_many(machine: Machine, mask: int) -> None:
-    target = machine.pop_continuation()
-    if mask >> 6 & 1:
-        raise VmError(RANGE_CHECK)
-    for number in range(8):
-        if mask >> number & 1:
-            target = _define(machine, target, number, machine.c[number])
-    machine.stack.append(target)
-
-
-@maker("SETCONTCTRMANY")
-def _save_fixed(mask: int) -> Step:
-    return lambda machine: _save_many(machine, mask)
-
-
-@step("SETCONTCTRMANYX")
-def _save_variable(machine: Machine) -> None:
-    machine.need(2)
-    _save_many(machine, machine.pop_range(255))
-
-
-def _compose(machine: Machine, numbers: tuple[int, ...]) -> None:
-    machine.need(2)
-    value, target = machine.pop_continuation(), machine.pop_continuation().with_data()
-    for number in numbers:
-        target.define(number, value)
-    machine.stack.append(target)
-
-
-step("BOOLAND")(partial(_compose, numbers=(0,)))
-step("BOOLOR")(partial(_compose, numbers=(1,)))
-step("COMPOSBOTH")(partial(_compose, numbers=(0, 1)))
-
-
-@step("ATEXIT")
-def _at_exit(machine: Machine) -> None:
-    target = machine.pop_continuation().with_data()
-    target.define(0, machine.c[0])
-    machine.c[0] = target
-
-
-@step("ATEXITALT")
-def _at_alternative_exit(machine: Machine) -> None:
-    target = machine.pop_continuation().with_data()
-    target.define(1, machine.c[1])
-    machine.c[1] = target
-
-
-@step("SETEXITALT")
-def _set_alternative_exit(machine: Machine) -> None:
-    target = machine.pop_continuation().with_data()
-    target.define(0, machine.c[0])
-    target.define(1, machine.c[1])
-    machine.c[1] = target
-
-
-def _then_return(machine: Machine, place: int) -> None:
-    target = machine.pop_continuation().with_data()
-    target.define(0, machine.c[place])
-    machine.stack.append(target)
-
-
-step("THENRET")(partial(_then_return, place=0))
-step("THENRETALT")(partial(_then_return, place=1))
-
-
-@step("INVERT")
-def _invert(machine: Machine) -> None:
-    machine.c[0], machine.c[1] = machine.c[1], machine.c[0]
-
-
-@control("BOOLEVAL")
-def _evaluate(code: Slice) -> Step:
-    def run(machine: Machine) -> Continuation:
-        target = machine.pop_continuation()
-        current = machine.take_code(code, 3)
-        machine.c[0], machine.c[1] = PushInteger(-1, current), PushInteger(0, current)
-        return machine.jump(target)
-
-    return run
-
-
-@step("SAMEALT")
-def _same_alternative(machine: Machine) -> None:
-    machine.c[1] = machine.c[0]
-
-
-@step("SAMEALTSAVE")
-def _save_alternative(machine: Machine) -> None:
-    target = machine.c[0].with_data()
-    target.define(1, machine.c[1])
-    machine.c[0] = machine.c[1] = target
 
 
 # Exceptions
@@ -820,84 +504,6 @@ def _try(code: Slice, passed: int = -1, returned: int = -1) -> Step:
         return machine.jump(target)
 
     return run
-
-
-# Machines within a machine
-
-_SAME_C3, _PUSH_ZERO, _DATA, _GAS, _C7, _ACTIONS, _HARD_GAS, _ISOLATED, _COUNTED = (
-    1 << bit for bit in range(9)
-)
-_MAX_STACK = (1 << 30) - 1
-
-
-class _Child:
-    """A machine that RUNVM starts, and what to take over from it."""
-
-    def __init__(self, machine: Machine, code: Slice, flags: int) -> None:
-        """Pop the operands and prepare the child; ``code`` follows in the parent."""
-        if flags >> 9:
-            raise VmError(RANGE_CHECK)
-        machine.use(_RUN_GAS)
-        self.code = code
-        self.flags = flags
-        hard = machine.pop_range(INFINITE_GAS) if flags & _HARD_GAS else INFINITE_GAS
-        limit = machine.pop_range(INFINITE_GAS) if flags & _GAS else INFINITE_GAS
-        hard = max(hard, limit) if flags & _HARD_GAS else limit
-        c7 = machine.pop_tuple() if flags & _C7 else ()
-        data = machine.pop_cell() if flags & _DATA else EMPTY_CELL
-        self.count = machine.pop_range(_MAX_STACK) if flags & _COUNTED else -1
-        program = machine.pop_slice()
-        size = machine.pop_range(_MAX_STACK)
-        machine.need(size)
-        values = _take_top(machine, size)
-        machine.use_stack(size)
-        self.child = machine.spawn(program, data, values, c7, limit=limit, hard_limit=hard)
-        self._set_flags(machine)
-
-    def _set_flags(self, machine: Machine) -> None:
-        child = self.child
-        if not self.flags & _SAME_C3:
-            child.c[3] = Stop(_NO_METHODS)
-        elif self.flags & _PUSH_ZERO:
-            child.stack.append(0)
-        if not self.flags & _ISOLATED:
-            child.loaded = machine.loaded
-            child.free_signatures, child.free_extra = machine.free_signatures, machine.free_extra
-
-    def resume(self, machine: Machine, code: int) -> Continuation:
-        """Take over the results of the child."""
-        child = self.child
-        if not self.flags & _ISOLATED:
-            machine.free_signatures, machine.free_extra = child.free_signatures, child.free_extra
-        machine.reads_more = machine.reads_more or child.reads_more
-        machine.use(min(child.gas_used, child.gas_limit + 1))
-        values = child.stack
-        if code not in (0, 1):
-            values = values[-1:]
-        elif 0 <= self.count < len(values):
-            values = values[len(values) - self.count :]
-        elif self.count > len(values):
-            code, values = STACK_UNDERFLOW, [0]
-        machine.stack = machine.stack + values
-        machine.use_stack(len(values))
-        machine.stack.append(code)
-        data, actions = child.committed or (None, None)
-        if self.flags & _DATA:
-            machine.stack.append(data)
-        if self.flags & _ACTIONS:
-            machine.stack.append(actions)
-        if self.flags & _GAS:
-            machine.stack.append(child.gas_used)
-        return Ordinary(self.code)
-
-
-def _run_child(machine: Machine, code: Slice, flags: int) -> Continuation | None:
-    started = _Child(machine, code, flags)
-    raise StartChild(started.child, started.resume)
-
-
-control("RUNVM")(lambda code, flags: lambda machine: _run_child(machine, code, flags))
-control("RUNVMX")(lambda code: lambda machine: _run_child(machine, code, machine.pop_range(0xFFF)))
 
 
 # Codepages and debugging

@@ -1,17 +1,13 @@
-"""Hashes and signatures: HASHCU to P256_CHKSIGNS of ``crypto/vm/tonops.cpp``."""
+"""Hashes and signatures: HASHCU to P256_CHKSIGNS of ``crypto/vm/tonops.cpp``.
+
+Packages are loaded when first needed: they take longer than most commands, few contracts use them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-from Cryptodome.Hash import keccak
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
 
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Slice
 from tonlake.ingest.derive.tvm.machine.code import maker, step
@@ -63,6 +59,8 @@ def _hash_bits(machine: Machine) -> None:
 
 
 def _keccak(data: bytes, bits: int) -> bytes:
+    from Cryptodome.Hash import keccak  # noqa: PLC0415 - see the module
+
     return keccak.new(data=data, digest_bits=bits).digest()
 
 
@@ -140,6 +138,11 @@ def _to_octets(value: Any) -> bytes:  # noqa: ANN401 - an integer or NaN
 def _check_ed25519(key: bytes, signature: bytes, data: bytes, version: int) -> bool:
     if version >= _SMALL_KEYS_REFUSED_SINCE and key in _WEAK_KEYS:
         return False
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see the module
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415
+        Ed25519PublicKey,
+    )
+
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(signature, data)
     except (InvalidSignature, ValueError):
@@ -170,6 +173,13 @@ step("CHKSIGNS")(partial(_check_signature, is_slice=True))
 
 
 def _check_p256(key: bytes, signature: bytes, data: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see the module
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.utils import (  # noqa: PLC0415
+        encode_dss_signature,
+    )
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
+
     try:
         found = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key)
         pair = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import build_hashmap, find_leaf, iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.derive.tvm.context import build_previous
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.context import (
+    VERSION_PARAM,
+    VERSION_TAG,
+    build_previous,
+    join_params,
+    make_version_param,
+)
 from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, Slice, Source
 
 if TYPE_CHECKING:
@@ -52,6 +59,15 @@ class Config:
         found = find_leaf(tree, self._root, number & (1 << _PARAM_BITS) - 1, _PARAM_BITS)
         return None if found is None or not found.refs_left else self._source.cell(found.load_ref())
 
+    @property
+    def version(self) -> int:
+        """Global version (ConfigParam 8); 0 if it is not set."""
+        found = self.find(VERSION_PARAM)
+        if found is None:
+            return 0
+        part = found.slice()
+        return part.skip(8).peek(32) if part.peek(8) == VERSION_TAG else 0
+
     def unpack(self, now: int) -> tuple[Slice | None, ...]:
         """Return the parameters that fee instructions read; storage prices are those at ``now``."""
         if self._params is None or self._prices is None:
@@ -69,6 +85,20 @@ class Config:
             return []
         found = iter_hashmap(*place, _PARAM_BITS)
         return [(since, take_slice(self._source, start)) for since, start in found]
+
+
+@lru_cache(_CONFIGS_KEPT)
+def replace_version(boc: bytes, version: int) -> bytes:
+    """Return a configuration with another global version and the same capabilities."""
+    tree = parse_boc(boc)
+    params = {
+        number - (number >> 31 << 32): serialize_boc(tree, [value.load_ref()])
+        for number, value in iter_hashmap(tree, tree.roots[0], _PARAM_BITS)
+    }
+    found = Config(boc).find(VERSION_PARAM)
+    capabilities = 0 if found is None else found.slice().skip(8 + 32).peek(64)
+    params[VERSION_PARAM] = make_version_param(version, capabilities)
+    return join_params(params)
 
 
 def take_slice(source: Source, start: CellSlice) -> Slice:

@@ -11,6 +11,8 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import Outcome
 from tonlake.ingest.derive.tvm.machine import (
     building,
+    child,
+    closure,
     control,
     curves,
     dictops,
@@ -54,8 +56,8 @@ VERSION = 15
 """The highest global version whose instructions and rules the machine has."""
 
 INSTRUCTIONS = (
-    building, control, curves, dictops, environment, hashing, message, number, reading, sending,
-    shuffle,
+    building, child, closure, control, curves, dictops, environment, hashing, message, number,
+    reading, sending, shuffle,
 )  # fmt: skip
 """The groups of instructions; importing them fills the tables of ``code``."""
 
@@ -107,7 +109,7 @@ def open_bag(boc: bytes) -> Cell:
     return Source(tree).cell(tree.roots[0])
 
 
-_open_code = lru_cache(_CODES_KEPT)(open_bag)
+open_code = lru_cache(_CODES_KEPT)(open_bag)
 """Codes and libraries, whose decoded instructions are kept with them."""
 
 
@@ -121,15 +123,23 @@ def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
     data = EMPTY_CELL if call.data is None else open_bag(call.data)
     libraries = (lambda _hash: None) if call.libraries is None else _open_libraries(call.libraries)
     ended = execute(
-        _open_code(call.code),
+        open_code(call.code),
         data,
-        [_enter(value) for value in call.stack],
+        enter_stack(call.stack),
         call.context,
         call.gas_limit or 0,
         libraries,
     )
-    left = _Exporter(limits).read(ended.stack)
-    return Outcome(ended.exit_code, ended.gas_used, left)
+    return Outcome(ended.exit_code, ended.gas_used, export_stack(ended.stack, limits))
+
+
+def export_stack(stack: Sequence[Any], limits: StackLimits) -> tuple[StackValue, ...]:
+    """Return values of the machine as values of bags.
+
+    Raises:
+        TvmStackDeep, TvmStackLarge: they exceed the limits.
+    """
+    return _Exporter(limits).read(stack)
 
 
 @lru_cache(8)
@@ -143,6 +153,11 @@ def _open_libraries(boc: bytes) -> Callable[[bytes], Cell | None]:
         return None if leaf is None else source.cell(leaf.load_ref())
 
     return find
+
+
+def enter_stack(values: Sequence[StackValue]) -> list[Any]:
+    """Return values of bags as values of the machine; raise BocError if a bag is none."""
+    return [_enter(value) for value in values]
 
 
 def _enter(value: StackValue) -> Any:  # noqa: ANN401, PLR0911 - a value of the machine

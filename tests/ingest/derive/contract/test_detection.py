@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tonlake.ingest.derive.contract.detection import ContractDetection
-from tonlake.ingest.derive.contract.session import GetMethodSession
-from tonlake.ingest.derive.contract.world import Network
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from tests.conftest import Facts
-    from tonlake.ingest.derive.contract.world import World
 
 GLOBAL_ID = -777
 FIRST = 1
@@ -115,24 +111,6 @@ def test_wallets_show_seqno_and_key(lake: duckdb.DuckDBPyConnection, facts: Fact
                 assert number == int(told["stack"][0]["int"])
                 checked += 1
     assert checked > 20
-
-
-def test_the_same_is_found_without_a_tvm(demo_world: World, demo_lake: Path) -> None:
-    """All contracts of the demo node are standard ones, except one kind of domain."""
-    session = GetMethodSession(demo_world, Network(demo_world, FIRST), None, 1)
-    found = [
-        (finding.table, state.workchain, state.account, state.mc_seqno)
-        for state, finding in ContractDetection(demo_world, session, GLOBAL_ID).detect(
-            list(demo_world.list_states()), FIRST
-        )
-    ]
-    assert session.runs == 0
-    with connect(open_snapshot(demo_lake)) as lake:
-        for table in ("wallets", "jetton_wallets", "jetton_masters", "nft_collections"):
-            rows = lake.view(table).project("workchain, account, mc_seqno").fetchall()
-            mine = [each[1:] for each in found if each[0] == table]
-            assert sorted(mine) == sorted(rows)
-            assert rows
 
 
 def test_transfers_match_the_sent_messages(lake: duckdb.DuckDBPyConnection) -> None:

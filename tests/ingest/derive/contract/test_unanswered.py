@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pytest
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.contract.detection import ContractDetection
@@ -13,26 +12,15 @@ from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.stack import Cell
 from tonlake.ingest.derive.contract.world import Network
 from tonlake.ingest.derive.tvm.context import VERSION_PARAM, make_version_param
-from tonlake.ingest.derive.tvm.pool import TvmPool
-from tonlake.ingest.settings import TvmSettings
 from tonlake.lake.schema import CONFIG_PARAMS
 from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.ingest.derive.contract.conftest import MadeWorld
     from tonlake.ingest.derive.contract.known import AccountState
 
 GAS = 1_000_000
 UNASSIGNED = "fe70ff"  # neither an instruction of version 15 nor a method table
-
-
-@pytest.fixture(scope="module")
-def pool(tvm: None) -> Iterator[TvmPool]:  # noqa: ARG001 - skips
-    made = TvmPool(TvmSettings(wall_ms=60_000))
-    yield made
-    made.close()
 
 
 def replace_version(params: pa.Table, version: int) -> pa.Table:
@@ -55,23 +43,21 @@ def find_account(world: MadeWorld, code: str) -> AccountState:
     return state
 
 
-def detect(
-    world: MadeWorld, state: AccountState, pool: TvmPool | None, version: int
-) -> list[tuple[str, dict[str, Any]]]:
+def detect(world: MadeWorld, state: AccountState, version: int) -> list[tuple[str, dict[str, Any]]]:
     """Return the findings about one state on a network of this version."""
     params = replace_version(world.tables[CONFIG_PARAMS.name], version)
     world.tables = {**world.tables, CONFIG_PARAMS.name: params}
-    session = GetMethodSession(world, Network(world, 1), pool, GAS)
+    session = GetMethodSession(world, Network(world, 1), None, GAS)
     found = ContractDetection(world, session, None).detect([state], 1)
     # Wallets are read from their data: no get-method is run.
     return [(each.table, each.fields) for _state, each in found if each.table != WALLETS.name]
 
 
 def test_an_unknown_instruction_of_a_later_network_is_noted(
-    demo_world: MadeWorld, pool: TvmPool
+    demo_world: MadeWorld,
 ) -> None:
     state = find_account(demo_world, UNASSIGNED)
-    found = detect(demo_world, state, pool, version=99)
+    found = detect(demo_world, state, version=99)
     assert {table for table, _fields in found} == {UNANSWERED_METHODS.name}
     (wallet,) = (row for _, row in found if row["contract_table"] == "jetton_wallets")
     assert (wallet["method"], wallet["asked_method"]) == ("get_wallet_data", "get_wallet_data")
@@ -83,12 +69,6 @@ def test_an_unknown_instruction_of_a_later_network_is_noted(
 
 
 def test_an_unknown_instruction_of_this_version_is_a_failure(
-    demo_world: MadeWorld, pool: TvmPool
+    demo_world: MadeWorld,
 ) -> None:
-    assert detect(demo_world, find_account(demo_world, UNASSIGNED), pool, version=11) == []
-
-
-def test_a_get_method_without_an_engine_is_noted(demo_world: MadeWorld) -> None:
-    found = detect(demo_world, find_account(demo_world, UNASSIGNED), None, version=11)
-    assert found
-    assert all("no TVM is installed" in row["reason"] for _, row in found)
+    assert detect(demo_world, find_account(demo_world, UNASSIGNED), version=11) == []

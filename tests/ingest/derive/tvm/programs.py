@@ -7,6 +7,13 @@ from typing import Any
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import GetMethodCall
+from tonlake.ingest.derive.tvm.context import (
+    VERSION_PARAM,
+    Context,
+    PreviousBlocks,
+    join_config,
+    make_version_param,
+)
 
 ENDLESS_LOOP = "90EA"
 """PUSHCONT {}, AGAIN."""
@@ -26,6 +33,19 @@ CONTINUATION = "C8C990"
 """NEWC ENDC, PUSHCONT {}."""
 
 
+CONTEXT = Context(
+    workchain=0,
+    account=bytes(32),
+    now=5,
+    balance=5,
+    currencies={},
+    config=join_config(((VERSION_PARAM, make_version_param(11)),)).root,
+    version=11,
+    previous=PreviousBlocks(),
+)
+"""An account on a network of version 11 without other parameters."""
+
+
 def repeat(start: str, count: int, body: str) -> str:
     """Return a program that runs ``body`` (at most 15 bytes) ``count`` times after ``start``."""
     return f"{start}81{count:04X}9{len(body) // 2:X}{body}E4"
@@ -40,4 +60,5 @@ def assemble(code: str) -> bytes:
 def make_call(code: str | bytes, *stack: Any, **fields: Any) -> GetMethodCall:
     """Return a call of a program, which is hex or a bag of cells."""
     whole = assemble(code) if isinstance(code, str) else code
-    return GetMethodCall(whole, fields.pop("data", None), stack, fields.pop("c7", ()), **fields)
+    context = fields.pop("context", CONTEXT)
+    return GetMethodCall(whole, fields.pop("data", None), stack, context, **fields)

@@ -26,10 +26,8 @@ from tonlake.ingest.derive.tvm.context import (
     Context,
     NetworkConfig,
     PreviousBlocks,
-    build_c7,
     join_config,
     make_version_param,
-    read_c7,
 )
 from tonlake.ingest.derive.tvm.libemulator import LibraryEmulator
 from tonlake.ingest.derive.tvm.pool import TvmPool
@@ -97,15 +95,15 @@ def make_call(code: bytes, config: NetworkConfig, **changes: object) -> GetMetho
         now=1_750_000_000,
         balance=123_456_789_012,
         currencies={},
-        code=code,
-        config=config,
+        config=config.root,
+        version=config.version,
         previous=PreviousBlocks(),
     )
-    c7 = build_c7(msgspec.structs.replace(context, **changes))
+    changed = msgspec.structs.replace(context, **changes)
     tree = CellTree()
     child = CellBuilder(tree).store_uint(9, 64).end()
     data = serialize_boc(tree, [CellBuilder(tree).store_uint(7, 32).store_ref(child).end()])
-    return GetMethodCall(code=code, data=data, stack=(0,), c7=c7, gas_limit=1_000_000)
+    return GetMethodCall(code=code, data=data, stack=(0,), context=changed, gas_limit=1_000_000)
 
 
 GAS_CONSUMED = serialize_single(b"\x00\x04\xf8\x07")
@@ -143,15 +141,6 @@ def test_a_lake_without_a_configuration_has_the_version(pool: TvmPool) -> None:
     assert (outcome.exit_code, outcome.stack) == (0, (0, 26))
     before = join_config(((VERSION_PARAM, make_version_param(3)),))
     assert pool.run_get_method(make_call(GAS_CONSUMED, before)).exit_code == 6
-
-
-def test_facts_are_read_back_from_c7(config: NetworkConfig) -> None:
-    changed = make_call(GAS_CONSUMED, config, currencies={100: 7, 239: 1 << 70}, workchain=-1)
-    facts = read_c7(changed.c7)
-    assert facts.address == (-1, bytes([0x11]) * 32)
-    assert (facts.now, facts.balance) == (1_750_000_000, 123_456_789_012)
-    assert facts.currencies == {100: 7, 239: 1 << 70}
-    assert facts.config == config.root
 
 
 def test_what_the_library_does_not_accept_is_refused(pool: TvmPool, config: NetworkConfig) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.ingest.derive.tvm.programs import DEEPEN_CELL, ENDLESS_LOOP, make_call
 from tonlake.ingest.derive.tvm import pool as pools
-from tonlake.ingest.derive.tvm.call import Outcome
+from tonlake.ingest.derive.tvm.call import EmulationCall, Outcome
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.stack import TvmCell
 from tonlake.ingest.errors import TvmBusy, TvmCrash, TvmMissing, TvmRefusal, TvmTimeout
@@ -177,23 +177,17 @@ def test_a_pool_that_was_never_asked_starts_nothing() -> None:
         assert pool._workers[0].pid is None
 
 
-def test_a_machine_that_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_get_methods_run_without_tonpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "tonpy"
     broken.mkdir()
     (broken / "__init__.py").write_text('raise ImportError("no wheel for this computer")\n')
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with make_pool() as pool:
-        for _ in range(2):
-            with pytest.raises(TvmMissing, match=r"extra \[tvm\].*no wheel for this computer"):
-                pool.run_get_method(make_call(""))
-
-
-def test_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonlake.ingest.derive.tvm.process.find_spec", lambda _name: None)
-    text = "get-methods are not available: no TVM is installed"
-    with make_pool() as pool, pytest.raises(TvmMissing, match=text):
-        pool.run_get_method(make_call(""))
+    emulation = EmulationCall(account=b"", message=None, config=b"", now=0, lt=0)
+    with make_pool(**PATIENT) as pool:
+        assert pool.run_get_method(make_call("75")).stack == (5,)
+        with pytest.raises(TvmMissing, match=r"messages cannot be emulated.*extra \[tvm\]"):
+            pool.emulate(emulation)
+        assert pool.run_get_method(make_call("76")).stack == (6,)
 
 
 @pytest.mark.parametrize("garbage", [b"", b"no bag", bytes(100)])

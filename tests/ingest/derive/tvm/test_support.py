@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonlake.ingest.derive.tvm.call import Outcome
+from tonlake.ingest.derive.tvm.machine.run import VERSION
 from tonlake.ingest.derive.tvm.support import (
     TONPY_VERSION,
     Engine,
     compare_versions,
+    find_emulator,
     find_engine,
     read_network_version,
 )
@@ -30,7 +31,7 @@ ENGINE = Engine("get-methods", "old", 11)
 def test_exit_code_6_is_unknown_on_a_later_network(
     exit_code: int, network: int, *, unknown: bool
 ) -> None:
-    reason = ENGINE.explain(Outcome(exit_code, 0, ()), network)
+    reason = ENGINE.explain(exit_code, network)
     assert (reason is not None) is unknown
     if reason is not None:
         assert f"old supports global version 11, and the network has {network}" in reason
@@ -48,4 +49,5 @@ def test_a_network_that_the_engines_support_has_no_gap(demo_lake: Path) -> None:
 def test_a_library_that_cannot_be_loaded_has_no_version(tmp_path: Path) -> None:
     path = str(tmp_path / "none.so")
     assert find_engine(TvmSettings(emulator_library=path)) == Engine("get-methods", path, None)
-    assert find_engine(TvmSettings()).version == TONPY_VERSION
+    assert find_engine(TvmSettings()) == Engine("get-methods", "tonlake", VERSION)
+    assert find_emulator(TvmSettings()).version == TONPY_VERSION

@@ -1,0 +1,298 @@
+"""The command ``tonlake run``: runs get-methods of code and data from files, without a lake."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from tonlake.api.command.decode import open_lines, print_json
+from tonlake.api.errors import RequestInvalid
+from tonlake.api.python.method import read_argument
+from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.writer import serialize_boc
+from tonlake.ingest.derive.tvm.call import INVALID_OPCODE, method_id
+from tonlake.ingest.derive.tvm.context import (
+    VERSION_PARAM,
+    Context,
+    join_config,
+    make_version_param,
+)
+from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, plant
+from tonlake.ingest.derive.tvm.machine.export import write_stack
+from tonlake.ingest.derive.tvm.machine.fault import VmError
+from tonlake.ingest.derive.tvm.machine.info import open_config, replace_version
+from tonlake.ingest.derive.tvm.machine.run import (
+    VERSION,
+    Ended,
+    enter_stack,
+    execute,
+    export_stack,
+    open_bag,
+    open_code,
+)
+from tonlake.ingest.derive.tvm.stack import (
+    StackLimits,
+    StackValue,
+    TvmBuilder,
+    TvmCell,
+    TvmSlice,
+)
+from tonlake.ingest.derive.tvm.vmstack import read_stack
+from tonlake.ingest.errors import BocError, TvmError
+from tonlake.lake.notation import decode_base64, read_raw_address
+
+EXIT_DATA, EXIT_PARTIAL = 1, 3
+_RECURSION = 10_000
+_LIMITS = StackLimits(entries=100_000, depth=1000, boc_bytes=64 << 20)
+_BAGS = {"cell": TvmCell, "slice": TvmSlice, "builder": TvmBuilder}
+
+RUN_HELP = """
+Examples:
+
+\b
+  tonlake run --code wallet.code.boc --data wallet.data.boc seqno
+  tonlake run --code master.boc --data data.boc get_wallet_address EQAx…
+  tonlake run calls.jsonl --config config.boc
+
+A line of the file has code and data (bags of cells in base64) and, if they differ from the
+defaults, v (the network's global version), method (name or number; 0), stack (values before the
+method's number, or a bag of a VmStack), address, time, balance, seed (hex) and gas_limit. A value
+is null, a number, decimal or 0x text, a list (a tuple), or {"cell": BAG}, {"slice": BAG},
+{"builder": BAG}. The answer has exit, gas and stack (a bag of the VmStack), or error.
+"""
+
+
+class _Line(msgspec.Struct):
+    """A run of the file."""
+
+    code: str
+    data: str = ""
+    v: int | None = None
+    method: str | int = 0
+    stack: Any = ()
+    address: str = "0:" + "0" * 64
+    time: int | None = None
+    balance: int | str = 0
+    seed: str = "0" * 64
+    gas_limit: int = 1_000_000
+
+
+@click.command("run", epilog=RUN_HELP)
+@click.argument("method")
+@click.argument("arguments", nargs=-1, metavar="[ARG]…")
+@click.option("--code", help="Code: a file, or a bag of cells in base64 or hex.")
+@click.option("--data", default="", help="Data, in the same forms.  [default: an empty cell]")
+@click.option("--config", default="", help="Configuration (Hashmap 32 ^Cell), in the same forms.")
+@click.option("--address", default="0:" + "0" * 64, help="Address of the account.")
+@click.option("--balance", default=0, help="Balance in nanoton.  [default: 0]")
+@click.option("--gas-limit", default=1_000_000, show_default=True, help="Limit of gas.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def run_command(
+    *,
+    method: str,
+    arguments: tuple[str, ...],
+    code: str | None,
+    data: str,
+    config: str,
+    address: str,
+    balance: int,
+    gas_limit: int,
+    as_json: bool,
+) -> None:
+    """Run a get-method of code and data, without a lake or a network.
+
+    METHOD is a name or a number; an ARG is a number, an address, null, or cell:BAG or slice:BAG.
+    Without --code, METHOD is a file of runs: one JSON object per line, answered line by line.
+    """
+    sys.setrecursionlimit(_RECURSION)
+    network = _read_bag(config) if config else _default_config()
+    if code is None:
+        if arguments:
+            raise click.UsageError("--code is needed to run a method with arguments.")
+        _run_lines(Path(method), network)
+        return
+    line = _Line(
+        code=base64.b64encode(_read_bag(code)).decode(),
+        data=base64.b64encode(_read_bag(data)).decode() if data else "",
+        method=int(method, 0) if method.lstrip("-").isdecimal() else method,
+        address=address,
+        balance=balance,
+        gas_limit=gas_limit,
+    )
+    try:
+        stack = [_read_argument(text) for text in arguments]
+        _show(_run(line, stack, network), as_json=as_json)
+    except (ValueError, TvmError, BocError, RequestInvalid) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(EXIT_DATA)
+
+
+def _default_config() -> bytes:
+    return join_config(((VERSION_PARAM, make_version_param(VERSION)),)).root
+
+
+def _read_bag(text: str) -> bytes:
+    """Return the bytes of a bag in a file, or in base64 or hex."""
+    path = Path(text)
+    try:
+        is_file = path.is_file()
+    except OSError:  # longer than a name may be
+        is_file = False
+    if is_file:
+        data = path.read_bytes()
+        if data[:1] in (b"\xb5", b"\x68", b"\xac"):
+            return data
+        text = data.decode("ascii", "replace")
+    text = "".join(text.split())
+    try:
+        return bytes.fromhex(text) if text[:8].lower() == "b5ee9c72" else decode_base64(text)
+    except ValueError as error:
+        raise click.UsageError(f"{text[:40]} is neither a file nor a bag of cells.") from error
+
+
+def _read_argument(text: str) -> StackValue:
+    """Return a stack value for an argument of the command line."""
+    if text == "null":
+        return None
+    kind, found, bag = text.partition(":")
+    if found and kind in _BAGS:
+        return _BAGS[kind](_read_bag(bag))
+    try:
+        return read_argument(int(text, 0))
+    except ValueError:
+        return read_argument(text)
+
+
+def _run_lines(file: Path, network: bytes) -> None:
+    """Answer the runs of a file line by line; a bad one does not stop the others."""
+    bad = 0
+    try:
+        lines = open_lines(file)
+        with lines as stream:
+            for text in stream:
+                if text.strip():
+                    answer = _answer(text, network)
+                    bad += "error" in answer
+                    print_json(answer)
+    except FileNotFoundError as error:
+        raise click.UsageError(
+            f"{file} is not a file of runs; give --code to run a get-method of that name."
+        ) from error
+    if bad:
+        sys.exit(EXIT_PARTIAL)
+
+
+def _answer(text: bytes, network: bytes) -> dict[str, Any]:
+    try:
+        line = msgspec.json.decode(text, type=_Line)
+        ended = _run(line, _read_values(line.stack), network)
+        tree, place = plant(write_stack(ended.stack))
+    except VmError:
+        return {"error": "the resulting stack is too deep for cells"}
+    except (ValueError, TypeError, BocError, TvmError, RequestInvalid) as error:
+        return {"error": str(error)}
+    except RecursionError:
+        return {"error": "a value is nested too deeply"}
+    bag = base64.b64encode(serialize_boc(tree, [place], crc32c=True)).decode()
+    return {"exit": ended.exit_code, "gas": ended.gas_used, "stack": bag}
+
+
+def _read_values(stack: Any) -> list[StackValue]:  # noqa: ANN401 - JSON
+    if isinstance(stack, str):
+        return list(read_stack(base64.b64decode(stack, validate=True), _LIMITS))
+    return [_read_value(value) for value in stack]
+
+
+def _read_value(value: Any) -> StackValue:  # noqa: ANN401 - JSON
+    if isinstance(value, list):
+        return tuple(map(_read_value, value))
+    if isinstance(value, dict):
+        [(kind, bag)] = value.items()
+        return _BAGS[kind](base64.b64decode(bag, validate=True))
+    if isinstance(value, str):
+        return read_argument(int(value, 0))
+    return read_argument(value)
+
+
+def _run(line: _Line, stack: list[StackValue], network: bytes) -> Ended:
+    """Run a get-method.
+
+    Raises:
+        ValueError, BocError: something in the line is invalid.
+        TvmError: the machine does not know the version.
+    """
+    config = open_config(network)
+    version = config.version if line.v is None else line.v
+    if line.v is not None and line.v != config.version:
+        network = replace_version(network, line.v)
+    address = read_raw_address(line.address)
+    if address is None:
+        raise ValueError(f"{line.address!r} is not a raw address")
+    method = method_id(line.method) if isinstance(line.method, str) else line.method
+    context = Context(
+        workchain=address[0],
+        account=address[1],
+        now=int(time.time()) if line.time is None else line.time,
+        balance=int(line.balance),
+        currencies={},
+        config=network,
+        version=version,
+        previous=None,
+        seed=bytes.fromhex(line.seed),
+    )
+    data = open_bag(base64.b64decode(line.data, validate=True)) if line.data else EMPTY_CELL
+    code = open_code(base64.b64decode(line.code, validate=True))
+    ended = execute(code, data, [*enter_stack(stack), method], context, line.gas_limit)
+    if ended.exit_code == INVALID_OPCODE and version > VERSION:
+        raise TvmError(
+            f"tonlake supports global version {VERSION}, and the network has {version}: "
+            "the get-method met an instruction that it does not know"
+        )
+    return ended
+
+
+def _show(ended: Ended, *, as_json: bool) -> None:
+    """Print an outcome for people, or as JSON."""
+    stack = export_stack(ended.stack, _LIMITS)
+    if as_json:
+        values = [_describe(value) for value in stack]
+        print_json({"exit": ended.exit_code, "gas": ended.gas_used, "stack": values})
+        return
+    click.echo(f"exit code {ended.exit_code}, gas {ended.gas_used:,}")
+    for value in stack:
+        click.echo(_format(value))
+
+
+def _describe(value: StackValue) -> Any:  # noqa: ANN401 - JSON
+    if value is None or isinstance(value, int):
+        return None if value is None else str(value)
+    if isinstance(value, tuple | list):
+        return [_describe(item) for item in value]
+    for name, kind in _BAGS.items():
+        if isinstance(value, kind):
+            return {name: base64.b64encode(value.boc).decode()}
+    return {"other": type(value).__name__.removeprefix("Tvm").lower()}
+
+
+def _format(value: StackValue) -> str:
+    if value is None or isinstance(value, int):
+        return str(value) if value is not None else "null"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_format, value))}]"
+    for name, kind in _BAGS.items():
+        if isinstance(value, kind):
+            tree = parse_boc(value.boc)
+            root = tree.roots[0]
+            bits, refs = tree.bit_length(root), len(tree.refs(root))
+            return f"{name} ({bits} bits, {refs} references) {binascii.hexlify(value.boc).decode()}"
+    return type(value).__name__.removeprefix("Tvm").lower()
+
+
+commands: list[click.Command] = [run_command]

@@ -1,0 +1,333 @@
+"""Instructions that give continuations values, registers and other continuations to run."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tonlake.ingest.derive.tvm.machine.code import control, maker, step
+from tonlake.ingest.derive.tvm.machine.continuation import (
+    Continuation,
+    Data,
+    Ordinary,
+    PushInteger,
+)
+from tonlake.ingest.derive.tvm.machine.fault import (
+    RANGE_CHECK,
+    STACK_OVERFLOW,
+    TYPE_CHECK,
+    VmError,
+)
+
+if TYPE_CHECKING:
+    from tonlake.ingest.derive.tvm.machine.cell import Slice
+    from tonlake.ingest.derive.tvm.machine.state import Machine, Step
+
+_MAX_COPIED = 255
+_IMPOSSIBLE = 0x40000000
+"""Number of arguments that makes a continuation fail when it runs."""
+
+_FILLED_SINCE = 14
+"""Global version since which saving into a filled slot does nothing instead of throwing."""
+
+
+# Stacks of continuations
+
+
+def _copy_into(machine: Machine, target: Data, values: list[Any]) -> None:
+    """Append values to the stack of a continuation."""
+    if 0 <= target.nargs < len(values):
+        raise VmError(STACK_OVERFLOW)
+    target.stack = (target.stack or []) + values
+    machine.use_stack(len(target.stack))
+    if target.nargs >= 0:
+        target.nargs -= len(values)
+
+
+def take_top(machine: Machine, count: int) -> list[Any]:
+    """Take the top values off the stack."""
+    stack = machine.stack
+    at = len(stack) - count
+    machine.stack = stack[:at]
+    return stack[at:]
+
+
+def _set_arguments(machine: Machine, copied: int, more: int) -> None:
+    """Copy values into a continuation, and limit the number that it takes (-1: no limit)."""
+    machine.need(copied + 1)
+    target = machine.pop_continuation()
+    if copied or more >= 0:
+        target = target.with_data()
+        if copied:
+            _copy_into(machine, target, take_top(machine, copied))
+        if more >= 0:
+            if target.nargs > more:
+                target.nargs = _IMPOSSIBLE
+            elif target.nargs < 0:
+                target.nargs = more
+    machine.stack.append(target)
+
+
+@maker("SETCONTARGS")
+def _set_fixed_arguments(copied: int, more: int) -> Step:
+    return lambda machine: _set_arguments(machine, copied, more)
+
+
+@step("SETCONTVARARGS")
+def _set_variable_arguments(machine: Machine) -> None:
+    machine.need(2)
+    more = machine.pop_range(_MAX_COPIED, -1)
+    _set_arguments(machine, machine.pop_range(_MAX_COPIED), more)
+
+
+@step("SETNUMVARARGS")
+def _set_argument_count(machine: Machine) -> None:
+    machine.need(2)
+    _set_arguments(machine, 0, machine.pop_range(_MAX_COPIED, -1))
+
+
+def _return_arguments(machine: Machine, count: int) -> None:
+    """Keep the top values; the others move into the stack of c0."""
+    machine.need(count)
+    if len(machine.stack) == count:
+        return
+    kept = take_top(machine, count)
+    target = machine.c[0].with_data()
+    _copy_into(machine, target, machine.stack)
+    machine.c[0] = target
+    machine.stack = kept
+
+
+@maker("RETURNARGS")
+def _return_fixed_arguments(count: int) -> Step:
+    return lambda machine: _return_arguments(machine, count)
+
+
+@step("RETURNVARARGS")
+def _return_variable_arguments(machine: Machine) -> None:
+    _return_arguments(machine, machine.pop_range(_MAX_COPIED))
+
+
+def _bless(machine: Machine, copied: int, more: int) -> None:
+    """Make a continuation of a slice."""
+    machine.need(copied + 1)
+    code = machine.pop_slice()
+    values = take_top(machine, copied)
+    machine.use_stack(copied)
+    machine.stack.append(Ordinary(code, None, values, more))
+
+
+@step("BLESS")
+def _bless_plainly(machine: Machine) -> None:
+    machine.stack.append(Ordinary(machine.pop_slice()))
+
+
+@maker("BLESSARGS")
+def _bless_fixed(copied: int, more: int) -> Step:
+    return lambda machine: _bless(machine, copied, more)
+
+
+@step("BLESSVARARGS")
+def _bless_variable(machine: Machine) -> None:
+    machine.need(2)
+    more = machine.pop_range(_MAX_COPIED, -1)
+    _bless(machine, machine.pop_range(_MAX_COPIED), more)
+
+
+# Control registers
+
+
+@maker("PUSHCTR")
+def _push_register(number: int) -> Step:
+    return lambda machine: machine.stack.append(machine.c[number])
+
+
+@maker("POPCTR")
+def _pop_register(number: int) -> Step:
+    return lambda machine: _set_register(machine, number, machine.stack.pop())
+
+
+def _set_register(machine: Machine, number: int, value: Any) -> None:  # noqa: ANN401
+    machine.check_register(number, value)
+    machine.c[number] = value
+
+
+def _define(machine: Machine, target: Continuation, number: int, value: Any) -> Data:  # noqa: ANN401
+    """Return a continuation that also saves a register."""
+    made = target.with_data()
+    machine.check_register(number, value)
+    if number in made.save and machine.version < _FILLED_SINCE:
+        raise VmError(TYPE_CHECK)
+    made.define(number, value)
+    return made
+
+
+@maker("SETCONTCTR")
+def _save_into(number: int) -> Step:
+    def run(machine: Machine) -> None:
+        machine.need(2)
+        target, value = machine.pop_continuation(), machine.stack.pop()
+        machine.stack.append(_define(machine, target, number, value))
+
+    return run
+
+
+def _save_into_register(number: int, *, place: int) -> Step:
+    """Return SETRETCTR or SETALTCTR."""
+
+    def run(machine: Machine) -> None:
+        value = machine.stack.pop()
+        machine.c[place] = _define(machine, machine.c[place], number, value)
+
+    return run
+
+
+maker("SETRETCTR")(partial(_save_into_register, place=0))
+maker("SETALTCTR")(partial(_save_into_register, place=1))
+
+
+@maker("POPSAVE")
+def _pop_and_save(number: int) -> Step:
+    def run(machine: Machine) -> None:
+        value = machine.stack.pop()
+        machine.check_register(number, value)
+        target = machine.c[0].with_data()
+        target.define(number, machine.c[number])
+        machine.c[0] = target
+        machine.c[number] = value
+
+    return run
+
+
+def _save(number: int, *, places: tuple[int, ...]) -> Step:
+    """Return SAVECTR, SAVEALTCTR or SAVEBOTHCTR."""
+
+    def run(machine: Machine) -> None:
+        value = machine.c[number]
+        made = [_define(machine, machine.c[place], number, value) for place in places]
+        for place, target in zip(places, made, strict=True):
+            machine.c[place] = target
+
+    return run
+
+
+maker("SAVECTR")(partial(_save, places=(0,)))
+maker("SAVEALTCTR")(partial(_save, places=(1,)))
+maker("SAVEBOTHCTR")(partial(_save, places=(0, 1)))
+
+
+@step("PUSHCTRX")
+def _push_register_variable(machine: Machine) -> None:
+    machine.stack.append(machine.get_register(machine.pop_range(16)))
+
+
+@step("POPCTRX")
+def _pop_register_variable(machine: Machine) -> None:
+    machine.need(2)
+    number = machine.pop_range(16)
+    machine.get_register(number)
+    _set_register(machine, number, machine.stack.pop())
+
+
+@step("SETCONTCTRX")
+def _save_into_variable(machine: Machine) -> None:
+    machine.need(3)
+    number = machine.pop_range(16)
+    machine.get_register(number)
+    target, value = machine.pop_continuation(), machine.stack.pop()
+    machine.stack.append(_define(machine, target, number, value))
+
+
+def _save_many(machine: Machine, mask: int) -> None:
+    target = machine.pop_continuation()
+    if mask >> 6 & 1:
+        raise VmError(RANGE_CHECK)
+    for number in range(8):
+        if mask >> number & 1:
+            target = _define(machine, target, number, machine.c[number])
+    machine.stack.append(target)
+
+
+@maker("SETCONTCTRMANY")
+def _save_fixed(mask: int) -> Step:
+    return lambda machine: _save_many(machine, mask)
+
+
+@step("SETCONTCTRMANYX")
+def _save_variable(machine: Machine) -> None:
+    machine.need(2)
+    _save_many(machine, machine.pop_range(255))
+
+
+def _compose(machine: Machine, numbers: tuple[int, ...]) -> None:
+    machine.need(2)
+    value, target = machine.pop_continuation(), machine.pop_continuation().with_data()
+    for number in numbers:
+        target.define(number, value)
+    machine.stack.append(target)
+
+
+step("BOOLAND")(partial(_compose, numbers=(0,)))
+step("BOOLOR")(partial(_compose, numbers=(1,)))
+step("COMPOSBOTH")(partial(_compose, numbers=(0, 1)))
+
+
+@step("ATEXIT")
+def _at_exit(machine: Machine) -> None:
+    target = machine.pop_continuation().with_data()
+    target.define(0, machine.c[0])
+    machine.c[0] = target
+
+
+@step("ATEXITALT")
+def _at_alternative_exit(machine: Machine) -> None:
+    target = machine.pop_continuation().with_data()
+    target.define(1, machine.c[1])
+    machine.c[1] = target
+
+
+@step("SETEXITALT")
+def _set_alternative_exit(machine: Machine) -> None:
+    target = machine.pop_continuation().with_data()
+    target.define(0, machine.c[0])
+    target.define(1, machine.c[1])
+    machine.c[1] = target
+
+
+def _then_return(machine: Machine, place: int) -> None:
+    target = machine.pop_continuation().with_data()
+    target.define(0, machine.c[place])
+    machine.stack.append(target)
+
+
+step("THENRET")(partial(_then_return, place=0))
+step("THENRETALT")(partial(_then_return, place=1))
+
+
+@step("INVERT")
+def _invert(machine: Machine) -> None:
+    machine.c[0], machine.c[1] = machine.c[1], machine.c[0]
+
+
+@control("BOOLEVAL")
+def _evaluate(code: Slice) -> Step:
+    def run(machine: Machine) -> Continuation:
+        target = machine.pop_continuation()
+        current = machine.take_code(code, 3)
+        machine.c[0], machine.c[1] = PushInteger(-1, current), PushInteger(0, current)
+        return machine.jump(target)
+
+    return run
+
+
+@step("SAMEALT")
+def _same_alternative(machine: Machine) -> None:
+    machine.c[1] = machine.c[0]
+
+
+@step("SAMEALTSAVE")
+def save_alternative(machine: Machine) -> None:
+    """Make c0, which saves c1, the alternative return."""
+    target = machine.c[0].with_data()
+    target.define(1, machine.c[1])
+    machine.c[0] = machine.c[1] = target
