@@ -127,6 +127,23 @@ class Body:
             return self.copy()
         return self.ref() if self.refs_left else self.copy().skip(self.bits_left)
 
+    def response_address(self) -> str | None:
+        """Read the address for excesses, None if the body ends before it."""
+        return self.any_address() if self.bits_left else None
+
+    def response(self) -> tuple[str | None, Body | None]:
+        """Read response_destination and custom_payload of tokens.
+
+        A body may end before either of them, or have no reference: contracts do not check them.
+        """
+        address = self.response_address()
+        has_payload = bool(self.bits_left) and self.bit() and self.refs_left
+        return address, self.ref() if has_payload else None
+
+    def forward_amount(self) -> int:
+        """Read the amount that tokens forward, 0 if the body ends before it."""
+        return self.coins() if self.bits_left else 0
+
     def rest(self) -> CellSlice:
         """Return the position in the cell, for readers of other modules."""
         return self._at

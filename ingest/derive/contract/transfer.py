@@ -20,7 +20,6 @@ from tonlake.ingest.derive.contract.stack import (
     Address,
     Mismatch,
     address_fields,
-    load_address,
     load_any_address,
 )
 from tonlake.ingest.errors import BocError
@@ -49,6 +48,7 @@ _COLUMNS = (
 _DIRECTION = "direction"
 _OF_TRANSACTION = ("hash", "aborted", "orig_status")
 _OPCODE_BITS, _QUERY_BITS = 32, 64
+_TAG_BITS, _VAR = 2, 3
 _PART = {
     JETTON_WALLETS.name: ("jetton_workchain", "jetton"),
     NFT_ITEMS.name: ("item_index", "collection_workchain", "collection"),
@@ -91,7 +91,7 @@ def make_moves(
     for message in iter_dicts(messages):
         move = _MOVES[message["opcode"]]
         part = contracts[move.contracts].find(message)
-        fields = None if part is None else _read(move, message["body"])
+        fields = None if part is None else read_move(message["opcode"], message["body"])
         if part is None or fields is None:
             continue
         row = _describe(message) | part | fields
@@ -189,15 +189,15 @@ def _describe(message: Row) -> Row:
     }
 
 
-def _read(move: Move, body: bytes | None) -> Row | None:
-    """Return the fields of a body; None if it does not match the layout."""
+def read_move(opcode: int, body: bytes | None) -> Row | None:
+    """Return the fields of a transfer or burn; None if the body does not match the layout."""
     if body is None:
         return None
     try:
         tree = parse_boc(body)
         start = tree.slice(tree.roots[0])
         start.skip(_OPCODE_BITS)
-        return {"query_id": start.load_uint(_QUERY_BITS), **move.read(start)}
+        return {"query_id": start.load_uint(_QUERY_BITS), **_MOVES[opcode].read(start)}
     except (BocError, Mismatch):
         return None
 
@@ -206,34 +206,48 @@ def _read_transfer(start: CellSlice) -> Row:
     """Read amount, destination, response_destination, custom_payload and the forward fields."""
     return {
         "amount": start.load_coins(),
-        **address_fields("destination", load_address(start)),
+        **address_fields("destination", _load_recipient(start)),
         **_read_response(start),
-        "forward_ton_amount": start.load_coins(),
+        "forward_ton_amount": start.load_coins() if start.bits_left else 0,
         **_read_forward(start),
     }
 
 
 def _read_burn(start: CellSlice) -> Row:
+    """Read the amount, and what follows it as far as it can be read: wallets do not check it."""
     amount = start.load_coins()
-    response = address_fields("response_destination", load_any_address(start))
-    # Jetton wallets of the first version omit the last field.
-    payload = start.load_maybe_ref() if start.bits_left else None
-    return {"amount": amount, **response, "custom_payload": _write(start, payload)}
+    try:
+        return {"amount": amount, **_read_response(start)}
+    except (BocError, Mismatch):
+        # Some senders write other data there.
+        response = address_fields("response_destination", None)
+        return {"amount": amount, **response, "custom_payload": None}
 
 
 def _read_nft_transfer(start: CellSlice) -> Row:
     return {
-        **address_fields("new_owner", load_address(start)),
+        **address_fields("new_owner", _load_recipient(start)),
         **_read_response(start),
-        "forward_amount": start.load_coins(),
+        "forward_amount": start.load_coins() if start.bits_left else 0,
         **_read_forward(start),
     }
 
 
+def _load_recipient(start: CellSlice) -> Address | None:
+    """Read the address of the new owner; raise Mismatch for addr_var, which no account has."""
+    if start.bits_left >= _TAG_BITS and start.peek_uint(_TAG_BITS) == _VAR:
+        raise Mismatch("the recipient is an addr_var")
+    return load_any_address(start)
+
+
 def _read_response(start: CellSlice) -> Row:
+    """Read response_destination and custom_payload, before either of which a body may end."""
     # Destination of excess Toncoin: contracts accept any address, and the transfer succeeds.
-    response = address_fields("response_destination", load_any_address(start))
-    return {**response, "custom_payload": _write(start, start.load_maybe_ref())}
+    address = load_any_address(start) if start.bits_left else None
+    has_payload = bool(start.bits_left) and start.load_bit() and start.refs_left
+    payload = start.load_ref() if has_payload else None
+    response = address_fields("response_destination", address)
+    return {**response, "custom_payload": _write(start, payload)}
 
 
 def _read_forward(start: CellSlice) -> Row:

@@ -41,15 +41,17 @@ class TransferBody(NamedTuple):
 
 
 def read_transfer(message: Message) -> TransferBody:
-    """Read the body of a transfer; a missing forward payload is None."""
+    """Read the body of a transfer, as far as it goes; a missing forward payload is None."""
     body = message.arguments()
+    query_id, amount, destination = body.uint(64), body.coins(), body.address()
+    response_destination, custom_payload = body.response()
     return TransferBody(
-        query_id=body.uint(64),
-        amount=body.coins(),
-        destination=body.address(),
-        response_destination=body.any_address(),
-        custom_payload=body.maybe_ref(),
-        forward_amount=body.coins(),
+        query_id=query_id,
+        amount=amount,
+        destination=destination,
+        response_destination=response_destination,
+        custom_payload=custom_payload,
+        forward_amount=body.forward_amount(),
         forward_payload=read_payload(body),
     )
 
@@ -87,9 +89,10 @@ def _make_transfer(match: Match) -> Draft | None:
         return None
     arrived = internal.message.arguments().skip(64)
     amount = arrived.coins()
-    arrived.address()
-    arrived.any_address()
-    body = body._replace(amount=amount, forward_amount=arrived.coins())
+    if arrived.bits_left:
+        arrived.address()
+        arrived.response_address()
+    body = body._replace(amount=amount, forward_amount=arrived.forward_amount())
     draft = _draft_transfer(
         match,
         body,

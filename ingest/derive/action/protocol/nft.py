@@ -38,14 +38,16 @@ class TransferBody(NamedTuple):
 
 
 def read_transfer(message: Message) -> TransferBody:
-    """Read the body of a transfer."""
+    """Read the body of a transfer, as far as it goes."""
     body = message.arguments()
+    query_id, new_owner = body.uint(64), body.address()
+    response_destination, custom_payload = body.response()
     return TransferBody(
-        query_id=body.uint(64),
-        new_owner=body.address(),
-        response_destination=body.any_address(),
-        custom_payload=body.maybe_ref(),
-        forward_amount=body.coins(),
+        query_id=query_id,
+        new_owner=new_owner,
+        response_destination=response_destination,
+        custom_payload=custom_payload,
+        forward_amount=body.forward_amount(),
         forward_payload=body.either_ref(),
     )
 

@@ -1,0 +1,192 @@
+"""Rows of transfers and burns against actions: where there is one, there is the other."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytoniq_core import Address, Cell, begin_cell
+
+from tests.conftest import unpack
+from tonlake.api.settings import Settings
+from tonlake.ingest.derive.action.model import Message
+from tonlake.ingest.derive.action.protocol import jetton, nft
+from tonlake.ingest.derive.contract.transfer import read_move
+from tonlake.ingest.derive.recording.replay import replay_traces
+from tonlake.ingest.errors import ActionUnreadable, BocError
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.duck.connection import connect
+from tonlake.lake.log.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRANSFER, BURN, NFT_TRANSFER = 0x0F8A7EA5, 0x595F07BC, 0x5FCC3D14
+OWNER = Address((0, b"\x11" * 32))
+CONTRADICTIONS = """
+    with acting as (select type, success, unnest(tx_hashes) as tx_hash from actions)
+    select count(*)
+    from {table}
+    where not aborted and tx_hash not in (select tx_hash from acting where type in ({types}))
+"""
+WITHOUT_ROW = """
+    select type, count(*)
+    from actions
+    where
+        type = '{type}'
+        and success
+        and not list_has_any(tx_hashes, (select coalesce(list(tx_hash), []) from {table}))
+    group by type
+"""
+TYPES = {
+    "jetton_transfers": "jetton_transfer",
+    "jetton_burns": "jetton_burn",
+    "nft_transfers": "nft_transfer",
+}
+CONTAINING = {
+    "jetton_transfers": (
+        *("jetton_swap", "dex_deposit_liquidity", "dex_withdraw_liquidity"),
+        "stake_withdrawal_request",
+    ),
+    "jetton_burns": ("dex_withdraw_liquidity", "stake_withdrawal"),
+    "nft_transfers": (),
+}
+"""Actions of protocols that a transfer or burn is a part of."""
+
+
+def count_contradictions(lake_dir: Path) -> tuple[int, list[object]]:
+    """Return the number of rows, and those without an action or actions without a row."""
+    connection = connect(open_snapshot(lake_dir))
+    rows, found = 0, list[object]()
+    for table, kind in TYPES.items():
+        rows += connection.table(table).count("*").fetchall()[0][0]
+        types = ", ".join(f"'{each}'" for each in (kind, *CONTAINING[table]))
+        missing = connection.sql(CONTRADICTIONS.format(table=table, types=types)).fetchall()
+        found += [(table, count) for (count,) in missing if count]
+        found += connection.sql(WITHOUT_ROW.format(table=table, type=kind)).fetchall()
+    return rows, found
+
+
+def test_the_demo_has_no_contradiction(demo_lake: Path) -> None:
+    rows, found = count_contradictions(demo_lake)
+    assert rows > 30
+    assert found == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("node/localnet-db", "node/celldb-v2/localnet-celldbv2", "node-2026/localnet4-db"),
+    ],
+)
+def test_networks_have_no_contradiction(shared: Path, tmp_path: Path, name: str) -> None:
+    with closing(open_node(unpack(shared / f"{name}.tar.zst", tmp_path / "node"))) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, tmp_path / "lake", span, Settings())
+    assert count_contradictions(tmp_path / "lake")[1] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["classifier", "classifier-mutated"])
+def test_recordings_have_no_contradiction(shared: Path, tmp_path: Path, name: str) -> None:
+    replay_traces(shared / "data" / name / "traces.jsonl.zst", tmp_path, IngestSections())
+    rows, found = count_contradictions(tmp_path)
+    assert rows > 60
+    assert found == []
+
+
+def test_a_reported_burn_has_its_row(shared: Path, tmp_path: Path) -> None:
+    path = shared / "data" / "reports" / "04-burn-amount-only" / "trace.jsonl"
+    replay_traces(path, tmp_path, IngestSections())
+    connection = connect(open_snapshot(tmp_path))
+    assert connection.sql("select amount from jetton_burns").fetchall() == [(250000000000,)]
+    burns = connection.sql("select type, amount, success from actions").fetchall()
+    assert burns == [("jetton_burn", 250000000000, True)]
+    [(decoded,)] = connection.sql(
+        "select decoded from message_bodies where decoded_opcode = 'jetton_burn'"
+    ).fetchall()
+    assert '"query_id"' in decoded
+    assert '"value":"250000000000"' in decoded
+
+
+ADDRESSES = st.sampled_from(["std", "none", "extern", "anycast", "cut"])
+CUTS = st.sampled_from([None, *range(0, 1000, 7)])
+
+
+def build(opcode: int, addresses: list[str], cut: int | None, *, has_refs: bool) -> Cell:
+    """Build a body of a token, which may end early or miss what its bits promise."""
+    body = begin_cell().store_uint(opcode, 32).store_uint(1, 64)
+    if opcode != NFT_TRANSFER:
+        body = body.store_coins(5)
+    for kind in addresses:
+        if kind == "std":
+            body = body.store_address(OWNER)
+        elif kind == "none":
+            body = body.store_uint(0, 2)
+        elif kind == "extern":
+            body = body.store_uint(1, 2).store_uint(9, 9).store_uint(3, 9)
+        elif kind == "anycast":
+            body = body.store_bits("101").store_uint(3, 5).store_uint(5, 3).store_uint(0, 264)
+        else:
+            body = body.store_bits("1001")
+    body = body.store_bit(1)
+    if has_refs:
+        body = body.store_ref(begin_cell().end_cell())
+    body = body.store_coins(7).store_bit(0).end_cell()
+    bits = body.bits.to01()
+    kept = bits if cut is None else bits[: max(96, len(bits) - cut)]
+    result = begin_cell().store_bits(kept)
+    for ref in body.refs:
+        result = result.store_ref(ref)
+    cell: Cell = result.end_cell()
+    return cell
+
+
+@given(
+    opcode=st.sampled_from([TRANSFER, NFT_TRANSFER]),
+    addresses=st.lists(ADDRESSES, min_size=2, max_size=2),
+    cut=CUTS,
+    has_refs=st.booleans(),
+)
+def test_a_transfer_is_read_by_both_or_by_none(
+    *, opcode: int, addresses: list[str], cut: int | None, has_refs: bool
+) -> None:
+    boc = build(opcode, addresses, cut, has_refs=has_refs).to_boc()
+    message = Message(msg_hash=b"", source="", destination="", boc=boc)
+    row = read_move(opcode, boc)
+    try:
+        if opcode == TRANSFER:
+            action = jetton.read_transfer(message)
+            shown = action.amount, action.forward_amount
+        else:
+            item = nft.read_transfer(message)
+            shown = 0, item.forward_amount
+    except (ActionUnreadable, BocError):
+        assert row is None
+        return
+    assert row is not None
+    forward = "forward_ton_amount" if opcode == TRANSFER else "forward_amount"
+    assert shown == (row.get("amount", 0), row[forward])
+
+
+@given(addresses=st.lists(ADDRESSES, max_size=1), cut=CUTS, has_refs=st.booleans())
+def test_a_burn_with_an_amount_has_a_row(
+    *, addresses: list[str], cut: int | None, has_refs: bool
+) -> None:
+    boc = build(BURN, addresses, cut, has_refs=has_refs).to_boc()
+    message = Message(msg_hash=b"", source="", destination="", boc=boc)
+    row = read_move(BURN, boc)
+    try:
+        amount = message.arguments().skip(64).coins()
+    except BocError:
+        assert row is None
+        return
+    assert row is not None
+    assert row["amount"] == amount
