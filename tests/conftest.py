@@ -5,6 +5,7 @@ Fixtures import what they use: a unit test of an inner room loads nothing else o
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -75,6 +76,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and _place(item).startswith(PATIENT):
             item.fixturenames.insert(0, "patience")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what modules have made out of later collections of garbage, a twentieth of all CPU."""
+    gc.collect()
+    gc.freeze()
 
 
 def unpack(archive: Path, target: Path) -> Path:
