@@ -5,6 +5,7 @@ Fixtures import what they use: a unit test of an inner room loads nothing else o
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
@@ -12,6 +13,7 @@ import shutil
 import tarfile
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.s3 import S3Server
 
@@ -84,6 +86,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Let the modules go as they are used to."""
+    gc.unfreeze()
+
+
 def unpack(archive: Path, target: Path) -> Path:
     """Unpack a ``.tar.zst`` node database and return its ``db`` folder."""
     import pyarrow as pa
@@ -93,8 +100,38 @@ def unpack(archive: Path, target: Path) -> Path:
         tarfile.open(fileobj=stream, mode="r|") as tar,
     ):
         tar.extractall(target, filter="data")
-    found = sorted(path.parent for path in target.rglob("globalindex") if path.is_dir())
-    return found[0].parent
+    return find_node(target)
+
+
+def find_node(folder: Path) -> Path:
+    """Return the ``db`` folder below an unpacked archive."""
+    return min(path.parents[1] for path in folder.rglob("globalindex") if path.is_dir())
+
+
+def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder for reading, which the first of all workers of a run makes."""
+    base = factory.getbasetemp()
+    home = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    target = home / name
+    with (home / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            half = target.with_name(f"{name}.half")
+            make(half)
+            half.rename(target)
+    return target
+
+
+def ingest_all(node: Path, lake_dir: Path) -> None:
+    """Ingest all blocks of a node, with its proofs."""
+    from tonlake.api.settings import Settings
+    from tonlake.ingest.run.pipeline import ingest
+    from tonlake.ingest.source.node.source import open_node
+    from tonlake.ingest.span import Span
+
+    with closing(open_node(node, proofs=True)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, lake_dir, span, Settings())
 
 
 @pytest.fixture(scope="session")
@@ -125,16 +162,8 @@ def demo_node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def demo_lake(demo_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A read-only lake of the whole demo node, zero state included."""
-    from tonlake.api.settings import Settings
-    from tonlake.ingest.run.pipeline import ingest
-    from tonlake.ingest.source.node.source import open_node
-    from tonlake.ingest.span import Span
-
-    lake_dir = tmp_path_factory.mktemp("demo-lake")
-    with closing(open_node(demo_node, proofs=True)) as source:
-        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
-        ingest(source, lake_dir, span, Settings())
-    return lake_dir
+    made = make_once(tmp_path_factory, "demo-made", partial(ingest_all, demo_node))
+    return shutil.copytree(made, tmp_path_factory.mktemp("demo-lake"), dirs_exist_ok=True)
 
 
 @pytest.fixture(scope="session")
@@ -152,7 +181,13 @@ def newest_node(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     archive = shared / "node-2026" / "localnet4-db.tar.zst"
     if not archive.exists():
         pytest.skip("the network of 2026 (../shared/node-2026) is not on this machine")
-    return unpack(archive, tmp_path_factory.mktemp("newest-node"))
+    return find_node(make_once(tmp_path_factory, "newest-node", partial(unpack, archive)))
+
+
+@pytest.fixture(scope="session")
+def newest_lake(newest_node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A read-only lake of that network."""
+    return make_once(tmp_path_factory, "newest-lake", partial(ingest_all, newest_node))
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import unpack
+from tests.conftest import make_once, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,19 +29,12 @@ def genuine(
     shared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[Path, Path]]:
     """Return a function from a name in GENUINE to its database, for reading, and its facts."""
-    base = tmp_path_factory.getbasetemp()
-    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "genuine"
-    home.mkdir(exist_ok=True)
 
     def find(name: str) -> tuple[Path, Path]:
         archive, folder, facts = GENUINE[name]
-        target = home / archive.replace("/", "-")
-        with (home / f"{target.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not target.exists():
-                unpack(shared / "node" / archive, half := target.with_suffix(".half"))
-                half.rename(target)
-        (db_dir,) = (path for path in target.glob(f"*/{folder}") if path.is_dir())
+        packed = shared / "node" / archive
+        home = make_once(tmp_path_factory, packed.name, partial(unpack, packed))
+        (db_dir,) = (path for path in home.glob(f"*/{folder}") if path.is_dir())
         return db_dir, shared / "node" / facts
 
     return find

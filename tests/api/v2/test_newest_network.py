@@ -6,7 +6,7 @@ import base64
 import gzip
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from litestar.testing import TestClient
@@ -20,38 +20,18 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.api.v2.conftest import Asker
 
 WHERE = {"workchain": -1, "shard": -(1 << 63)}
-LAST = 1300
 
 
 @pytest.fixture(scope="module")
-def opened(
-    newest_node: Path, asker: type[Asker], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[Span], Asker]]:
-    """Return a function from a span of the network to a client over a lake of it."""
-    clients: list[TestClient[Any]] = []
-
-    def open_span(span: Span) -> Asker:
-        lake_dir = tmp_path_factory.mktemp("newest-lake")
-        with closing(open_node(newest_node, proofs=True)) as source:
-            ingest(source, lake_dir, span, Settings())
-        clients.append(TestClient(create_app(lake_dir, PATIENT)))
-        clients[-1].__enter__()
-        return asker(clients[-1])
-
-    yield open_span
-    for client in clients:
-        client.__exit__(None, None, None)
-
-
-@pytest.fixture(scope="module")
-def ask(opened: Callable[[Span], Asker]) -> Asker:
-    return opened(Span(1, LAST))
+def ask(newest_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
+    with TestClient(create_app(newest_lake, PATIENT)) as client:
+        yield asker(client)
 
 
 def test_simplex_signatures(ask: Asker, shared: Path) -> None:
@@ -69,7 +49,7 @@ def test_simplex_signatures(ask: Asker, shared: Path) -> None:
 
 
 def test_the_first_block_of_a_second(
-    ask: Asker, opened: Callable[[Span], Asker], shared: Path
+    ask: Asker, asker: type[Asker], newest_node: Path, shared: Path, tmp_path: Path
 ) -> None:
     path = shared / "node-2026" / "expected-blocks.jsonl.gz"
     rows = map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
@@ -78,11 +58,14 @@ def test_the_first_block_of_a_second(
     for seqno in range(second - 3, second + 9):
         first = min(each for each in times if times[each] >= times[seqno])
         assert ask("lookupBlock", **WHERE, unixtime=times[seqno])["seqno"] == first
-    part = opened(Span(second, second + 20))
-    refused = part.refused("lookupBlock", **WHERE, unixtime=times[second])
-    assert refused[1].endswith("ts not in db")
-    later = next(seqno for seqno in range(second, second + 20) if times[seqno] > times[second])
-    assert part("lookupBlock", **WHERE, unixtime=times[later])["seqno"] == later
+    with closing(open_node(newest_node, proofs=True)) as source:
+        ingest(source, tmp_path, Span(second, second + 20), Settings())
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
+        part = asker(client)
+        refused = part.refused("lookupBlock", **WHERE, unixtime=times[second])
+        assert refused[1].endswith("ts not in db")
+        later = next(seqno for seqno in range(second, second + 20) if times[seqno] > times[second])
+        assert part("lookupBlock", **WHERE, unixtime=times[later])["seqno"] == later
 
 
 @pytest.mark.usefixtures("tvm")

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tonlake.api.settings import Settings
-from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
@@ -41,13 +37,8 @@ def recorded(newest_node: Path, shared: Path) -> dict[str, Any]:  # noqa: ARG001
 
 
 @pytest.fixture(scope="module")
-def ask(
-    newest_node: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., list[Any]]]:
-    lake_dir = tmp_path_factory.mktemp("newest-lake")
-    with closing(open_node(newest_node)) as source:
-        ingest(source, lake_dir, Span(1, source.last_mc_seqno()), Settings())
-    with closing(connect(open_snapshot(lake_dir), LakeSettings())) as connection:
+def ask(newest_lake: Path) -> Iterator[Callable[..., list[Any]]]:
+    with closing(connect(open_snapshot(newest_lake), LakeSettings())) as connection:
         yield lambda query, *values: connection.execute(query, values).fetchall()
 
 
