@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tests.bench.figure import Figure, at_most, percentile
+from tests.lake.rows import make_tables
 from tests.made.blocks import ROOT
-from tests.made.files import NETWORK, TABLES_MADE, ManyFiles, day_of, make_rows
+from tests.made.files import NETWORK, TABLES_MADE, ManyFiles, day_of
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.place import Place
@@ -104,7 +105,7 @@ def _commit_next(log: LogReader) -> float:
     state = log.read()
     seqno = state.ranges[-1][1] + 1
     at = Place(seqno, seqno, day_of(state.number))
-    rows = {name: make_rows(name, at, state.number) for name in TABLES_MADE}
+    rows = make_tables(seqno, seqno, rows=1, names=TABLES_MADE)
     cpu_s = time.process_time()
     commit_range(
         log.lake_dir,

@@ -2,7 +2,7 @@
 
 A *place* is a range of masterchain blocks with one file in each of ``TABLES_MADE``. Its blocks were
 committed one by one and then merged by compaction; the files before the merge have been swept, so
-only the log names them. The product's own writer appends the entries, and files hold genuine rows
+only the log names them. The product's own writer appends the entries, and files hold random rows
 under their own digests. The same arguments give the same bytes.
 """
 
@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from tests.made.rows import FIRST_DAY_UTIME, LT_SPAN, SHARD, ZERO
+from tests.lake.rows import make_tables
+from tests.made.rows import FIRST_DAY_UTIME
 from tonlake.lake.commit.commit import append_commit
 from tonlake.lake.file.writer import encode_parquet
 from tonlake.lake.index.builder.rebuild import rebuild_index
@@ -30,50 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import pyarrow as pa
+
 TABLES_MADE = (
     *("blocks", "transactions", "messages", "account_states", "state_cells"),
     *("transaction_traces", "traces", "interfaces", "wallets", "message_bodies"),
 )
 PLACES_A_DAY = 25
-ACCOUNTS = 1_000
-CODES = 100
 NETWORK = Network(-239)
 DAY_S = 86_400
 
 _SETTINGS = LakeSettings()
-_EMPTY: dict[str, Any] = {"bool": False, "hash": ZERO, "bytes": b"", "text": "", "hashes": []}
-_CONSTANT: dict[str, Any] = {
-    "workchain": 0,
-    "tx_workchain": 0,
-    "shard": SHARD,
-    "global_id": NETWORK.global_id,
-    "account_status": "active",
-    "state": "complete",
-    "transactions": 1,
-    "messages": 1,
-    "direction": "in",
-    "kind": "ext_in",
-    "source_kind": "none",
-    "destination_kind": "std",
-    "descr": "ord",
-    "orig_status": "active",
-    "end_status": "active",
-    "version": 1,
-}
-_SEQNOS = frozenset({"mc_seqno", "mc_seqno_start", "mc_seqno_end", "block_seqno", "seqno"})
-_LTS = frozenset({"lt", "tx_lt", "start_lt", "end_lt", "last_trans_lt", "created_lt"})
-_UTIMES = frozenset({"now", "utime", "gen_utime", "start_utime", "end_utime"})
-_HASHED = {
-    "account": ("account", ACCOUNTS),
-    "tx_account": ("account", ACCOUNTS),
-    "destination": ("account", ACCOUNTS),
-    "code_hash": ("code", CODES),
-    **dict.fromkeys(("hash", "tx_hash", "trace_id", "last_trans_hash"), ("transaction", 0)),
-    **dict.fromkeys(("msg_hash", "in_msg_hash", "external_hash"), ("message", 0)),
-    "body_hash": ("body", 0),
-    "data_hash": ("data", 0),
-}
-"""Columns of hashes: what is hashed beside the number of the block, taken modulo the second."""
 
 
 class ManyFiles:
@@ -92,16 +58,11 @@ class ManyFiles:
         """Write the lake and its index, which is one more commit; return its state."""
         make_folder(lake_dir / LOG_FOLDER)
         log = LogReader(lake_dir)
-        before = ZERO
         for place, seqno in self._list_starts():
             blocks = max(1, self.count_commits(place) - 1)
             at = Place(seqno, seqno + blocks - 1, day_of(place))
-            is_last = place == self.places - 1
-            files = [
-                _write_file(lake_dir, name, at, make_rows(name, at, place, before, is_last=is_last))
-                for name in TABLES_MADE
-            ]
-            before = _hash("block", at.last)
+            rows = make_tables(at.first, at.last, rows=blocks, names=TABLES_MADE)
+            files = [_write_file(lake_dir, name, at, made) for name, made in rows.items()]
             _append_place(lake_dir, log, at, files)
         rebuild_index(lake_dir)
         return log.read()
@@ -173,45 +134,3 @@ def _write_file(lake_dir: Path, name: str, at: Place, rows: pa.Table) -> DataFil
     make_folder((lake_dir / path).parent)
     (lake_dir / path).write_bytes(data)
     return DataFile(path, name, rows.num_rows, data.size, sha256, SCHEMA_VERSION)
-
-
-def make_rows(
-    name: str, at: Place, place: int, before: bytes = ZERO, *, is_last: bool = False
-) -> pa.Table:
-    """Return one row of a table for each masterchain block of a place.
-
-    The lake's last block has a root hash of zeros, so that any chain can follow it.
-    """
-    seqnos = range(at.first, at.last + 1)
-    utimes = [_start_of(place) + number for number in range(len(seqnos))]
-    columns = []
-    for column in TABLES[name].columns:
-        known = column.name
-        values: list[Any]
-        if name == "blocks" and known == "workchain":
-            values = [-1] * len(seqnos)
-        elif known in _SEQNOS:
-            values = list(seqnos)
-        elif known in _LTS:
-            values = [seqno * LT_SPAN for seqno in seqnos]
-        elif known in _UTIMES:
-            values = utimes
-        elif known == "time":
-            values = [utime * 1_000_000 for utime in utimes]
-        elif known == "root_hash":
-            values = [_hash("block", seqno) for seqno in seqnos]
-            values[-1] = ZERO if is_last else values[-1]
-        elif known == "prev_root_hash":
-            values = [before, *(_hash("block", seqno) for seqno in seqnos[:-1])]
-        elif known in _HASHED:
-            what, modulo = _HASHED[known]
-            values = [_hash(what, seqno % modulo if modulo else seqno) for seqno in seqnos]
-        else:
-            empty = None if column.nullable else _EMPTY.get(column.type, 0)
-            values = [_CONSTANT.get(known, empty)] * len(seqnos)
-        columns.append(pa.array(values, column.arrow.type))
-    return pa.table(columns, schema=TABLES[name].arrow)
-
-
-def _hash(what: str, number: int) -> bytes:
-    return hashlib.sha256(f"{what} {number}".encode()).digest()

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.made.files import TABLES_MADE, day_of, make_rows
+from tests.lake.chain import Chain, commit_chain
 from tonlake.ingest.derive.contract.known import AccountState, KnownLake
 from tonlake.ingest.derive.contract.stack import Address
 from tonlake.ingest.settings import IngestSections, IngestSettings
-from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.newest import NewestStates
-from tonlake.lake.log.place import Place
 from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
@@ -43,16 +41,6 @@ from latest_account_states
 """
 
 
-def commit_places(lake_dir: Path, *ranges: tuple[int, int]) -> None:
-    """Commit generated rows; an account has a state in every thousandth block."""
-    for number, (first, last) in enumerate(ranges):
-        place = Place(first, last, day_of(number))
-        tables = {name: make_rows(name, place, number) for name in TABLES_MADE}
-        commit_range(
-            lake_dir, tables, first_mc_seqno=first, last_mc_seqno=last, day=place.day, source={}
-        )
-
-
 @pytest.fixture
 def indexed(demo_lake: Path, tmp_path: Path) -> Path:
     """The lake of the demo node with an index."""
@@ -64,9 +52,11 @@ def indexed(demo_lake: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def half_indexed(tmp_path: Path) -> Path:
     """A lake with an index of its middle, and later and earlier states of the same accounts."""
-    commit_places(tmp_path, (1001, 1010), (1011, 1020))
+    chain = Chain(5)
+    commit_chain(tmp_path, chain, 1001, 1020)
     rebuild_index(tmp_path)
-    commit_places(tmp_path, (2003, 2007), (1, 9))
+    commit_chain(tmp_path, chain, 2003, 2007)
+    commit_chain(tmp_path, chain, 1, 9)
     return tmp_path
 
 
