@@ -16,6 +16,8 @@ from tonlake.lake.schema.view_catalogue import MACROS
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from duckdb import DuckDBPyConnection
+
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03")
 COMMITS_A_DAY = 2
 
@@ -44,10 +46,16 @@ def test_views_are_made_of_one_file_a_table(dated_lake: Path, tmp_path: Path) ->
     assert made == [row[0] for row in from_one_file.execute(names).fetchall()]
 
 
+@pytest.fixture(scope="module")
+def connection(dated_lake: Path) -> DuckDBPyConnection:
+    return connect(open_snapshot(dated_lake))
+
+
 @pytest.mark.parametrize("name", TABLES)
-def test_a_question_about_a_day_reads_its_files_alone(dated_lake: Path, name: str) -> None:
+def test_a_question_about_a_day_reads_its_files_alone(
+    connection: DuckDBPyConnection, name: str
+) -> None:
     view = {"state_cells": "state_cell_copies"}.get(name, name)
-    connection = connect(open_snapshot(dated_lake))
     statement = "explain analyze select count(*), any_value(day) from query_table($1)"
     plan = connection.execute(f"{statement} where day = $2", [view, DAYS[1]]).fetchall()[0][1]
     assert re.findall(r"Scanning Files: (\d+)/(\d+)", plan) == [("2", "6")]
