@@ -7,7 +7,7 @@ import logging
 import time
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from litestar import Litestar, Response, Router
@@ -24,20 +24,31 @@ import tonlake.api.tables.routes
 import tonlake.api.v2.routes
 import tonlake.api.v3.routes
 from tonlake.api import docs
-from tonlake.api.access.gate import AccessRules, limits_rates
 from tonlake.api.chain.fetched import AccountFetcher
 from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
-from tonlake.api.http.admission import Pulse
+from tonlake.api.http.admission import Admission, Crowd, Pulse, Queues, make_queues
 from tonlake.api.http.allowed import list_methods
-from tonlake.api.http.content.cache import ResponseCache
-from tonlake.api.http.content.validators import UNKEPT, is_unkept, list_validators
-from tonlake.api.http.direct import Direct, Header
-from tonlake.api.http.gate import QUOTA_HEADERS, refuse
-from tonlake.api.http.lane import Lanes
-from tonlake.api.http.layers import REQUEST_BYTES, Parts, make_connections, wrap_application
-from tonlake.api.metrics.meter import Meter
+from tonlake.api.http.connection import Connections, count_connections
+from tonlake.api.http.gate import (
+    QUOTA_HEADERS,
+    AccessRules,
+    Gate,
+    limits_rates,
+    read_networks,
+    refuse,
+)
+from tonlake.api.http.representation import (
+    UNKEPT,
+    Header,
+    Representations,
+    ResponseCache,
+    is_unkept,
+    list_validators,
+)
+from tonlake.api.http.transit import Carrier, Transit
+from tonlake.api.metrics.meter import Meter, Metrics
 from tonlake.api.metrics.routes import ServiceCollector
 from tonlake.api.pending.pool import PendingPool
 from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
@@ -59,11 +70,24 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
     from tonlake.api.request.call import ApiRequest
-    from tonlake.api.settings import Settings
+    from tonlake.api.settings import HttpSettings, Settings
     from tonlake.ingest.source.liteserver.account import StateServers
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
+
+REQUEST_BYTES = 1 << 20
+"""Largest request body."""
+
+CONNECTION_PARTS = 2
+"""Connections allowed for one address, per allowed request in flight."""
+
+BODY_PARTS = 8
+"""Fraction (1/8) of all incomplete bodies that one address may have."""
+
+TRANSIT_PARTS = 3
+"""How many responses of the largest size may be in transit for all clients; one per address."""
+
 VERSION = version("tonlake")
 FIXED_HEADERS = [
     (b"x-api-version", VERSION.encode()),
@@ -89,6 +113,18 @@ class Service:
         await self._app(scope, receive, send)
 
 
+class _Parts(NamedTuple):
+    """Objects that the layers share, beside the settings."""
+
+    connections: Connections
+    queues: Queues
+    pulse: Pulse
+    cache: ResponseCache
+    holder: SnapshotHolder
+    meter: Meter
+    rules: AccessRules
+
+
 def create_app(
     lake_dir: Path,
     settings: Settings,
@@ -109,19 +145,24 @@ def create_app(
     hub = Hub(lake_dir, holder, settings)
     pending = PendingPool(holder, settings, tvm, hub.publish)
     hub.watch(pending.settle)
-    cache = ResponseCache(http.cache_mib << 20)
-    lanes = Lanes(threads=http.request_threads, wait_s=http.request_wait_ms / 1000)
-    pulse = Pulse()
     recheck = Recheck(holder.latest, settings.lake.recheck_s)
-    connections = make_connections(http)
-    meter.registry.register(ServiceCollector(holder, cache, tvm, recheck, hub.count_clients))
+    layers = _Parts(
+        make_connections(http),
+        make_queues(http.request_threads, http.request_wait_ms / 1000),
+        Pulse(),
+        ResponseCache(http.cache_mib << 20),
+        holder,
+        meter,
+        make_rules(settings, clock),
+    )
+    meter.registry.register(ServiceCollector(holder, layers.cache, tvm, recheck, hub.count_clients))
 
     async def start_timers() -> None:
-        pulse.start(asyncio.get_running_loop())
+        layers.pulse.start(asyncio.get_running_loop())
         recheck.start()
-        connections.start(asyncio.get_running_loop())
+        layers.connections.start(asyncio.get_running_loop())
 
-    parts = {
+    state = {
         "lake_dir": lake_dir,
         "holder": holder,
         "settings": settings,
@@ -133,21 +174,66 @@ def create_app(
         "pending": pending,
         "fetcher": fetcher,
         "meter": meter,
-        "connections": connections,
+        "connections": layers.connections,
     }
-    closing = [recheck.stop, hub.close, pulse.stop, connections.stop, lanes.close, holder.close]
+    closing = [recheck.stop, hub.close, layers.pulse.stop, layers.connections.stop]
+    closing += [layers.queues.close, holder.close]
     closing += [part.close for part in (tvm, sql, scans, fetcher) if part is not None]
-    application = create_application(settings, parts, [start_timers, hub.start], closing)
+    application = create_application(settings, state, [start_timers, hub.start], closing)
     meter.know_routes(route.path for route in application.routes)
-    rules = make_rules(settings, clock)
-    app = wrap_application(
-        Direct(application, answer_error, complete_headers),
-        Parts(connections, lanes, pulse, cache, holder.newest_open, meter.begin, rules.check),
-        settings,
-        any_origin="*" in list_origins(settings),
-        streams=(tonlake.api.stream.routes.PREFIX, tonlake.api.scan.routes.PATH),
+    return Service(wrap_application(application, layers, settings), application.state)
+
+
+def make_connections(settings: HttpSettings) -> Connections:
+    """Return a registry of connections for one server."""
+    return Connections(
+        most=count_connections(),
+        max_of_address=CONNECTION_PARTS * settings.requests_in_flight,
+        max_unsent_bytes=TRANSIT_PARTS * settings.response_bytes,
     )
-    return Service(app, application.state)
+
+
+def wrap_application(application: Litestar, parts: _Parts, settings: Settings) -> ASGIApp:
+    """Return the application wrapped in all layers, the outermost last.
+
+    Raises:
+        SettingsError: a trusted proxy is neither an address nor a network.
+    """
+    http, most = settings.http, settings.http.requests_in_flight
+    streams = (tonlake.api.stream.routes.PREFIX, tonlake.api.scan.routes.PATH)
+    transit = Transit(
+        parts.connections,
+        most=TRANSIT_PARTS * http.response_bytes,
+        max_of_address=http.response_bytes,
+    )
+    app: ASGIApp = Admission(
+        application,
+        parts.queues,
+        parts.pulse,
+        most=most,
+        calm=2 * http.request_threads,
+        wait_s=http.request_wait_ms / 1000,
+        streams=streams,
+    )
+    app = Representations(
+        app,
+        parts.cache,
+        parts.holder.newest_open,
+        any_origin="*" in list_origins(settings),
+        max_bytes=http.response_bytes,
+        streams=streams,
+    )
+    app = Carrier(
+        app,
+        transit,
+        body_s=http.body_timeout_ms / 1000,
+        max_body_bytes=REQUEST_BYTES,
+        max_bodies_of_address=max(1, most // BODY_PARTS),
+        streams=streams,
+    )
+    app = Crowd(app, most=settings.stream.clients, streams=streams)
+    app = Metrics(app, parts.meter)
+    return Gate(app, parts.rules, trusted=read_networks(settings.access.trusted_proxies))
 
 
 def make_rules(settings: Settings, clock: Callable[[], float]) -> AccessRules:

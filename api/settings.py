@@ -25,7 +25,11 @@ class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 2000
     request_threads: Annotated[
         int,
-        Meta(description="Threads for fast requests; slow ones have as many again", ge=1),
+        Meta(
+            description="Threads for requests that need files; those for a hundred rows or more"
+            " have as many again",
+            ge=1,
+        ),
     ] = 2
     body_timeout_ms: Annotated[
         int, Meta(description="Timeout of a request body in milliseconds; then 408", ge=1)

@@ -229,12 +229,7 @@ def serve_lake(
         click.echo(f"error: {error}", err=True)
         sys.exit(EXIT_DATA)
     app.state.followed = bool(tails)
-    server = StreamingServer(
-        app,
-        app.state.end_streams,
-        app.state.connections,
-        body_s=settings.http.body_timeout_ms / 1000,
-    )
+    server = StreamingServer(app, app.state.end_streams, app.state.connections)
     configure_logs(settings.log)
     with (
         _with_frozen_heap(),

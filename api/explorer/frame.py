@@ -29,8 +29,8 @@ from tonlake.api.explorer.words.form import FILTERS, shorten
 from tonlake.api.explorer.words.movement import write_amount
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.explorer.words.outcome import judge_with
-from tonlake.api.http.content.validators import matches, tag_body
-from tonlake.api.http.lane import in_lane
+from tonlake.api.http.admission import in_queue
+from tonlake.api.http.representation import matches, tag_body
 from tonlake.api.request.call import ApiRequest, Call, open_call, read_arguments
 from tonlake.api.request.params import Arguments, ConversionError, parse_any_address, parse_hash
 
@@ -154,7 +154,7 @@ def page(path: str, answer: Callable[[Question], Shown | Redirect | Sheet]) -> H
         return rendered
 
     handle.__doc__ = answer.__doc__
-    return HTTPRouteHandler(path, http_method=["GET", "HEAD"])(in_lane(handle))
+    return HTTPRouteHandler(path, http_method=["GET", "HEAD"])(in_queue(handle))
 
 
 def write_sheet(sheet: Sheet) -> Response[bytes]:

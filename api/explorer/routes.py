@@ -28,7 +28,7 @@ from tonlake.api.explorer.frame import (
     page,
     render,
 )
-from tonlake.api.http.content.validators import matches, tag_body
+from tonlake.api.http.representation import matches, tag_body
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 
 if TYPE_CHECKING:

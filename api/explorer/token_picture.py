@@ -17,7 +17,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import AnswerNotFound, ServiceBusy
 from tonlake.api.explorer.frame import HEADERS
-from tonlake.api.http.lane import in_lane
+from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import ApiRequest, open_call, read_arguments
 from tonlake.api.request.params import ConversionError, parse_any_address
 from tonlake.api.v3.page.metadata import describe_tokens
@@ -148,7 +148,7 @@ def find_address(request: ApiRequest) -> str:
 
 def make_route(pictures: Pictures) -> HTTPRouteHandler:
     """Return the route that serves pictures by token address."""
-    look_up = in_lane(find_address)
+    look_up = in_queue(find_address)
 
     async def show_picture(request: ApiRequest) -> Response[bytes]:
         """Return the picture of a token."""

@@ -1,9 +1,7 @@
-"""The HTTP service: server, middleware and the order in which it is composed.
+"""The HTTP service: server and middleware; ``api.app`` composes them.
 
-``layers`` composes the layers, outermost first: ``proxy`` finds the client of a forwarded request,
-``gate`` checks API keys and rate limits, ``metrics`` counts requests, ``Crowd`` limits open
-streams, ``pieces`` sends large responses in chunks, ``cache`` sends buffered responses, ``body``
-receives request bodies, ``admission`` limits requests in flight and picks their threads (``lane``),
-``direct`` bypasses the framework for fixed paths. Below them ``head`` wraps the server's protocol,
-and ``connection`` closes slow connections.
+From the outermost in: ``connection`` limits connections around uvicorn's protocol, ``gate`` checks
+keys and rates, ``Metrics`` counts requests, ``Crowd`` limits open streams, ``transit`` counts bytes
+received and sent, ``representation`` caches and compresses responses, ``admission`` limits requests
+in flight and gives them threads.
 """

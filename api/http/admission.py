@@ -1,27 +1,54 @@
-"""Middleware that limits requests in flight and open streams, and refuses the excess."""
+"""Admission: limits requests in flight and open streams, and runs requests in threads.
+
+A small request that the index in memory answers runs in the event loop, since switching threads
+costs more than its answer. Others queue for a few threads: small ones that need files, those that
+ask for many rows, and those that wait for other services, each kind apart. A request that has
+waited too long is refused, and so are new ones behind it: an overloaded service answers some
+requests in bounded time and refuses the rest at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial, wraps
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from litestar import Response
 from litestar.enums import ScopeType
 
 from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
-from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL, REQUESTS
-from tonlake.api.http.lane import BUSY, TURN
-from tonlake.api.http.transit import read_address
-from tonlake.api.request.call import STARTED_S
+from tonlake.api.http.gate import FREE_FOLDERS, FREE_PATHS, REFUSAL, REQUEST_TYPES
+from tonlake.api.http.transit import hold, read_address
+from tonlake.api.request.call import AT_ONCE, STARTED_S
+from tonlake.queries.errors import QueryNeeded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+    from concurrent.futures import Future
 
-    from litestar.types import ASGIApp, Receive, Scope, Send
+    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-    from tonlake.api.http.lane import Lanes
+    from tonlake.api.request.call import ApiRequest
+
+T = TypeVar("T")
+
+WAITING_THREADS = 16
+
+BUSY = "too many requests at once"
+
+QUEUE = "queue"
+"""Key in the scope's state of the queue of a request; monitoring and streams have none."""
+
+_LONG_QUERY = 400
+_MANY_ROWS = re.compile(rb"(?:^|&)(?:limit|count)[^&=]*=[^&]{3}", re.IGNORECASE)
+"""A hundred rows or more."""
 
 EVERY_S = 0.05
 
@@ -56,27 +83,157 @@ class Pulse:
         self._late_s, self._due_s = 0.0, math.inf
 
 
+class ThreadQueue:
+    """A thread pool and its queue of requests."""
+
+    def __init__(
+        self, name: str, threads: int, wait_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Store the longest time in the queue, and the clock, both in seconds."""
+        self._wait_s, self._clock = wait_s, clock
+        self._threads = ThreadPoolExecutor(threads, name)
+        self._numbers = count()
+        self._since_s: dict[int, float] = {}
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Queue the work for a thread; the future raises ServiceBusy if it waited too long.
+
+        Raises:
+            ServiceBusy: the first in the queue has waited for half of the allowed time.
+        """
+        with suppress(StopIteration, RuntimeError):  # none waits, or the last one was just taken
+            if self._clock() - next(iter(self._since_s.values())) > self._wait_s / 2:
+                raise ServiceBusy(BUSY)
+        number = next(self._numbers)
+        self._since_s[number] = self._clock()
+        future = self._threads.submit(self._begin, number, work)
+        # A cancelled request never starts, so the queue must not count it.
+        future.add_done_callback(lambda _: self._since_s.pop(number, None))
+        return future
+
+    def _begin(self, number: int, work: Callable[[], T]) -> T:
+        if self._clock() - self._since_s.pop(number) > self._wait_s:
+            raise ServiceBusy(BUSY)
+        return work()
+
+    def close(self) -> None:
+        """Finish running work, and start no more."""
+        self._threads.shutdown(cancel_futures=True)
+
+
+class Queues(NamedTuple):
+    """The queues of a service."""
+
+    small: ThreadQueue
+    large: ThreadQueue
+    """For requests that ask for many rows."""
+    waiting: ThreadQueue
+    """For requests that wait for others: for upstreams, get-methods, messages to send."""
+
+    def choose(self, scope: HTTPScope) -> ThreadQueue:
+        """Return the queue of a request."""
+        if scope["method"] == "POST":
+            return self.waiting
+        return self.small if is_small(scope) else self.large
+
+    def close(self) -> None:
+        """Stop all threads after their current work."""
+        for queue in self:
+            queue.close()
+
+
+def make_queues(threads: int, wait_s: float) -> Queues:
+    """Return queues with so many threads for small and for large requests.
+
+    ``wait_s`` is the longest time in a queue, in seconds.
+    """
+    return Queues(
+        ThreadQueue("small", threads, wait_s),
+        ThreadQueue("large", threads, wait_s),
+        ThreadQueue("waiting", WAITING_THREADS, wait_s),
+    )
+
+
+def in_queue(handle: Callable[..., T], *, unwaiting: bool = False) -> Callable[..., Awaitable[T]]:
+    """Return a handler for the framework that runs ``handle`` in a thread, unless it is small.
+
+    The first parameter of the handler must be named ``request``.
+
+    Args:
+        handle: Answers the request.
+        unwaiting: Whether it waits only for its reader, not for a process or a lock. A small
+            request then runs in the event loop, if the index in memory can answer it.
+    """
+
+    @wraps(handle)
+    async def call(**inputs: Any) -> T:  # noqa: ANN401 - what the framework binds
+        request: ApiRequest = inputs["request"]
+        queue: ThreadQueue | None = request.scope["state"].get(QUEUE)
+        work = partial(handle, **inputs)
+        if queue is None:
+            return await asyncio.to_thread(work)
+        answer = None
+        if unwaiting and is_small(request.scope):
+            answer = call_at_once(work, request.scope["state"])
+        if answer is None:
+            answer = await asyncio.wrap_future(queue.submit(work))
+        if isinstance(answer, Response):
+            hold(request.scope, len(answer.content))
+        return answer
+
+    return call
+
+
+def call_at_once(work: Callable[[], T], state: dict[str, Any]) -> T | None:
+    """Do the work of a request in this thread; return None if it needs files."""
+    before = dict(state)
+    state[AT_ONCE] = True
+    try:
+        return work()
+    except QueryNeeded:
+        state.clear()
+        state.update(before)
+        return None
+
+
+def is_small(scope: Scope) -> bool:
+    """Return whether a request is short and asks for less than a hundred rows."""
+    query: bytes = scope["query_string"]
+    return len(query) <= _LONG_QUERY and not _MANY_ROWS.search(query)
+
+
 METRICS = "/metrics"
 
 
 class Admission:
-    """Middleware that assigns each request to a lane, or marks it as refused."""
+    """Middleware that assigns each request to a queue, or marks it as refused."""
 
     def __init__(
         self,
         app: ASGIApp,
-        lanes: Lanes,
+        queues: Queues,
         pulse: Pulse,
         *,
-        max_in_flight: int,
+        most: int,
+        calm: int,
+        wait_s: float,
         streams: str | tuple[str, ...],
     ) -> None:
-        """Store the limit of requests in flight and the path prefixes of streams.
+        """Store the limits.
 
-        Streams are long-lived and not counted here; `Crowd` limits their number.
+        Args:
+            app: The next layer.
+            queues: Where requests wait for a thread.
+            pulse: Measures the lag of the event loop.
+            most: Limit of requests in flight.
+            calm: With so few in flight none is refused for the lag: after a pause of the whole
+                process, those that came meanwhile are answered.
+            wait_s: Longest wait for a thread; half of it is the limit of the lag.
+            streams: Path prefixes of streams, which live long; `Crowd` limits their number.
         """
-        self._app, self._lanes, self._pulse = app, lanes, pulse
-        self._most, self._streams = max_in_flight, streams
+        self._app, self._queues, self._pulse = app, queues, pulse
+        self._most, self._calm, self._max_lag_s = most, calm, wait_s / 2
+        self._streams = streams
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,17 +244,18 @@ class Admission:
         state: dict[str, Any] = scope.setdefault("state", {})
         state[STARTED_S] = time.perf_counter()
         if REFUSAL not in state and not is_monitoring(scope["path"]):
-            # After a pause of the whole process, the few requests queued meanwhile are answered.
-            crowded = self._in_flight >= self._lanes.min_waiting
-            waited_s = self._pulse.measure_s() if crowded else 0.0
-            turn = state[TURN] = self._lanes.enter(scope)
-            if self._in_flight >= self._most or turn.lane.is_late(waited_s):
-                state[REFUSAL] = ServiceBusy(BUSY)
+            self._admit(scope, state)
         self._in_flight += 1
         try:
             await self._app(scope, receive, send)
         finally:
             self._in_flight -= 1
+
+    def _admit(self, scope: HTTPScope, state: dict[str, Any]) -> None:
+        state[QUEUE] = self._queues.choose(scope)
+        is_late = self._in_flight >= self._calm and self._pulse.measure_s() > self._max_lag_s
+        if is_late or self._in_flight >= self._most:
+            state[REFUSAL] = ServiceBusy(BUSY)
 
 
 def is_monitoring(path: str) -> bool:
@@ -127,7 +285,7 @@ class Crowd:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request to the next layer."""
-        if scope["type"] not in REQUESTS or not scope["path"].startswith(self._streams):
+        if scope["type"] not in REQUEST_TYPES or not scope["path"].startswith(self._streams):
             await self._app(scope, receive, send)
             return
         address, state = read_address(scope), scope.setdefault("state", {})

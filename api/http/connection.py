@@ -1,42 +1,44 @@
-"""Limits connections: their number per address, the time to send a request, the time to read.
+"""Connections: uvicorn's protocol, with limits for heads, silence, unread data and numbers.
 
-The server's parser waits for a request without a timeout, and its transport buffers what the client
-does not read. A registry of all connections closes those that are silent or stop reading. It checks
-every connection once a second, so no request needs a timer of its own.
+uvicorn limits neither the size of a head nor the time that it takes, and its transport buffers what
+a client does not read. A registry looks at all connections once a second, so that no request needs
+a timer of its own, and closes those that are silent. The kernel closes those that stop reading
+(``STALLED_S``); the registry does so sooner while memory is scarce.
 """
 
 from __future__ import annotations
 
-import heapq
 import resource
+import socket
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tonlake.api.http.address import name_address
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
-    from tonlake.api.http.outlet import Outlet
-
-Peer = tuple[str, int]
-"""Address and port of the peer."""
+CONNECTION = "connection"
+"""Key in the scope's state of an HTTP request's connection; only a server sets it."""
 
 HEAD_S = 20.0
-"""Timeout of a request's head; the first one starts when the connection opens."""
+"""Timeout of a request's head, and of a body that its response does not wait for."""
 
-STALLED_S = 60.0
-"""How long a client may leave a pending response unread."""
+STALLED_S = 60
+"""How long a client may leave a pending response unread (``TCP_USER_TIMEOUT`` of tcp(7))."""
 
 PRESSED_S = 5.0
-"""The same limit while memory or connections are scarce."""
+"""The same limit while memory is scarce."""
 
 EVERY_S = 1.0
-CLOSED_PART = 20
-"""Fraction (1/20) of idle connections that is closed at a time: finding them takes a scan."""
 
+HEAD_BYTES = 1 << 20
+PARSED_URL_BYTES = (1 << 16) - 1
+"""Longest URL that the parser takes apart; TON Center accepts longer ones with many addresses."""
 
 MAX_CONNECTIONS = 20_000
 MAX_UNSENT_BYTES = 256 << 20
@@ -52,21 +54,122 @@ def count_connections() -> int:
     return min(MAX_CONNECTIONS, max(most // 2, most - OTHER_FILES))
 
 
-class Connection(Protocol):
-    """A connection as the registry sees it; implemented by `api.http.head.BoundedHead`."""
+def limit_stalls(listener: socket.socket) -> None:
+    """Let the kernel close connections of a listening socket whose peers stop reading."""
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_S * 1000)
 
-    peer: Peer
-    outlet: Outlet
-    silent_s: float | None
-    """Since when the rest of a request is missing; None if no request is incomplete."""
-    allowed_s: float
-    """Timeout for the missing part."""
-    progress_s: float
-    """When the client last read data, or had none to read."""
-    read: int
-    """Bytes read by the client up to ``progress_s``."""
-    shared: bool
-    """Whether the connection counts against the limit of its address."""
+
+def _write_refusal(status: bytes, text: bytes) -> bytes:
+    return (
+        b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\n"
+        b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (status, len(text), text)
+    )
+
+
+_TOO_LARGE = _write_refusal(b"400 Bad Request", b"The head of the request is too large.")
+_TOO_MANY = _write_refusal(b"429 Too Many Requests", b"Too many connections are open.")
+
+
+class Connection(HttpToolsProtocol):
+    """One connection of a client; a WebSocket's leaves it when the request is upgraded."""
+
+    def __init__(self, connections: Connections, **inputs: Any) -> None:  # noqa: ANN401
+        """Store the registry; ``inputs`` are what the server passes."""
+        super().__init__(**inputs)
+        self._connections = connections
+        self.address = ""
+        """The peer's address, as ``name_address`` writes it."""
+        self.silent_since_s: float | None = None
+        """Since when the rest of a request is missing; None if none is."""
+        self.moved_s = 0.0
+        """When the client last read data, or had none to read."""
+        self._unsent = 0
+        self._is_between = self._is_in_head = True
+        self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Accept the connection, unless there are too many."""
+        super().connection_made(transport)
+        self.address = name_address(self.client[0]) if self.client else ""
+        self.silent_since_s = self.moved_s = self._connections.read_clock()
+        if not self._connections.admit(self):
+            self._refuse(_TOO_MANY)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Leave the registry."""
+        self._connections.remove(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse received data; measure and time a head that is not complete."""
+        self._is_between = False
+        super().data_received(data)
+        if self._is_between or not self._is_in_head:
+            return
+        if self.silent_since_s is None:
+            self.silent_since_s = self._connections.read_clock()
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
+            self._refuse(_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        """Start to count the bytes of a head."""
+        super().on_message_begin()
+        self.scope["state"][CONNECTION] = self
+        self._is_between, self._is_in_head, self._head_bytes = False, True, 0
+
+    def on_headers_complete(self) -> None:
+        """Begin the request; its body is timed where it is read (`transit`)."""
+        self._is_in_head, self.silent_since_s = False, None
+        if len(self.url) <= PARSED_URL_BYTES:
+            super().on_headers_complete()
+            return
+        url, (self.url, _, query) = self.url, self.url.partition(b"?")
+        super().on_headers_complete()  # the request runs as a task, later
+        self.scope["query_string"], self.url = query.partition(b"#")[0], url
+
+    def on_message_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_message_complete()
+        self._is_between = self._is_in_head = True
+        self._head_bytes, self.silent_since_s = 0, None
+
+    def on_response_complete(self) -> None:
+        """Time the rest of a body that nobody waits for any more."""
+        super().on_response_complete()
+        if not self._is_between and self.silent_since_s is None:
+            self.silent_since_s = self._connections.read_clock()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over; streams have limits of their own (`admission`)."""
+        self._connections.remove(self)
+        super().handle_websocket_upgrade()
+
+    def measure_unsent(self, now_s: float) -> int:
+        """Return how many bytes the client has not read; note whether it has read any."""
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent != self._unsent:
+            self.moved_s, self._unsent = now_s, unsent
+        return unsent
+
+    def close_if_silent(self, now_s: float) -> None:
+        """Close the connection if the rest of a request is overdue."""
+        since_s = self.silent_since_s
+        if since_s is not None and now_s - since_s > HEAD_S and self.transport.is_reading():
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._connections.remove(self)
+        self.transport.abort()
+
+    def leave_share(self) -> None:
+        """Exempt the connection of a trusted proxy from the limit of its address."""
+        self._connections.leave_share(self)
+
+    def _refuse(self, answer: bytes) -> None:
+        self.transport.write(answer)
+        self.transport.close()
 
 
 class Connections:
@@ -90,90 +193,66 @@ class Connections:
         """
         self._most, self._max_of_address = most, max_of_address
         self._max_unsent_bytes = max_unsent_bytes
-        self._clock = clock
-        self._open: dict[Peer, Connection] = {}
-        self._shares: defaultdict[str, dict[Peer, Connection]] = defaultdict(dict)
+        self.read_clock = clock
+        self._open: dict[Connection, None] = {}
+        self._shares: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
         self._timer: asyncio.TimerHandle | None = None
+
+    def count(self) -> int:
+        """Return how many connections are open."""
+        return len(self._open)
 
     def admit(self, connection: Connection) -> bool:
         """Register a new connection; False if the limit of its address, or of all, is reached.
 
-        Connections that have been idle longest are closed to make room.
+        The oldest silent connection is closed to make room.
         """
-        share = self._shares[name_address(connection.peer[0])]
-        full = len(share) >= self._max_of_address and not self._end_silent(share.values())
-        full = full or (len(self._open) >= self._most and not self._end_silent(self._open.values()))
-        if full:
+        share = self._shares[connection.address]
+        if len(share) >= self._max_of_address and not _end_silent(share):
             return False
-        self._open[connection.peer] = connection
-        # If every connection of the address was just closed, its set is a new object.
-        self._shares[name_address(connection.peer[0])][connection.peer] = connection
+        if len(self._open) >= self._most and not _end_silent(self._open):
+            return False
+        self._open[connection] = None
+        # If the only connection of the address was just closed, its share is a new object.
+        self._shares[connection.address][connection] = None
         return True
 
-    def _end_silent(self, connections: Collection[Connection]) -> bool:
-        """Close some idle connections, the longest idle first; False if there are none."""
-        silent = [(one.silent_s, one) for one in connections if one.silent_s is not None]
-        count = max(1, len(connections) // CLOSED_PART)
-        for _, connection in heapq.nsmallest(count, silent, key=lambda pair: pair[0]):
-            self.remove(connection)
-            connection.outlet.abort()
-        return bool(silent)
-
     def remove(self, connection: Connection) -> None:
-        """Unregister a closed connection."""
-        if self._open.get(connection.peer) is connection:
-            del self._open[connection.peer]
-            self._leave_share(connection)
+        """Unregister a connection."""
+        if connection in self._open:
+            del self._open[connection]
+            self.leave_share(connection)
 
-    def find(self, peer: Peer) -> Connection | None:
-        """Return the connection with this peer."""
-        return self._open.get(peer)
-
-    def note_forwarding(self, peer: Peer) -> None:
-        """Exempt a connection of a trusted proxy from the limit of its address."""
-        connection = self._open.get(peer)
-        if connection is not None and connection.shared:
-            self._leave_share(connection)
-
-    def _leave_share(self, connection: Connection) -> None:
-        connection.shared = False
-        name = name_address(connection.peer[0])
-        share = self._shares[name]
-        share.pop(connection.peer, None)
+    def leave_share(self, connection: Connection) -> None:
+        """Count a connection no longer for its address."""
+        share = self._shares[connection.address]
+        share.pop(connection, None)
         if not share:
-            del self._shares[name]
+            del self._shares[connection.address]
 
     def sweep(self) -> None:
-        """Close connections with an overdue request and those whose client does not read."""
-        now_s = self._clock()
+        """Close connections with an overdue request, and stalled ones if too much is unsent."""
+        now_s = self.read_clock()
         unsent_bytes = 0
-        for connection in list(self._open.values()):
-            silent_s = now_s if connection.silent_s is None else connection.silent_s
-            if now_s - silent_s > connection.allowed_s and connection.outlet.is_reading():
-                connection.outlet.close()
-            unsent = connection.outlet.get_write_buffer_size()
-            read = connection.outlet.written - unsent
-            if not unsent or read != connection.read:
-                connection.progress_s, connection.read = now_s, read
-            elif now_s - connection.progress_s > STALLED_S:
-                connection.outlet.abort()
-            unsent_bytes += unsent
+        for connection in list(self._open):
+            connection.close_if_silent(now_s)
+            unsent_bytes += connection.measure_unsent(now_s)
         if unsent_bytes > self._max_unsent_bytes:
             self._end_stalled(unsent_bytes - self._max_unsent_bytes)
 
     def _end_stalled(self, excess_bytes: int) -> None:
         """Close stalled connections until ``excess_bytes`` of unsent data are freed."""
-        for connection in self.list_stalled(self._open.values()):
+        for connection in self.list_stalled(self._open):
             if excess_bytes <= 0:
                 return
-            excess_bytes -= connection.outlet.get_write_buffer_size()
-            connection.outlet.abort()
+            excess_bytes -= connection.transport.get_write_buffer_size()
+            connection.abort()
 
     def list_stalled(self, connections: Iterable[Connection]) -> list[Connection]:
         """Return connections that have read nothing for a while, the longest stalled first."""
-        latest_s = self._clock() - PRESSED_S
-        found = [one for one in connections if one.progress_s < latest_s]
-        return sorted(found, key=lambda one: one.progress_s)
+        latest_s = self.read_clock() - PRESSED_S
+        stalled = [one for one in connections if one.moved_s < latest_s]
+        return sorted(stalled, key=lambda one: one.moved_s)
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start sweeping once a second."""
@@ -187,3 +266,12 @@ class Connections:
         """Stop sweeping."""
         if self._timer is not None:
             self._timer.cancel()
+
+
+def _end_silent(connections: Iterable[Connection]) -> bool:
+    """Close the first connection that waits for a request; False if none does."""
+    silent = next((one for one in connections if one.silent_since_s is not None), None)
+    if silent is None:
+        return False
+    silent.abort()
+    return True

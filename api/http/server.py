@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
-from tonlake.api.http.head import BODY_S, BoundedHead, LongQueries
+from tonlake.api.http.connection import Connection, Connections, limit_stalls
 from tonlake.lake.process.limit import raise_file_limit
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from litestar.types import ASGIApp
-
-    from tonlake.api.http.connection import Connections
 
 SWITCH_S = 0.0005
 """Switch interval of the interpreter.
@@ -38,26 +37,16 @@ HANG_UP_S = 2
 """How long requests may take to notice that their clients are gone."""
 
 
-def configure_server(
-    app: ASGIApp, connections: Connections | None = None, body_s: float = BODY_S
-) -> uvicorn.Config:
+def configure_server(app: ASGIApp, connections: Connections) -> uvicorn.Config:
     """Return the server's configuration: event loop and parser in C, only errors logged.
 
     Args:
         app: The application, which reads the headers of proxies itself.
-        connections: Registry of the server's connections; by default only each one is limited.
-        body_s: Timeout of a body in seconds.
+        connections: Registry of the server's connections.
     """
-
-    class Bounded(BoundedHead):
-        """The protocol with the limits of this server."""
-
-        def __init__(self, **inputs: Any) -> None:  # noqa: ANN401 - what the server passes
-            super().__init__(connections, body_s, **inputs)
-
     return uvicorn.Config(
-        LongQueries(app),
-        http=Bounded,
+        app,
+        http=cast("type[asyncio.Protocol]", partial(Connection, connections)),
         proxy_headers=False,
         loop="uvloop",
         log_level="warning",
@@ -71,21 +60,18 @@ class StreamingServer(uvicorn.Server):
     """Ends streams at shutdown; uvicorn would wait for their connections forever."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        end_streams: Sequence[Callable[[], None]],
-        connections: Connections,
-        *,
-        body_s: float,
+        self, app: ASGIApp, end_streams: Sequence[Callable[[], None]], connections: Connections
     ) -> None:
         """Store the functions that end streams; the rest is passed to ``configure_server``."""
-        super().__init__(configure_server(app, connections, body_s))
+        super().__init__(configure_server(app, connections))
         self._end_streams = end_streams
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until shutdown."""
         sys.setswitchinterval(SWITCH_S)
         raise_file_limit()  # a connection is a file, too
+        for listener in sockets or ():
+            limit_stalls(listener)
         super().run(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

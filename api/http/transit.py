@@ -1,32 +1,88 @@
-"""Limits the bytes buffered for clients: responses being sent and bodies being received."""
+"""Bytes in transit: bodies being received, made, cached for a client or sent, within one limit.
+
+A request's bytes count from the moment they exist until its response is sent or its client is gone,
+whoever holds them meanwhile. A request body has a deadline, a minimum rate and a memory limit;
+until it is complete, the request does not count as in flight and takes no thread. A response is
+sent in pieces, as fast as its client reads.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from litestar.enums import ScopeType
+
+from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http.address import name_address
+from tonlake.api.http.connection import CONNECTION
+from tonlake.api.http.gate import REFUSAL
 
 if TYPE_CHECKING:
-    from litestar.types import Scope
+    from litestar.types import (
+        ASGIApp,
+        HTTPReceiveMessage,
+        HTTPScope,
+        Receive,
+        Scope,
+        Send,
+    )
 
-    from tonlake.api.http.connection import Connections, Peer
-    from tonlake.api.http.outlet import Outlet
+    from tonlake.api.http.connection import Connection, Connections
 
-PEER = "peer"
-"""Key in the scope's state of the peer of a proxy's connection."""
+PIECE_BYTES = 64 << 10
+"""Size of a piece; the next one waits until the client has read most of it.
+
+Smaller bodies are not counted: the transport of a connection buffers one at most.
+"""
+
+GRACE_S = 5.0
+"""Grace period in which a request body may be slower than the minimum rate."""
+
+MIN_BYTES_S = 1024
+"""Minimum rate of a request body in bytes per second, after the grace period."""
+
+LOAD = "load"
+"""Key in the scope's state of the count of a request's bytes."""
 
 FULL = "too many bytes wait for clients: read the answers that are on their way first"
+LATE = "the body of the request did not come in time"
 
 
 class Load:
-    """Bytes buffered for one request."""
+    """Bytes held for one request."""
 
-    __slots__ = ("address", "held", "peer")
+    __slots__ = ("_transit", "address", "connection", "held")
 
-    def __init__(self, address: str, peer: Peer | None) -> None:
+    def __init__(self, transit: Transit, scope: Scope) -> None:
         """Start at 0 bytes."""
-        self.address, self.peer, self.held = address, peer, 0
+        self._transit, self.held = transit, 0
+        self.address = read_address(scope)
+        self.connection: Connection | None = scope["state"].get(CONNECTION)
+
+    def add(self, size: int) -> None:
+        """Count bytes, unless they are few.
+
+        Under pressure, connections that have not read for some seconds are closed; only those of
+        the same address if the limit of that address is exceeded.
+
+        Raises:
+            ServiceBusy: a limit is exceeded; nothing is counted.
+        """
+        if size > PIECE_BYTES:
+            self._transit.add(self, size)
+
+
+def hold(scope: Scope, size: int) -> None:
+    """Count the bytes of a response before it is sent, or kept to be sent.
+
+    Raises:
+        ServiceBusy: too many bytes are in transit.
+    """
+    load: Load | None = scope["state"].get(LOAD)
+    if load is not None:
+        load.add(size)
 
 
 class Transit:
@@ -39,31 +95,20 @@ class Transit:
         self._of_address: defaultdict[str, int] = defaultdict(int)
         self._loads: dict[Load, None] = {}
         self.held = 0
-        """Bytes buffered for all requests."""
+        """Bytes held for all requests."""
 
-    def open_load(self, scope: Scope) -> Load:
-        """Return a new counter for the bytes of a request."""
-        return Load(read_address(scope), _read_peer(scope))
+    def add(self, load: Load, size: int) -> None:
+        """Add bytes to the count of a request.
 
-    def find_outlet(self, scope: Scope) -> Outlet | None:
-        """Return the outlet of a request's connection; None without a connection."""
-        peer = _read_peer(scope)
-        connection = None if peer is None else self._connections.find(peer)
-        return None if connection is None else connection.outlet
-
-    def add(self, load: Load, size: int) -> bool:
-        """Add bytes to the count of a request; False, with none added, if a limit is exceeded.
-
-        Under pressure, connections that have not read for some seconds are closed; only those of
-        the same address if the limit of that address is exceeded.
+        Raises:
+            ServiceBusy: a limit is exceeded; nothing is added.
         """
         if any(self._is_full(load.address, size)):
             self._end_stalled(load.address, size)
             if any(self._is_full(load.address, size)):
-                return False
+                raise ServiceBusy(FULL)
         self._loads[load] = None
         self._change(load, size)
-        return True
 
     def release(self, load: Load) -> None:
         """Release all bytes of a request."""
@@ -74,8 +119,8 @@ class Transit:
     def _change(self, load: Load, size: int) -> None:
         load.held += size
         self.held += size
-        left = self._of_address[load.address] = self._of_address[load.address] + size
-        if not left:
+        self._of_address[load.address] += size
+        if not self._of_address[load.address]:
             del self._of_address[load.address]
 
     def _is_full(self, address: str, size: int) -> tuple[bool, bool]:
@@ -84,24 +129,138 @@ class Transit:
         return of_address + size > self._max_of_address, self.held + size > self._most
 
     def _end_stalled(self, address: str, size: int) -> None:
-        loads = {load.peer: load for load in self._loads if load.peer is not None}
-        found = [one for peer in loads if (one := self._connections.find(peer)) is not None]
-        for connection in self._connections.list_stalled(found):
+        loads = {load.connection: load for load in self._loads if load.connection is not None}
+        for connection in self._connections.list_stalled(loads):
+            load = loads[connection]
             share_full, full = self._is_full(address, size)
-            load = loads[connection.peer]
             if full or (share_full and load.address == address):
                 self.release(load)
-                connection.outlet.abort()
+                connection.abort()
 
 
-def _read_peer(scope: Scope) -> Peer | None:
-    """Return the peer of a request's connection: a proxy or the client."""
-    state: dict[str, Any] = scope.get("state") or {}
-    peer: Peer | None = state.get(PEER) or scope.get("client")
-    return peer
+class Carrier:
+    """Middleware that receives request bodies, sends responses in pieces, and counts both."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        transit: Transit,
+        *,
+        body_s: float,
+        max_body_bytes: int,
+        max_bodies_of_address: int,
+        streams: str | tuple[str, ...],
+    ) -> None:
+        """Store the limits.
+
+        Args:
+            app: The next layer.
+            transit: Counts the bytes held in memory.
+            body_s: Deadline of a request body in seconds.
+            max_body_bytes: Largest one; a longer one is forwarded unbuffered, to be refused.
+            max_bodies_of_address: Incomplete ones allowed for one address; the oldest is dropped
+                for a new one.
+            streams: Path prefixes of streams, which bound their own memory.
+        """
+        self._app, self._transit, self._streams = app, transit, streams
+        self._body_s, self._max_body_bytes = body_s, max_body_bytes
+        self._max_bodies_of_address = max_bodies_of_address
+        self._waiting: defaultdict[str, dict[int, asyncio.Timeout]] = defaultdict(dict)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Wait for the request's body, if any, and forward it; send the response in pieces."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        state: dict[str, Any] = scope.setdefault("state", {})
+        load = state[LOAD] = Load(self._transit, scope)
+        try:
+            if REFUSAL not in state and _has_body(scope, self._max_body_bytes):
+                receive = await self._take(scope, receive, load)
+            if not scope["path"].startswith(self._streams):
+                send = _send_in_pieces(send)
+            await self._app(scope, receive, send)
+        finally:
+            self._transit.release(load)
+
+    async def _take(self, scope: HTTPScope, receive: Receive, load: Load) -> Receive:
+        """Return a ``receive`` of a complete body; if it does not arrive, note the refusal."""
+        state: dict[str, Any] = scope["state"]
+        waiting = self._waiting[load.address]
+        if len(waiting) >= self._max_bodies_of_address:
+            next(iter(waiting.values())).reschedule(asyncio.get_running_loop().time())
+        try:
+            async with asyncio.timeout(min(self._body_s, GRACE_S)) as timeout:
+                waiting[id(load)] = timeout
+                return _replay(await self._collect(receive, load, timeout), receive)
+        except TimeoutError:
+            state[REFUSAL] = BodyLate(LATE)
+        except ServiceBusy as error:
+            state[REFUSAL] = error
+        finally:
+            waiting.pop(id(load), None)
+            if not waiting:
+                self._waiting.pop(load.address, None)
+        state["headers"] = {"Connection": "close"}
+        return receive
+
+    async def _collect(
+        self, receive: Receive, load: Load, within: asyncio.Timeout
+    ) -> list[HTTPReceiveMessage]:
+        began_s = asyncio.get_running_loop().time()
+        messages: list[HTTPReceiveMessage] = []
+        size = 0
+        while size <= self._max_body_bytes:
+            message: Any = await receive()
+            messages.append(message)
+            if not message.get("more_body"):
+                break
+            size += len(message["body"])
+            self._transit.add(load, len(message["body"]))
+            allowed_s = min(self._body_s, GRACE_S + size / MIN_BYTES_S)
+            within.reschedule(began_s + allowed_s)
+        return messages
 
 
 def read_address(scope: Scope) -> str:
     """Return the address of a request's client; "" without one."""
     client = scope.get("client")
     return name_address(client[0]) if client else ""
+
+
+def _has_body(scope: HTTPScope, max_bytes: int) -> bool:
+    """Return whether the request has a body to wait for: none that its length already rules out."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return value.isdigit() and 0 < int(value) <= max_bytes
+        if name == b"transfer-encoding":
+            return True
+    return False
+
+
+def _replay(messages: list[HTTPReceiveMessage], receive: Receive) -> Receive:
+    """Return a ``receive`` that replays buffered messages before new ones."""
+    left = iter(messages)
+
+    async def take() -> Any:  # noqa: ANN401 - any message
+        for message in left:
+            return message
+        return await receive()
+
+    return take
+
+
+def _send_in_pieces(send: Send) -> Send:
+    """Return a ``send`` that cuts large bodies; the server waits for the client between pieces."""
+
+    async def send_pieces(message: Any) -> None:  # noqa: ANN401 - any message
+        body: bytes = message.get("body", b"")
+        if len(body) <= PIECE_BYTES:
+            await send(message)
+            return
+        for at in range(0, len(body), PIECE_BYTES):
+            more = at + PIECE_BYTES < len(body) or message.get("more_body", False)
+            piece = body[at : at + PIECE_BYTES]
+            await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+    return send_pieces

@@ -15,17 +15,20 @@ from tonlake.api.errors import (
     ServiceBusy,
     ShareExceeded,
 )
-from tonlake.api.http.gate import KEY_ID, REFUSAL
+from tonlake.api.http.gate import KEY_ID, REFUSAL, REQUEST_TYPES
 from tonlake.api.metrics.logs import REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
-    from litestar.types import Scope
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 LOG = logging.getLogger(REQUESTS)
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histogram buckets."""
+
+UNANSWERED = "none"
+"""Status of a request whose client disconnected before the response."""
 
 UNKNOWN_ROUTE = "unknown"
 STREAM_PREFIXES = ("/api/streaming/", "/api/scan")
@@ -171,3 +174,34 @@ _REASONS = {
     BodyLate: "late",
 }
 """Refusal reasons by error; "key" for other errors."""
+
+
+class Metrics:
+    """Middleware that reports the start and the end of every request and WebSocket."""
+
+    def __init__(self, app: ASGIApp, meter: Meter) -> None:
+        """Store what counts the requests."""
+        self._app, self._meter = app, meter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward the request to the next layer."""
+        if scope["type"] not in REQUEST_TYPES:
+            await self._app(scope, receive, send)
+            return
+        end = self._meter.begin(scope)
+        status = UNANSWERED
+
+        def observe(message: Message) -> Awaitable[None]:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            elif message["type"] == "websocket.accept":
+                status = "101"
+            elif message["type"] == "websocket.close" and status == UNANSWERED:
+                status = "403"
+            return send(message)
+
+        try:
+            await self._app(scope, receive, observe)
+        finally:
+            end(status)

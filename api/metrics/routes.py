@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from tonlake.api.access.gate import check_key
+from tonlake.api.http.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.ingest.derive.tvm.support import compare_versions
 from tonlake.lake.errors import LakeError
@@ -21,7 +21,7 @@ from tonlake.lake.unanswered import count_unanswered
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tonlake.api.http.content.cache import ResponseCache
+    from tonlake.api.http.representation import ResponseCache
     from tonlake.api.metrics.meter import Meter
     from tonlake.api.request.snapshot import SnapshotHolder
     from tonlake.api.settings import Settings

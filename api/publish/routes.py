@@ -14,7 +14,7 @@ from litestar import Response, get
 from litestar.exceptions import NotFoundException
 from litestar.response import Stream
 
-from tonlake.api.access.gate import check_key
+from tonlake.api.http.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
 from tonlake.lake.index.builder.place import range_of
 from tonlake.lake.log.own import DEFINITIONS_FILE

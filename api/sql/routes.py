@@ -10,7 +10,7 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import ApiError, ParameterMissing, RequestInvalid, SqlOff
-from tonlake.api.http.lane import in_lane
+from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import ApiRequest, note_warnings, open_call, read_arguments
 from tonlake.api.request.params import Arguments, Converter
 from tonlake.api.request.table_format import (
@@ -193,4 +193,4 @@ def _read_choice(arguments: Arguments) -> Choice:
 
 
 _route = HTTPRouteHandler("/sql", http_method=["GET", "HEAD", "POST"], status_code=200)
-routes = [_route(in_lane(answer_sql))]
+routes = [_route(in_queue(answer_sql))]

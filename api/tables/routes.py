@@ -11,7 +11,7 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.http.lane import in_lane
+from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import ApiRequest, answer_json, check_size, read_arguments
 from tonlake.api.request.table_format import JSON, MEDIA_TYPES, choose_format, refine_format
 from tonlake.api.sql.worker import write_answer
@@ -122,6 +122,6 @@ def _read_order(arguments: Arguments, state: OwnState) -> Iterator[tuple[str, bo
 
 
 routes = [
-    HTTPRouteHandler(PREFIX, http_method=["GET", "HEAD"])(in_lane(list_tables)),
-    HTTPRouteHandler(PREFIX + "/{name:str}", http_method=["GET", "HEAD"])(in_lane(answer_table)),
+    HTTPRouteHandler(PREFIX, http_method=["GET", "HEAD"])(in_queue(list_tables)),
+    HTTPRouteHandler(PREFIX + "/{name:str}", http_method=["GET", "HEAD"])(in_queue(answer_table)),
 ]

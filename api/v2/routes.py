@@ -16,8 +16,7 @@ from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotati
 
 from tonlake.api.chain.param import read_params
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
-from tonlake.api.http.direct import DIRECT, UNWAITING
-from tonlake.api.http.lane import in_lane
+from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     SHARED_PARAMETERS,
     STARTED_S,
@@ -157,13 +156,8 @@ def _route(
     path: str, verbs: Sequence[Verb], handle: Callable[..., Any], *, unwaiting: bool = False
 ) -> HTTPRouteHandler:
     """Return a route."""
-    route = HTTPRouteHandler(
-        path,
-        http_method=verbs,
-        status_code=200,
-        opt={DIRECT: handle, UNWAITING: unwaiting} if handle is answer_get else {},
-    )
-    return route(in_lane(handle, unwaiting=unwaiting))
+    route = HTTPRouteHandler(path, http_method=verbs, status_code=200)
+    return route(in_queue(handle, unwaiting=unwaiting))
 
 
 routes: list[HTTPRouteHandler] = [

@@ -125,12 +125,7 @@ class Frames:
 def serve(lake_dir: Path, **settings: Any) -> Iterator[Served]:
     """Serve a lake on a free port until the block ends."""
     app = create_app(lake_dir, patient(**settings))
-    server = StreamingServer(
-        app,
-        app.state.end_streams,
-        app.state.connections,
-        body_s=app.state.settings.http.body_timeout_ms / 1000,
-    )
+    server = StreamingServer(app, app.state.end_streams, app.state.connections)
     server.config.port = 0
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

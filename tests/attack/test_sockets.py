@@ -24,6 +24,7 @@ pytestmark = pytest.mark.attack
 ATTACK = {"bodies": 1050, "heads": 3000, "readers": 450, "sockets": 1200}
 LASTS_S = 40.0
 P99_S, MAX_MIB = 0.5, 700
+GONE_S, MAX_READERS_MIB, MAX_LEFT_MIB = 60, 600, 350
 MANY = [f"127.0.{net}.{host}" for net in (1, 2) for host in range(1, 26)]
 ONE = ["127.0.3.1"]
 PATHS = ("/api/v3/masterchainInfo", "/api/v3/blocks?limit=5", "/api/v2/getMasterchainInfo")
@@ -148,3 +149,24 @@ def test_answers_that_are_not_read_take_bounded_memory(server: Server) -> None:
     print(f"{Counter(statuses)}, {server.peak_mib:.0f} MiB")  # noqa: T201 - as above
     assert server.peak_mib < MAX_MIB
     assert statuses.count(200) > 50  # clients that do not read give way to others
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("readers", [125, 250])
+def test_silent_readers_take_little_memory_and_leave_little(server: Server, readers: int) -> None:
+    """All ask for answers of 8 MB at once and read nothing; a minute later they are long gone."""
+    with attacked(server, MANY, readers=readers) as crowd:
+        ends_s = time.monotonic() + LASTS_S
+        while time.monotonic() < ends_s:
+            server.measure_mib()
+            time.sleep(0.05)
+        opened = len(crowd.sockets)
+    time.sleep(GONE_S)
+    left_mib = server.measure_mib()
+    print(  # noqa: T201 - as above
+        f"{opened} silent readers: {server.peak_mib:.0f} MiB, {left_mib:.0f} MiB after {GONE_S} s"
+    )
+    assert opened == readers
+    assert server.peak_mib < MAX_READERS_MIB
+    assert left_mib < MAX_LEFT_MIB
+    assert ask(server.port, PATHS[0])[0] == 200

@@ -10,8 +10,7 @@ from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.http.direct import DIRECT, UNWAITING
-from tonlake.api.http.lane import in_lane
+from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     SHARED_PARAMETERS,
     ApiRequest,
@@ -200,9 +199,9 @@ def operation(
     route = HTTPRouteHandler(
         path,
         http_method=["GET", "HEAD"],
-        opt={"query": kind, "answer": answer, DIRECT: handle, UNWAITING: lasting},
+        opt={"query": kind, "answer": answer},
     )
-    return route(in_lane(handle, unwaiting=lasting))
+    return route(in_queue(handle, unwaiting=lasting))
 
 
 def write_answer(answered: object, form: str | None, settings: HttpSettings) -> Response[bytes]:

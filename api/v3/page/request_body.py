@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 
 from tonlake.api.errors import CredentialMissing, RequestInvalid
-from tonlake.api.http.lane import in_lane
+from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     SHARED_PARAMETERS,
     ApiRequest,
@@ -85,4 +85,4 @@ def posted(
 
     handle.__doc__ = answer.__doc__
     route = HTTPRouteHandler(path, http_method="POST", status_code=200, opt=described)
-    return route(in_lane(handle))
+    return route(in_queue(handle))

@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response import Redirect
 
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.http.lane import in_lane
+from tonlake.api.http.admission import in_queue
 from tonlake.api.request.call import (
     SHARED_PARAMETERS,
     ApiRequest,
@@ -161,13 +161,13 @@ routes = [
         PATH,
         http_method=["GET", "HEAD"],
         opt={"query": DecodeQuery, "answers": DecodeAnswer},
-    )(in_lane(answer_get)),
+    )(in_queue(answer_get)),
     HTTPRouteHandler(
         PATH,
         http_method="POST",
         status_code=200,
         opt={"body": DecodeRequest, "answers": DecodeAnswer},
-    )(in_lane(answer_post)),
+    )(in_queue(answer_post)),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from tonlake.api.http.connection import Connections
+from tonlake.api.http.connection import Connections, limit_stalls
 from tonlake.api.http.server import configure_server
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ async def read(client: socket.socket, wait_s: float = 0.3) -> tuple[bytes, bool]
 
 
 @asynccontextmanager
-async def serving(app: Any, connections: Connections, body_s: float = 30) -> AsyncIterator[Clients]:
+async def serving(app: Any, connections: Connections) -> AsyncIterator[Clients]:
     """Serve an application while the block runs; yields a factory of sockets."""
-    config = configure_server(app, connections, body_s)
+    config = configure_server(app, connections)
     config.lifespan = "off"
     config.load()
     state = uvicorn.server.ServerState()
@@ -91,6 +91,8 @@ async def serving(app: Any, connections: Connections, body_s: float = 30) -> Asy
         return made
 
     server = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
+    for listener in server.sockets:
+        limit_stalls(listener)
     clients = Clients(server.sockets[0].getsockname()[1])
     try:
         yield clients

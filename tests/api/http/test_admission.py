@@ -1,19 +1,36 @@
-"""Limits of streams and WebSockets, and measurement of event loop delay."""
+"""Admission: threads and their queue, what needs none, limits of streams, event loop delay."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from litestar.testing import TestClient
 
-from tonlake.api.errors import LakeUnavailable, ShareExceeded
+from tests.patience import compose
+from tonlake.api.app import create_app
+from tonlake.api.errors import LakeUnavailable, ServiceBusy, ShareExceeded
 from tonlake.api.http import admission
-from tonlake.api.http.admission import EVERY_S, Crowd, Pulse
+from tonlake.api.http.admission import (
+    EVERY_S,
+    Admission,
+    Crowd,
+    Pulse,
+    Queues,
+    ThreadQueue,
+    is_small,
+)
 from tonlake.api.http.gate import REFUSAL
+from tonlake.api.v3.page import transaction_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+INFO = "/api/v3/masterchainInfo"
+WAIT_S = 2.0
 
 KINDS = ["http", "websocket"]
 
@@ -131,3 +148,168 @@ def test_a_loop_that_falls_behind_is_seen_at_once_and_until_it_is_back() -> None
     loop.now_s += 5
     assert pulse.measure_s() == 0  # there is no beat, so nothing is late
     Pulse().stop()
+
+
+class Clock:
+    """A manual clock."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def queue(clock: Clock) -> Iterator[ThreadQueue]:
+    queue = ThreadQueue("one", 1, WAIT_S, clock)
+    yield queue
+    queue.close()
+
+
+def test_who_waits_too_long_is_refused_and_so_is_who_comes_behind(
+    queue: ThreadQueue, clock: Clock
+) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def occupy() -> None:
+        entered.set()
+        leave.wait()
+
+    first = queue.submit(occupy)
+    entered.wait()
+    early = queue.submit(lambda: "early")
+    clock.now_s = WAIT_S / 2
+    late = queue.submit(lambda: "late")
+    clock.now_s += 0.001
+    with pytest.raises(ServiceBusy):
+        queue.submit(lambda: "refused at once")
+    clock.now_s = WAIT_S + 0.0001
+    leave.set()
+    with pytest.raises(ServiceBusy):
+        early.result()
+    assert (first.result(), late.result()) == (None, "late")
+    assert queue.submit(lambda: "again").result() == "again"
+
+
+@pytest.mark.parametrize(("in_flight", "lag_s", "is_refused"), [(1, 9, False), (2, 9, True)])
+def test_a_loop_that_is_late_admits_no_more_than_a_few(
+    queue: ThreadQueue,
+    in_flight: int,
+    lag_s: float,
+    is_refused: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    refusals: list[bool] = []
+
+    async def run() -> None:
+        ended = asyncio.Event()
+
+        async def app(scope: Any, _receive: Any, _send: Any) -> None:
+            refusals.append(REFUSAL in scope["state"])
+            await ended.wait()
+
+        loop: Any = Loop()
+        pulse = Pulse(loop)
+        queues = Queues(queue, queue, queue)
+        layer = Admission(app, queues, pulse, most=9, calm=2, wait_s=WAIT_S, streams="/stream")
+        scopes = [
+            {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "state": {}}
+            for _ in range(in_flight + 1)
+        ]
+        tasks = [asyncio.create_task(layer(one, None, None)) for one in scopes[1:]]  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        pulse.start(loop)
+        loop.now_s += EVERY_S + lag_s
+        tasks.append(asyncio.create_task(layer(scopes[0], None, None)))  # type: ignore[arg-type]
+        await asyncio.sleep(0.01)
+        ended.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(run())
+    assert refusals == [*[False] * in_flight, is_refused]
+
+
+@pytest.mark.parametrize(
+    ("query", "small"),
+    [
+        (b"", True),
+        (b"account=0:ab&limit=99", True),
+        (b"account=0:ab&limit=100", False),
+        (b"count=1000", False),
+        (b"account=%b&limit=1" % (b"0:ab," * 100), False),
+    ],
+)
+def test_a_small_request_is_short_and_asks_for_few_rows(query: bytes, small: bool) -> None:  # noqa: FBT001
+    scope: Any = {"query_string": query}
+    assert is_small(scope) is small
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return a list that grows by each try to answer in the event loop: whether that was done."""
+    done: list[bool] = []
+    real = admission.call_at_once
+
+    def note(work: Any, state: Any) -> Any:
+        done.append(False)
+        answer = real(work, state)
+        done[-1] = answer is not None
+        return answer
+
+    monkeypatch.setattr(admission, "call_at_once", note)
+    return done
+
+
+def test_small_answers_of_the_index_take_no_thread(demo_lake: Path, at_once: list[bool]) -> None:
+    app = create_app(demo_lake, compose(http={"cache_mib": 0}))
+    with TestClient(app) as client:
+        assert client.get(INFO).status_code == 200  # opens the snapshot, in a thread
+        for path in (INFO, "/api/v2/getMasterchainInfo", "/api/v3/blocks?limit=100"):
+            assert client.get(path).status_code == 200
+        app.state.holder.close()
+        assert client.get(INFO).status_code == 200
+    assert at_once == [False, True, True, False]
+
+
+@pytest.mark.parametrize("path", ["/api/v3/transactions?sort=asc&workchain=0&limit=3&odd=1"])
+def test_what_takes_a_query_goes_to_a_thread(
+    demo_lake: Path, at_once: list[bool], path: str
+) -> None:
+    with TestClient(create_app(demo_lake, compose(http={"cache_mib": 0}))) as client:
+        first, second = client.get(path), client.get(path)
+    assert at_once == [False, False]
+    assert second.json() == first.json()
+    assert second.headers["x-tonlake-warning"] == first.headers["x-tonlake-warning"]
+
+
+def test_many_transactions_are_written_in_a_thread(
+    demo_lake: Path, at_once: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction_page, "MAX_AT_ONCE", 2)
+    with TestClient(create_app(demo_lake, compose(http={"cache_mib": 0}))) as client:
+        answers = [client.get("/api/v3/transactions?limit=3").json() for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert at_once == [False, False]
+
+
+def test_requests_are_answered_by_the_threads_of_their_queue(
+    demo_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    real = ThreadQueue._begin
+
+    def note(queue: ThreadQueue, number: int, work: Callable[[], Any]) -> Any:
+        names.append(threading.current_thread().name.rpartition("_")[0])
+        return real(queue, number, work)
+
+    monkeypatch.setattr(ThreadQueue, "_begin", note)
+    with TestClient(create_app(demo_lake, compose(http={"cache_mib": 0}))) as client:
+        client.get("/api/v3/blocks?limit=100")
+        client.get("/api/v3/transactions?sort=asc&workchain=0&limit=3")
+        client.post("/api/v2/jsonRPC", json={"method": "getMasterchainInfo", "params": {}})
+        client.get("/readyz")
+    assert names == ["large", "small", "waiting"]

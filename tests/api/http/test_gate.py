@@ -1,4 +1,4 @@
-"""Keys and limits as clients see them: no form of request bypasses them."""
+"""Keys, rates and proxies as clients see them: no form of request bypasses them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from litestar.exceptions import WebSocketDisconnect
 from litestar.testing import TestClient
 
 from tests.patience import compose
-from tonlake.api.access.gate import AccessRules, limits_rates
 from tonlake.api.access.key import add_key
 from tonlake.api.app import create_app
 from tonlake.api.errors import KeyFileInvalid
-from tonlake.api.http.gate import Gate
+from tonlake.api.http.gate import (
+    FORWARDED,
+    AccessRules,
+    Gate,
+    TokenBuckets,
+    limits_rates,
+    read_networks,
+)
+from tonlake.lake.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +62,13 @@ def serving(lake: Path, clock: Clock, **settings: Any) -> Iterator[TestClient[An
         create_app(lake, compose(**settings), clock), raise_server_exceptions=False
     ) as client:
         yield client
+
+
+def make_rules(*, limited: bool) -> AccessRules:
+    """Return rules without keys, and one request a second on a clock that stands still."""
+    return AccessRules(
+        keys_file="", keys_required=False, limited=limited, anonymous_rps=1, clock=Clock()
+    )
 
 
 @pytest.fixture
@@ -185,18 +201,12 @@ def test_limits_are_off_on_the_own_machine(
     chosen: Any,
     limited: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    rules = AccessRules(
-        keys_file="",
-        keys_required=False,
-        limited=limits_rates(chosen, host),
-        anonymous_rps=1,
-        clock=Clock(),
-    )
+    rules = make_rules(limited=limits_rates(chosen, host))
 
     async def take(_scope: Any, _receive: Any, _send: Any) -> None:
         """Take what passes the gate: everything, with a note."""
 
-    gate = Gate(take, rules.check)
+    gate = Gate(take, rules, trusted=[])
     scopes: list[Any] = [
         {"type": "http", "path": INFO, "headers": [], "query_string": b"", "client": ("::2", 1)}
         for _ in range(2)
@@ -257,3 +267,119 @@ def test_chosen_origins_alone_are_answered(demo_lake: Path) -> None:
         assert (
             "access-control-allow-origin" not in client.get(INFO, headers={"Origin": ours}).headers
         )
+
+
+FORWARDING = [
+    {"X-Forwarded-For": "192.0.2.7"},
+    {"Forwarded": "for=192.0.2.7"},
+    {"X-Real-IP": "192.0.2.7"},
+    {"Via": "1.1 proxy"},
+    {"X-Forwarded-Host": "api.example.org"},
+    {"X-Forwarded-Proto": "https"},
+    {"CF-Connecting-IP": "192.0.2.7"},
+]
+
+
+def forward(peer: str, text: str, trusted: str) -> tuple[str, bool]:
+    """Return the client that the application sees, and whether it is seen as forwarded."""
+    found: list[Any] = []
+
+    async def app(scope: Any, _receive: Any, _send: Any) -> None:
+        found.append((scope["client"][0], FORWARDED in scope.get("state", {})))
+
+    headers = [(b"x-forwarded-for", text.encode())] if text else []
+    client = (peer, 1000)
+    scope: Any = {"type": "http", "path": "/healthz", "client": client, "headers": headers}
+    layer = Gate(app, make_rules(limited=False), trusted=read_networks(trusted))
+    asyncio.run(layer(scope, None, None))  # type: ignore[arg-type]
+    return found[0]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("peer", "text", "trusted", "client"),
+    [
+        ("127.0.0.1", "192.0.2.7", "127.0.0.1,::1", "192.0.2.7"),
+        ("127.0.0.1", "6.6.6.6, 192.0.2.7", "127.0.0.1", "192.0.2.7"),
+        ("127.0.0.1", "192.0.2.7, 10.1.2.3", "127.0.0.1, 10.0.0.0/8", "192.0.2.7"),
+        ("127.0.0.1", "192.0.2.7", "", "127.0.0.1"),
+        ("198.51.100.1", "192.0.2.7", "127.0.0.1", "198.51.100.1"),
+        ("198.51.100.1", "192.0.2.7", "*", "192.0.2.7"),
+    ],
+)
+def test_the_client_is_whom_a_trusted_proxy_names(
+    peer: str, text: str, trusted: str, client: str
+) -> None:
+    assert forward(peer, text, trusted) == (client, True)
+    assert forward(peer, "", trusted) == (peer, False)
+
+
+def test_what_is_no_network_is_refused(demo_lake: Path) -> None:
+    with pytest.raises(SettingsError, match="trusted_proxies"):
+        create_app(demo_lake, compose(access={"trusted_proxies": "127.0.0.1, proxy"}))
+
+
+@pytest.mark.parametrize("trusted", ["127.0.0.1", ""])
+@pytest.mark.parametrize("headers", FORWARDING)
+def test_nothing_forwarded_is_local(demo_lake: Path, headers: dict[str, str], trusted: str) -> None:
+    settings = compose(access={"trusted_proxies": trusted, "anonymous_rps": 2})
+    app: Any = create_app(demo_lake, settings, clock=lambda: 0.0)
+    with TestClient(app) as client:
+        assert [client.get("/metrics").status_code for _ in range(5)] == [200] * 5
+        found = [client.get("/metrics", headers=headers).status_code for _ in range(5)]
+        assert found == [401, 401, 429, 429, 429]
+
+
+@pytest.mark.parametrize("rps", [1, 10, 25, 100])
+def test_a_minute_admits_what_it_should(rps: int) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    admitted = 0
+    for tick in range(60 * 400):
+        clock.now_s = tick / 400
+        admitted += buckets.take("a", rps) == 0.0
+    assert abs(admitted / (60 * rps) - 1) <= 0.02
+
+
+@given(st.integers(1, 100), st.lists(st.floats(0, 3), max_size=80))
+def test_any_span_admits_no_more_than_rate_and_burst(rps: int, pauses: list[float]) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    times = []
+    for pause_s in pauses:
+        clock.now_s += pause_s
+        wait_s = buckets.take("a", rps)
+        assert wait_s >= 0
+        if wait_s == 0:
+            times.append(clock.now_s)
+    for start in range(len(times)):
+        for end in range(start, len(times)):
+            assert end - start + 1 <= rps * (times[end] - times[start]) + rps + 1e-6
+
+
+@given(st.integers(1, 100))
+def test_a_client_that_waits_for_retry_after_is_admitted(rps: int) -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    while (wait_s := buckets.take("a", rps)) == 0:
+        pass
+    assert buckets.take("b", rps) == 0
+    clock.now_s += wait_s + 1e-9
+    assert buckets.take("a", rps) == 0
+    assert buckets.take("a", rps) > 0
+
+
+def test_a_clock_that_goes_back_gives_nothing() -> None:
+    clock = Clock()
+    buckets = TokenBuckets(clock)
+    assert buckets.take("a", 1) == 0
+    clock.now_s = -1000
+    assert buckets.take("a", 1) == 1
+
+
+def test_askers_are_bounded() -> None:
+    buckets = TokenBuckets(Clock(), most=3)
+    for asker in "abcd":
+        assert buckets.take(asker, 1) == 0
+    assert buckets.take("d", 1) > 0
+    assert buckets.take("a", 1) == 0  # forgotten, so its bucket is full
+    assert len(buckets._buckets) == 3

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.api.growth import Served, serve
-from tonlake.api.http import body, head
+from tonlake.api.http import connection, transit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ WAIT_S = 15.0
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body, "GRACE_S", 2 * WAIT_S)
+    monkeypatch.setattr(transit, "GRACE_S", 2 * WAIT_S)
 
 
 class Clients:
@@ -76,7 +76,7 @@ def test_a_silent_body_is_answered_at_its_deadline(demo_lake: Path) -> None:
 
 
 def test_a_head_without_end_is_closed(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(head, "HEAD_S", 0.1)
+    monkeypatch.setattr(connection, "HEAD_S", 0.1)
     with serve(demo_lake) as served, ExitStack() as opened:
         assert Clients(served, opened).open(HEAD).recv(1) == b""
 

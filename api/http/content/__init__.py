@@ -1,1 +1,0 @@
-"""Response content: caching, compression, and validators for conditional requests."""

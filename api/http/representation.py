@@ -1,0 +1,473 @@
+"""Middleware that answers conditional requests with 304, caches responses, and compresses them.
+
+A response is cached if its route states that it depends only on the snapshot and the request; it is
+then sent again, headers included, without a query, and its compressed forms are kept beside it. All
+cached responses belong to the newest snapshot; a commit drops them all. Errors are never cached.
+Streams and formats that are already compressed pass unchanged.
+
+An entity tag names the snapshot, by the digest of its last commit, and the request: a lasting
+response depends on nothing else. The tag is weak: compressed bodies share it, and it ignores the
+time in a response of version 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from litestar.enums import ScopeType
+
+from tonlake.api.errors import ServiceBusy
+from tonlake.api.http.coding import Packed, choose_coding, pack
+from tonlake.api.http.gate import REFUSAL, is_free
+from tonlake.api.http.transit import hold
+from tonlake.api.request.call import (
+    ANSWER_HEADERS,
+    LASTING,
+    PINNED,
+    TAGGED,
+    VARYING,
+    measure_ms,
+    write_moment,
+)
+from tonlake.api.request.table_format import WRITERS, choose_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+
+    from tonlake.api.http.coding import Choice
+    from tonlake.api.settings import Settings
+
+Header = tuple[bytes, bytes]
+
+MIN_BYTES = 1024
+"""Smaller bodies are not compressed: they fit in one packet with their head."""
+
+THREAD_BYTES = 64 << 10
+"""Larger bodies take more than 0.1 ms to compress and are compressed in a thread."""
+
+FILES_KEPT = 64
+"""Compressed static files that are kept: page assets and the OpenAPI document never change."""
+
+COMPRESSIBLE = frozenset(
+    {
+        *(b"application/json", b"application/javascript", b"image/svg+xml"),
+        *(b"text/html", b"text/css", b"text/javascript", b"text/plain", b"text/csv"),
+        b"application/vnd.apache.arrow.stream",
+    }
+)
+SERVER_TIMING = b"server-timing"
+OVERHEAD_BYTES = 1024
+"""Overhead of a cached response: its Python objects and its cache entry."""
+
+SMALL_PART = 8
+"""Largest fraction (1/8) of the cache that one response may take."""
+
+PINNED_CONTROL = "max-age=31536000, immutable"
+"""For requests that name a snapshot: the response never changes."""
+
+TIP_CONTROL = "no-cache"
+"""For responses of the newest snapshot: caches may store them, and revalidate every time."""
+
+UNKEPT = (b"cache-control", b"no-store")
+"""For errors, and responses that depend on more than the snapshot."""
+
+VARY = b", ".join(
+    [b"Accept", b"Accept-Encoding", b"Origin", *sorted(name.title() for name in ANSWER_HEADERS)]
+)
+_TAG = re.compile(rb'(?:W/)?("[^"]*")')
+_KEY_HEADERS = ANSWER_HEADERS | {b"accept", b"origin", b"cookie"}
+_OF_BODY = frozenset({b"content-length", b"content-type", b"content-encoding"})
+_OK, _NOT_MODIFIED = 200, 304
+_NO_BODY = (204, _NOT_MODIFIED)
+
+Key = tuple[str, bytes, tuple[Header, ...]]
+"""Path, raw query string, and the request headers that the response depends on."""
+
+
+class _Buffered(NamedTuple):
+    """A complete response; ``content-length`` is among its headers."""
+
+    status: int
+    headers: list[Header]
+    body: bytes
+
+    async def send(self, send: Send) -> None:
+        """Send it."""
+        status, headers, body = self
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class CachedResponse(msgspec.Struct, eq=False):
+    """A response: its lasting headers, and its body around the part that varies."""
+
+    headers: list[Header]
+    before: bytes
+    after: bytes | None
+    """The body after the part that differs in every request; None if no part differs."""
+
+    key: Key = ("", b"", ())
+    """Its key in the cache."""
+
+    packed: dict[str, Packed] = msgspec.field(default_factory=dict)
+    """``before``, compressed, by coding."""
+
+    @property
+    def size(self) -> int:
+        """Approximate size in bytes."""
+        texts = (self.before, self.after or b"", *(part for pair in self.headers for part in pair))
+        return OVERHEAD_BYTES + sum(map(len, texts))
+
+    def write(self, started_s: float, method: str) -> _Buffered:
+        """Return the response to a request that began at a reading of the performance counter."""
+        body = self.before
+        headers = [*self.headers, (SERVER_TIMING, b"app;dur=%.1f" % measure_ms(started_s))]
+        if self.after is not None:
+            body += write_moment(started_s).encode() + self.after
+            headers.append((b"content-length", b"%d" % len(body)))
+        return _Buffered(_OK, headers, b"" if method == "HEAD" else body)
+
+
+Kept = CachedResponse | None
+
+
+class ResponseCache:
+    """An LRU cache of responses of one snapshot, limited by bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        """Create a cache of at most ``max_bytes``; 0 disables it."""
+        self._max_bytes = max_bytes
+        self._number = 0
+        self._bytes = 0
+        self._answers: OrderedDict[Key, tuple[CachedResponse, int]] = OrderedDict()
+        self.keeps = max_bytes > 0
+        self.hits = self.misses = 0
+
+    def get(self, number: int | None, key: Key) -> CachedResponse | None:
+        """Return the cached response of snapshot ``number``; None if there is none."""
+        if number != self._number or key not in self._answers:
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._answers.move_to_end(key)
+        return self._answers[key][0]
+
+    @property
+    def size_bytes(self) -> int:
+        """Approximate size of all responses in bytes."""
+        return self._bytes
+
+    def put(self, number: int, key: Key, answer: CachedResponse) -> None:
+        """Add a response of snapshot ``number``, unless the cache holds a newer snapshot."""
+        answer.key = key
+        size = answer.size + sum(map(len, key[:2]))
+        if number < self._number or size > self._max_bytes // SMALL_PART:
+            return
+        if number > self._number:
+            self._answers.clear()
+            self._number, self._bytes = number, 0
+        self._bytes += size - self._answers.pop(key, (answer, 0))[1]
+        self._answers[key] = answer, size
+        self._shrink()
+
+    def add_packed(self, answer: CachedResponse, packed: Packed) -> None:
+        """Add the compressed form of a response, unless the response was dropped meanwhile."""
+        found, size = self._answers.get(answer.key, (None, 0))
+        if found is not answer or packed.coding in answer.packed:
+            return
+        answer.packed[packed.coding] = packed
+        self._answers[answer.key] = answer, size + len(packed.head)
+        self._bytes += len(packed.head)
+        self._shrink()
+
+    def _shrink(self) -> None:
+        while self._bytes > self._max_bytes:
+            self._bytes -= self._answers.popitem(last=False)[1][1]
+
+
+class _Wish(NamedTuple):
+    """How a client wants a response: as a coding, only if changed, and its key in the cache."""
+
+    choice: Choice
+    condition: bytes
+    key: Key | None
+
+
+class Representations:
+    """Middleware that sends cached responses, caches new ones, and chooses what is sent of each."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        cache: ResponseCache,
+        newest: Callable[[], int | None],
+        *,
+        any_origin: bool,
+        max_bytes: int,
+        streams: str | tuple[str, ...],
+    ) -> None:
+        """Store the next layer.
+
+        Args:
+            app: The next layer, for requests that are not cached.
+            cache: The cache.
+            newest: Returns the number of the snapshot now being served.
+            any_origin: Whether pages of every web origin get the same response.
+            max_bytes: Bytes being compressed at one time; bodies beyond that go uncompressed.
+            streams: Path prefixes of streams.
+        """
+        self._app, self._newest, self._streams = app, newest, streams
+        self.cache, self._any_origin = cache, any_origin
+        self._max_bytes, self._under_way_bytes = max_bytes, 0
+        self._files: OrderedDict[tuple[str, str], tuple[bytes, Packed]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer from the cache, or forward the request, and send the response as wanted."""
+        if scope["type"] != ScopeType.HTTP or scope["path"].startswith(self._streams):
+            await self._app(scope, receive, send)
+            return
+        wish = self._read_wish(scope)
+        started_s = time.perf_counter()
+        kept = None if wish.key is None else self.cache.get(self._newest(), wish.key)
+        if kept is not None:
+            try:
+                hold(scope, len(kept.before))
+            except ServiceBusy as error:
+                scope["state"][REFUSAL], kept = error, None
+        if kept is None:
+            await self._app(scope, receive, _Recorder(self, scope, send, wish).send)
+            return
+        await self.send(scope, send, wish, kept.write(started_s, scope["method"]), kept)
+
+    def _read_wish(self, scope: HTTPScope) -> _Wish:
+        accepted = condition = b""
+        for name, value in scope["headers"]:
+            if name == b"accept-encoding":
+                accepted = b"%b,%b" % (accepted, value) if accepted else value
+            elif name == b"if-none-match":
+                condition = b"%b,%b" % (condition, value) if condition else value
+        if scope["method"] not in ("GET", "HEAD"):
+            condition = b""
+        key = read_key(scope, self._any_origin) if self.cache.keeps else None
+        return _Wish(choose_coding(accepted), condition, key)
+
+    async def send(
+        self, scope: HTTPScope, send: Send, wish: _Wish, response: _Buffered, kept: Kept
+    ) -> None:
+        """Send a buffered response: a 304 without a body, a compressed body, or as it is."""
+        choice = wish.choice
+        if not wish.condition and (choice.coding is None or _is_small(response, choice)):
+            await response.send(send)
+            return
+        headers = {name.lower(): value for name, value in response.headers}
+        tag = headers.get(b"etag")
+        if tag and response.status == _OK and matches(wish.condition, tag):
+            lasting = [pair for pair in response.headers if pair[0].lower() not in _OF_BODY]
+            response = _Buffered(_NOT_MODIFIED, lasting, b"")
+        elif choice.coding and _is_packable(response, headers, choice):
+            response = await self._pack(scope, choice.coding, response, headers, kept)
+        await response.send(send)
+
+    async def _pack(
+        self,
+        scope: HTTPScope,
+        coding: str,
+        response: _Buffered,
+        headers: dict[bytes, bytes],
+        kept: Kept,
+    ) -> _Buffered:
+        """Return the compressed response; for HEAD only the head, without a length."""
+        body = response.body
+        packed = await self._pack_body(scope, coding, body, kept) if body else None
+        if packed is None and scope["method"] != "HEAD":
+            return response
+        changed = {b"content-encoding": coding.encode(), b"vary": _name_coding(headers)}
+        if packed is not None:
+            changed[b"content-length"] = b"%d" % len(packed)
+        dropped = {b"content-length", *changed}
+        lasting = [pair for pair in response.headers if pair[0].lower() not in dropped]
+        return _Buffered(response.status, [*lasting, *changed.items()], packed or body)
+
+    async def _pack_body(
+        self, scope: HTTPScope, coding: str, body: bytes, kept: Kept
+    ) -> bytes | None:
+        """Return the compressed body; None if too many bodies are being compressed."""
+        if kept is not None:
+            packed = kept.packed.get(coding)
+            if packed is None:
+                packed = await self._compress(coding, kept.before)
+                if packed is not None:
+                    self.cache.add_packed(kept, packed)
+            return None if packed is None else packed.seal(body[len(kept.before) :])
+        file = (scope["path"], coding) if is_free(scope) else None
+        known, packed = self._files.get(file, (None, None)) if file else (None, None)
+        if packed is None or known != body:
+            packed = await self._compress(coding, body)
+            if packed is not None and file is not None:
+                self._files[file] = body, packed
+                while len(self._files) > FILES_KEPT:
+                    self._files.popitem(last=False)
+        return None if packed is None else packed.seal(b"")
+
+    async def _compress(self, coding: str, body: bytes) -> Packed | None:
+        if len(body) <= THREAD_BYTES:
+            return pack(coding, body)
+        if self._under_way_bytes + len(body) > self._max_bytes:
+            return None
+        self._under_way_bytes += len(body)
+        try:
+            return await asyncio.to_thread(pack, coding, body)
+        finally:
+            self._under_way_bytes -= len(body)
+
+
+class _Recorder:
+    """Receives the response of the application; caches it if its route marked it as lasting."""
+
+    __slots__ = ("_layer", "_scope", "_send", "_start", "_wish")
+
+    def __init__(self, layer: Representations, scope: HTTPScope, send: Send, wish: _Wish) -> None:
+        self._layer, self._scope, self._send, self._wish = layer, scope, send, wish
+        self._start: Any = None
+
+    async def send(self, message: Any) -> None:  # noqa: ANN401 - any message
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        start, self._start = self._start, None
+        if start is None or message.get("more_body"):
+            for part in (start, message):
+                if part is not None:
+                    await self._send(part)
+            return
+        response = _Buffered(start["status"], list(start["headers"]), message.get("body", b""))
+        kept = self._keep(response)
+        await self._layer.send(self._scope, self._send, self._wish, response, kept)
+
+    def _keep(self, response: _Buffered) -> Kept:
+        state: dict[str, Any] = self._scope["state"]
+        number: int | None = state.get(LASTING)
+        key = self._wish.key if self._scope["method"] == "GET" else None
+        if number is None or key is None or response.status != _OK:
+            return None
+        headers = [
+            (name.lower(), value)
+            for name, value in response.headers
+            if name.lower() not in (b"content-length", SERVER_TIMING)
+        ]
+        varying: str | None = state.get(VARYING)
+        if varying is None:
+            headers.append((b"content-length", b"%d" % len(response.body)))
+            kept = CachedResponse(headers, response.body, None)
+        else:
+            before, _, after = response.body.rpartition(varying.encode())
+            kept = CachedResponse(headers, before, after)
+        self._layer.cache.put(number, key, kept)
+        return kept
+
+
+def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
+    """Return the cache key of a request; None if its response is not cached."""
+    if scope["method"] not in ("GET", "HEAD") or REFUSAL in scope.get("state", {}):
+        return None
+    inputs = []
+    for name, value in scope["headers"]:
+        if name not in _KEY_HEADERS:
+            continue
+        if name in ANSWER_HEADERS:
+            inputs.append((name, value))
+        elif name == b"accept":
+            form = choose_format(value.decode("latin-1"))
+            if form in WRITERS:
+                inputs.append((name, form.encode()))
+        elif name == b"origin":
+            inputs.append((name, b"" if any_origin else value))
+        else:
+            return None  # The response to a browser that sends Origin names that origin.
+    return scope["path"], scope["query_string"], tuple(inputs)
+
+
+def _is_small(response: _Buffered, choice: Choice) -> bool:
+    """Return whether a body is too small to compress, whatever its head says."""
+    return 0 < len(response.body) <= MIN_BYTES and not choice.refuses_identity
+
+
+def _is_packable(response: _Buffered, headers: dict[bytes, bytes], choice: Choice) -> bool:
+    media_type = headers.get(b"content-type", b"").partition(b";")[0].strip()
+    if media_type not in COMPRESSIBLE or b"content-encoding" in headers:
+        return False
+    if response.status in _NO_BODY:
+        return False
+    # The response to HEAD states only the length of its body.
+    size = len(response.body) or int(headers.get(b"content-length", b"0"))
+    return size > MIN_BYTES or (choice.refuses_identity and size > 0)
+
+
+def _name_coding(headers: dict[bytes, bytes]) -> bytes:
+    """Return ``Vary`` with Accept-Encoding added."""
+    vary = headers.get(b"vary", b"")
+    if b"accept-encoding" in vary.lower():
+        return vary
+    return b"%b, Accept-Encoding" % vary if vary else b"Accept-Encoding"
+
+
+def list_validators(scope: Scope, status: int, settings: Settings, version: str) -> list[Header]:
+    """Return ``ETag``, ``Cache-Control`` and ``Vary`` of an API response; pages set their own.
+
+    Args:
+        scope: The request; its state holds whether the response is lasting, and its snapshot.
+        status: Status of the response.
+        settings: Settings that responses depend on, and whether a key is required: then no
+            shared cache may store a response.
+        version: Version of the service: another one may respond differently.
+    """
+    state: dict[str, Any] = scope.get("state") or {}
+    if status != _OK or LASTING not in state:
+        return []
+    control = PINNED_CONTROL if state[PINNED] else TIP_CONTROL
+    visibility = "private" if settings.access.keys_required else "public"
+    http = settings.http
+    tagged = f"{state[TAGGED]} {version} {http.opcode_format} {http.testnet} {http.max_limit}"
+    return [
+        (b"etag", _make_tag(scope, tagged)),
+        (b"cache-control", f"{visibility}, {control}".encode()),
+        (b"vary", VARY),
+    ]
+
+
+def is_unkept(scope: Scope) -> bool:
+    """Return whether a response without ``Cache-Control`` must not be stored by caches."""
+    return scope["path"].startswith("/api/")
+
+
+def _make_tag(scope: Any, tagged: str) -> bytes:  # noqa: ANN401 - any scope
+    digest = hashlib.blake2b(tagged.encode(), digest_size=12)
+    headers = scope["headers"]
+    accepted = next((value for name, value in headers if name == b"accept"), b"")
+    parts = [scope["path"].encode(), scope["query_string"]]
+    parts.append((choose_format(accepted.decode("latin-1")) or "").encode())
+    parts += sorted(name + b":" + value for name, value in headers if name in ANSWER_HEADERS)
+    for part in parts:
+        digest.update(b"%d:" % len(part) + part)
+    return b'W/"%b"' % digest.hexdigest().encode()
+
+
+def tag_body(body: bytes) -> str:
+    """Return the entity tag of a response that depends on more than snapshot and request."""
+    return f'W/"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+
+
+def matches(condition: bytes, tag: bytes) -> bool:
+    """Return whether an If-None-Match header names a tag, compared weakly (RFC 9110, 13.1.2)."""
+    if condition.strip() == b"*":
+        return True
+    found = _TAG.fullmatch(tag)
+    return found is not None and found[1] in _TAG.findall(condition)
