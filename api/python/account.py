@@ -132,7 +132,7 @@ class Account:
         """
         with self._opened.source.naming_faults():
             call = self._opened.call()
-            seqno = _find_seqno(call, at)
+            seqno = find_seqno(call, at)
             state = find_state(call, self._params(seqno))
             rows = [_describe_holding("TON", None, state.balance, NANO_DIGITS)]
             rows += _list_jettons(call, self._address, seqno)
@@ -218,8 +218,12 @@ def find_address(opened: Opened, name: str) -> Address:
     return parse_address(records[0].dns_wallet)
 
 
-def _find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
-    """Return the last masterchain block up to a time; a seqno unchanged, None for the newest."""
+def find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
+    """Return the last masterchain block up to a time; a seqno unchanged, None for the newest.
+
+    Raises:
+        NotCovered: the lake begins later, or the block is in one of its holes.
+    """
     if at is None or isinstance(at, int):
         return at
     moment = datetime.fromisoformat(at) if isinstance(at, str) else at
@@ -234,7 +238,10 @@ def _find_seqno(call: Call, at: int | str | datetime | None) -> int | None:
     )
     if block is None:
         raise NotCovered(f"{name_ranges(call)}, and {moment.isoformat()} is before that")
-    return int(block["seqno"])
+    seqno = int(block["seqno"])
+    if any(seqno == last for _first, last in call.reader.snapshot.ranges[:-1]):
+        raise NotCovered(f"{name_ranges(call)}, and {moment.isoformat()} may lie in between")
+    return seqno
 
 
 def _list_jettons(call: Call, address: Address, seqno: int | None) -> list[Row]:

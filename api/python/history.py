@@ -64,9 +64,11 @@ _MOMENTS = """
         )
     ) as moments
     asof join (
-        select seqno, make_timestamp(gen_utime * 1000000) as time
+        -- Several blocks may share a second.
+        select max(seqno) as seqno, make_timestamp(gen_utime * 1000000) as time
         from blocks
         where workchain = -1
+        group by gen_utime
     ) as masters
         on moments.time >= masters.time
     order by moments.time

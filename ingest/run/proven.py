@@ -20,7 +20,7 @@ from tonlake.ingest.decode.block.shard import read_shard_tops
 from tonlake.ingest.decode.block.validator import (
     ProofInvalid,
     Validator,
-    check_signatures,
+    check_signature_set,
     read_validators,
 )
 from tonlake.ingest.errors import BocError, ChainUnproven, DecodeError
@@ -151,9 +151,8 @@ class ProofChecker:
             raise ChainUnproven(f"the lake has no readable signatures of block {block_id}")
         if key_seqno not in self._validators:
             self._validators[key_seqno] = self._read_validators(block_id, key_seqno)
-        pairs = [(one.node_id_short, one.signature) for one in signed.signatures]
         try:
-            check_signatures(block_id, self._validators[key_seqno], pairs, signed.vote)
+            check_signature_set(block_id, self._validators[key_seqno], signed)
         except ProofInvalid as error:
             raise ChainUnproven(str(error)) from error
 

@@ -20,11 +20,17 @@ Bounds = tuple[int | None, int | None]
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """The extent of one contiguous range of masterchain blocks; both ends are included."""
+    """The extent of one contiguous range of masterchain blocks; both ends are included.
+
+    At its edges other blocks may be of the same time: ``whole_utime`` and ``whole_lt`` are the
+    parts in which every block of the chain is in the range.
+    """
 
     mc_seqno: Range
     utime: Range
     lt: Range
+    whole_utime: Range
+    whole_lt: Range
 
 
 def read_extents(reader: Reader) -> list[Extent]:
@@ -33,14 +39,21 @@ def read_extents(reader: Reader) -> list[Extent]:
     rows = reader.lasting_rows("v3/coverage", mc_seqnos=[end for pair in ranges for end in pair])
     ends = {row["mc_seqno"]: row for row in rows}
     return [
-        Extent(
-            mc_seqno=(first, last),
-            utime=(ends[first]["first_utime"], ends[last]["last_utime"]),
-            lt=(ends[first]["first_lt"], ends[last]["last_lt"]),
-        )
+        _make_extent(ends[first], ends[last])
         for first, last in ranges
         if first in ends and last in ends
     ]
+
+
+def _make_extent(first: Mapping[str, Any], last: Mapping[str, Any]) -> Extent:
+    is_begin = first["mc_seqno"] <= 1
+    return Extent(
+        mc_seqno=(first["mc_seqno"], last["mc_seqno"]),
+        utime=(first["first_utime"], last["last_utime"]),
+        lt=(first["first_lt"], last["last_lt"]),
+        whole_utime=(0 if is_begin else first["own_utime"] + 1, last["settled_utime"] - 1),
+        whole_lt=(0 if is_begin else first["own_lt"], last["settled_lt"]),
+    )
 
 
 def check_mc_seqno(reader: Reader, mc_seqno: int) -> None:
@@ -127,7 +140,7 @@ def check_no_gap(
         return
     newest = ranges[-1]
     for extent in read_extents(reader):
-        for (first, last), (start, end) in ((utime, extent.utime), (lt, extent.lt)):
+        for (first, last), (start, end) in ((utime, extent.whole_utime), (lt, extent.whole_lt)):
             ends_inside = extent.mc_seqno == newest or (last is not None and last <= end)
             if first is not None and first >= start and ends_inside:
                 return

@@ -23,9 +23,10 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_sli
 from tonlake.ingest.errors import BocError, DecodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from tonlake.ingest.blocks import BlockId, RawBlock
+    from tonlake.ingest.decode.block.proof import SignatureSet
     from tonlake.ingest.decode.block.simplex import SimplexVote
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
@@ -86,6 +87,22 @@ def check_signatures(
     if weight * 3 <= total * 2:
         raise ProofInvalid(f"{target} is signed by {weight} of {total}, not by two thirds")
     return weight
+
+
+def check_signature_set(
+    target: BlockId, validators: Sequence[Validator], found: SignatureSet
+) -> None:
+    """Verify the signatures in the proof of a block, and the weight that it declares.
+
+    Raises:
+        ProofInvalid: as ``check_signatures``, or the weight is another.
+    """
+    signed = ((one.node_id_short, one.signature) for one in found.signatures)
+    weight = check_signatures(target, validators, signed, found.vote)
+    if weight != found.weight:
+        raise ProofInvalid(
+            f"the signatures of {target} have weight {weight}, but declare {found.weight}"
+        )
 
 
 def read_validators(tree: CellTree, known: BlockId) -> list[Validator]:
@@ -165,13 +182,10 @@ class Signers:
         validators = self._find(key_seqno)
         if found is None or validators is None:
             return False
-        signed = ((one.node_id_short, one.signature) for one in found.signatures)
         try:
-            weight = check_signatures(block.id, validators, signed, found.vote)
+            check_signature_set(block.id, validators, found)
         except ProofInvalid as error:
             raise DecodeError(str(error)) from error
-        if weight != found.weight:
-            raise DecodeError(f"signatures have weight {weight}, but declare {found.weight}")
         return True
 
     def _find(self, key_seqno: int) -> list[Validator] | None:

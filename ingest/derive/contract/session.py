@@ -21,7 +21,7 @@ from tonlake.ingest.derive.contract.stack import Cell, Mismatch, from_tvm, to_tv
 from tonlake.ingest.derive.contract.world import NotLoaded
 from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, Outcome, method_id
 from tonlake.ingest.derive.tvm.context import Context, PreviousBlocks, join_libraries
-from tonlake.ingest.derive.tvm.support import find_own_engine, is_library_newer
+from tonlake.ingest.derive.tvm.support import find_engine, find_own_engine, is_library_newer
 from tonlake.ingest.errors import BocError, TvmError, TvmStackDeep, TvmStackLarge
 
 if TYPE_CHECKING:
@@ -204,11 +204,15 @@ class GetMethodSession:
             gas_limit=self._gas_limit,
         )
         try:
-            return self._read(self._tvm.run_get_method(call), code, question)
+            outcome = self._tvm.run_get_method(call)
         except (TvmStackDeep, TvmStackLarge):
             return None
         except TvmError as error:
             raise NotRun(str(error)) from error
+        still = find_engine(self._tvm.settings).explain(outcome.exit_code, context.version)
+        if still is not None:
+            raise NotRun(still)
+        return self._read(outcome, code, question)
 
     def _read(self, outcome: Outcome, code: Code, question: Question) -> list[Value] | None:
         if outcome.exit_code not in SUCCESS:

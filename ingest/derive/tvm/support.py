@@ -19,6 +19,7 @@ from tonlake.lake.log.place import read_place
 from tonlake.lake.schema import CONFIG_PARAMS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tonlake.ingest.settings import TvmSettings
@@ -83,7 +84,7 @@ def compare_versions(snapshot: Snapshot, settings: TvmSettings) -> Versions:
         _networks[snapshot] = read_network_version(snapshot)
     network = _networks[snapshot]
     engines = (find_engine(settings), find_emulator(settings))
-    return Versions(network, engines, _describe_gap(network, engines))
+    return Versions(network, engines, describe_gap(network, engines))
 
 
 def find_engine(settings: TvmSettings) -> Engine:
@@ -106,10 +107,16 @@ def _find_library(use: str, settings: TvmSettings) -> Engine | None:
     return Engine(use, library, find_library_version(settings)) if library else None
 
 
+def find_detector(settings: TvmSettings) -> Engine:
+    """Return the engine that decides what contracts are: our own, or a library that knows more."""
+    library = _find_library("get-methods", settings)
+    is_newer = library is not None and (library.version or 0) > VERSION
+    return library if library is not None and is_newer else find_own_engine("get-methods")
+
+
 def is_library_newer(settings: TvmSettings) -> bool:
     """Return whether a library is set that supports more than the machine of tonlake."""
-    library = _find_library("get-methods", settings)
-    return library is not None and (library.version or 0) > VERSION
+    return find_detector(settings) != find_own_engine("get-methods")
 
 
 def read_network_version(snapshot: Snapshot) -> int | None:
@@ -132,7 +139,8 @@ def _read_newest(lake_dir: Path, file: DataFile) -> bytes | None:
     return bocs[max(bocs)] if bocs else None
 
 
-def _describe_gap(network: int | None, engines: tuple[Engine, ...]) -> str:
+def describe_gap(network: int | None, engines: Sequence[Engine]) -> str:
+    """Return which engines are older than the network, and what to do; "" if none is."""
     if network is None:
         return ""
     older = [each for each in engines if each.version is not None and each.version < network]

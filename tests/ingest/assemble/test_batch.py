@@ -7,9 +7,11 @@ from unittest import mock
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tonlake.ingest.assemble import batch as batches
-from tonlake.ingest.assemble.batch import Batch, measure_rows
+from tonlake.ingest.assemble.batch import Batch, measure_rows, piece_day, split_by_day
 from tonlake.ingest.decode.piece import Piece
 from tonlake.ingest.decode.rows import make_table
 from tonlake.ingest.settings import IngestSettings
@@ -79,3 +81,24 @@ def test_rows_take_the_same_however_they_came() -> None:
     assert sum(measure_rows(TRANSACTIONS.name, part) for part in parts) == pytest.approx(
         size_bytes, rel=0.02
     )
+
+
+@given(st.lists(st.sampled_from((0, 0, 0, 1, 2)), min_size=1, max_size=12))
+def test_days_end_between_blocks_that_share_seconds(steps: list[int]) -> None:
+    """Every masterchain block is in the part of its day, whatever its neighbours' seconds."""
+    times, utime = [], DAY_S - 3
+    for step in steps:
+        utime += step
+        times.append(utime)
+    blocks = [
+        _make_row(BLOCKS, workchain=-1, seqno=seqno, mc_seqno=seqno, gen_utime=utime)
+        for seqno, utime in enumerate(times, 1)
+    ]
+    tables = {BLOCKS.name: make_table(BLOCKS, blocks)}
+    parts = split_by_day(Piece(1, len(times), tables))
+    found = [
+        (seqno, piece_day(part)) for part in parts for seqno in range(part.first, part.last + 1)
+    ]
+    days = {0: "1970-01-01", 1: "1970-01-02"}
+    assert found == [(seqno, days[utime // DAY_S]) for seqno, utime in enumerate(times, 1)]
+    assert sum(part.tables[BLOCKS.name].num_rows for part in parts) == len(times)

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from tests.conftest import unpack
 from tests.patience import PATIENT
 from tonlake.api.command.main import main
+from tonlake.ingest.decode.block.proof import read_signatures
 from tonlake.ingest.errors import ChainUnproven
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.run.proven import ProofChecker, ProvenReport
@@ -72,11 +73,21 @@ def test_signatures_lead_on(shared: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"source": {}, "reopen": lambda _state, _first: ()}
     undo_after(tmp_path / "lake", 440, PATIENT.lake, max_mc_blocks=100, **options)
     assert checker.check().masterchain == 201
-    alter(tmp_path / "lake", "block_proofs", 300, {"proof": swap})
-    with pytest.raises(ChainUnproven, match=r",300\)"):
-        ProofChecker(tmp_path / "lake", identify(node, 247), PATIENT.lake).check()
+    for change, why in ((declare_more, "but declare"), (swap, "is wrong")):
+        alter(tmp_path / "lake", "block_proofs", 300, {"proof": change})
+        with pytest.raises(ChainUnproven, match=rf",300\).*{why}"):
+            ProofChecker(tmp_path / "lake", identify(node, 247), PATIENT.lake).check()
     prune_lake(tmp_path / "lake", 320, PATIENT.lake)
     assert checker.check() == ProvenReport(441, 440, 0, 0), "the first block is not needed again"
+
+
+def declare_more(boc: bytes) -> bytes:
+    """Raise the weight that a proof declares for its signatures (sig_count, sig_weight)."""
+    found = read_signatures(boc)
+    count = len(found.signatures).to_bytes(4)
+    old, new = (count + weight.to_bytes(8) for weight in (found.weight, found.weight + 1))
+    assert boc.count(old) == 1
+    return boc.replace(old, new)
 
 
 def swap(boc: bytes) -> bytes:

@@ -53,9 +53,7 @@ def detect(world: MadeWorld, state: AccountState, version: int) -> list[tuple[st
     return [(each.table, each.fields) for _state, each in found if each.table != WALLETS.name]
 
 
-def test_an_unknown_instruction_of_a_later_network_is_noted(
-    demo_world: MadeWorld,
-) -> None:
+def test_an_unknown_instruction_of_a_later_network_is_noted(demo_world: MadeWorld) -> None:
     state = find_account(demo_world, UNASSIGNED)
     found = detect(demo_world, state, version=99)
     assert {table for table, _fields in found} == {UNANSWERED_METHODS.name}
@@ -68,7 +66,5 @@ def test_an_unknown_instruction_of_a_later_network_is_noted(
     assert {"get_jetton_data", "get_collection_data", "get_nft_data"} < set(methods)
 
 
-def test_an_unknown_instruction_of_this_version_is_a_failure(
-    demo_world: MadeWorld,
-) -> None:
+def test_an_unknown_instruction_of_this_version_is_a_failure(demo_world: MadeWorld) -> None:
     assert detect(demo_world, find_account(demo_world, UNASSIGNED), version=11) == []

@@ -11,6 +11,8 @@ from tonlake.ingest.derive.tvm.support import (
     TONPY_VERSION,
     Engine,
     compare_versions,
+    describe_gap,
+    find_detector,
     find_emulator,
     find_engine,
     read_network_version,
@@ -49,5 +51,14 @@ def test_a_network_that_the_engines_support_has_no_gap(demo_lake: Path) -> None:
 def test_a_library_that_cannot_be_loaded_has_no_version(tmp_path: Path) -> None:
     path = str(tmp_path / "none.so")
     assert find_engine(TvmSettings(emulator_library=path)) == Engine("get-methods", path, None)
-    assert find_engine(TvmSettings()) == Engine("get-methods", "tonlake", VERSION)
+    assert find_engine(TvmSettings()).version == VERSION
+    assert find_detector(TvmSettings(emulator_library=path)) == find_engine(TvmSettings())
     assert find_emulator(TvmSettings()).version == TONPY_VERSION
+
+
+def test_only_the_engine_that_is_older_is_named() -> None:
+    engines = Engine("get-methods", "new", 15), Engine("emulation", "old", 11)
+    gap = describe_gap(15, engines)
+    assert "emulation by old support 11: upgrade" in gap
+    assert "new" not in gap
+    assert describe_gap(11, engines) == describe_gap(None, engines) == ""
