@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
 from tonlake.api.command.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def list_commands() -> dict[str, click.Command]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "tests",

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import duckdb
@@ -27,14 +27,12 @@ from tonlake.api.command.loading import NAMES, OTHER_VARIABLES, render_settings
 from tonlake.api.command.main import main
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.row import Action
 from tonlake.lake.command.dictionary import SOURCE, render_dbt, render_markdown
 from tonlake.lake.duck.connection import ALL_VIEWS, connect, read_macros
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema.view import REFERENCE_TABLES
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.row import Action
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -16,9 +16,9 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -27,9 +27,6 @@ from click.testing import CliRunner
 from tests.commands import list_commands
 from tonlake.api.command.frozen import find_module
 from tonlake.api.command.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = ROOT / "Dockerfile"

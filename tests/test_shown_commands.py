@@ -9,8 +9,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -18,9 +18,6 @@ import pytest
 from tests.commands import list_commands, list_examples, list_lines
 from tests.patience import LIMITS
 from tonlake.lake.command.argument import FolderOrURL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from pytoniq_core import Address, Cell, Slice, begin_cell
 from pytoniq_core.tlb.vm_stack import VmStack, VmTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RecordedCall = tuple[dict[str, Any], dict[str, Any]]
 """The body of a request, and the answer that was recorded."""

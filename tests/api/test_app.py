@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
@@ -23,10 +25,6 @@ from tonlake.api.errors import STATUS, ApiError, UpstreamRefusal, status_of
 from tonlake.api.settings import Settings
 from tonlake.queries.errors import QueryTimeout
 from tonlake.queries.loader import load_queries
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 INFO = "/api/v3/masterchainInfo"
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from litestar.testing import TestClient
 from msgspec import UNSET
 
+from tests.conftest import Facts
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.command.main import main
@@ -25,12 +28,6 @@ from tonlake.lake.log.selection import WHOLE, Selection
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.conftest import Facts
 
 FIRST, BORDER, MIDDLE, LAST = 100, 140, 180, 238
 NEVER_SEEN = "0:" + "5e" * 32

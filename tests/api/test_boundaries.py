@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-if TYPE_CHECKING:
-    from litestar.testing import TestClient
+from litestar.testing import TestClient
 
 PREFIXES = ("/api/v3/", "/api/v2/")
 NUMBERS = [0, 1, 238, 1000, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, (1 << 63) - 1, 1 << 63, 1 << 64]

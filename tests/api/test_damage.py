@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
@@ -11,13 +13,7 @@ from litestar.testing import TestClient
 from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.lake.log.snapshot import Snapshot
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 
 QUESTIONS = (
     "/api/v3/transactions?limit=20&sort=asc",

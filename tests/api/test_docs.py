@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import jsonschema
 import pytest
+from litestar.testing import TestClient
 from openapi_spec_validator import validate
 
 from tonlake.api.parameter import load_parameters
 from tonlake.api.request.params import converters_of
 from tonlake.api.v2.methods import METHODS
 from tonlake.api.v3.routes import described as described_routes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from litestar.testing import TestClient
 
 _LINK = re.compile(r'(?:href|src)="([^"]+)"')
 

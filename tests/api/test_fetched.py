@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
+from tests.conftest import Facts
 from tests.ingest.source.liteserver.server import SimulatedServer, make_chain
 from tests.ingest.source.liteserver.states import ProvenStates
 from tests.ingest.source.liteserver.test_follow import write_config
@@ -22,12 +25,6 @@ from tonlake.ingest.span import Span
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import FETCHED_ACCOUNTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.conftest import Facts
 
 FIRST, LAST = 225, 238
 NEVER_SEEN = "0:" + "5e" * 32

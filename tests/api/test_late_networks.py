@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from litestar.testing import TestClient
@@ -18,16 +19,11 @@ from tonlake.api.app import create_app
 from tonlake.ingest.run.baseline import ingest_state
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import CellDbStates
+from tonlake.ingest.source.node.shardstate import CellDbStates, StateStore
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
 from tonlake.ingest.span import Span
 from tonlake.lake.index.builder.rebuild import rebuild_index
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.source.node.shardstate import StateStore
 
 pytestmark = pytest.mark.long
 

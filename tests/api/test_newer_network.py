@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -22,15 +24,10 @@ from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import CONFIG_PARAMS, TABLES
 from tonlake.lake.schema.contract import UNANSWERED_METHODS
 from tonlake.lake.unanswered import Unanswered, count_unanswered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tonlake.lake.log.state import LogState
 
 LISTS = ("jetton/masters", "jetton/wallets", "nft/collections", "nft/items", "jetton/transfers")
 REASON = "an engine supports 15"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from litestar.testing import TestClient
@@ -22,10 +24,6 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 BORDERS = (12, 111, 137)
 LARGER_BORDERS = (500, 961, 1500)

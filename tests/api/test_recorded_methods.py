@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.recorded import list_calls, read_recorded, read_typed
+from tests.api.recorded import RecordedCall, list_calls, read_recorded, read_typed
 from tests.conftest import unpack
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.recorded import RecordedCall
 
 pytestmark = pytest.mark.usefixtures("tvm")
 

@@ -6,11 +6,8 @@ import base64
 import os
 import socket
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SMALL_WINDOW = 4096
 """Bytes that the kernel takes for a client that does not read."""

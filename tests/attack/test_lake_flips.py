@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from litestar.testing import TestClient
@@ -12,9 +12,6 @@ from tests.api.test_damage import ask, copy_indexed, spoil
 from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.attack
 

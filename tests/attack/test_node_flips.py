@@ -10,24 +10,21 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.patience import compose
+from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.package import ENTRY_HEADER, FILE_HEADER_BYTES
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import choose_span
 from tonlake.lake.log.state import read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockSource
 
 FLIPS, MANY_FLIPS = 6, 300
 TEMPORARY_SHARE = 3

@@ -14,10 +14,10 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -34,9 +34,6 @@ from tests.bench.manyfiles import measure_many_files
 from tests.bench.postgres import BIN_DIRS, find_server
 from tests.bench.tvm import measure_tvm
 from tests.made.blocks import DATA, NETWORK_NODE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 AREAS = (
     *("decode", "ingest", "lookup", "lists", "http", "growth"),

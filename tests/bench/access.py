@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from tonlake.api.request.call import Call
 from tonlake.api.request.params import Arguments
 from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.settings import Settings
+from tonlake.api.text.address import Address
 from tonlake.api.v3.page.book import read_accounts
 from tonlake.api.v3.page.transaction_page import read_records
 from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
@@ -14,13 +18,6 @@ from tonlake.api.v3.route.account import TopAccountsQuery, get_top_accounts
 from tonlake.api.v3.route.message import MessagesQuery, find_rows
 from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
 from tonlake.lake.duck.connection import connect
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tonlake.api.settings import Settings
-    from tonlake.api.text.address import Address
 
 Row = dict[str, Any]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from tests.bench.figure import Figure, at_least
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.model import Trace
 from tonlake.ingest.derive.action.protocol import jetton
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.model import Trace
 
 STEPS = 4
 """Transactions of one jetton transfer: at both wallets, at the receiver, and of the excess."""

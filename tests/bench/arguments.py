@@ -7,16 +7,13 @@ separately.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+import duckdb
 import msgspec
 
 from tonlake.api.text.address import Address
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import duckdb
 
 HOT_ACCOUNTS = 10
 COLD_TRANSACTIONS = (100, 1000)

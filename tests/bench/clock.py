@@ -5,15 +5,13 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tests.bench.figure import percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 _CPUCLOCK_SCHED = 2
 _MS_PER_S = 1000

@@ -12,14 +12,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.bench.figure import Figure, at_least
 from tests.made.blocks import ROOT, read_block_sets
 from tests.made.chain import LARGE, Chain, Moulds
-
-if TYPE_CHECKING:
-    from tonlake.ingest.blocks import RawBlock
+from tonlake.ingest.blocks import RawBlock
 
 RUNS_S = 3.0
 """Seconds of CPU spent on one set of blocks, in as many runs as fit."""

@@ -9,9 +9,10 @@ CPU is that of all threads. A first round, which opens files, is not counted.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
@@ -19,9 +20,6 @@ from rich.console import Console
 import tonlake
 from tests.bench.clock import sample
 from tests.bench.figure import Figure, at_most, print_figures
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LIMIT_MS = 100
 BUDGET_S = 60

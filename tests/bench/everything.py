@@ -15,10 +15,11 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from statistics import mean, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 from rich.console import Console
@@ -27,17 +28,12 @@ from tests.bench.decode import has_native
 from tests.bench.figure import Figure, at_least, at_most, percentile, print_figures
 from tests.bench.peer.store import load_peer
 from tests.bench.postgres import find_server, running_server
-from tests.bench.process import read_others_s, run_ingest
+from tests.bench.process import Used, read_others_s, run_ingest
 from tests.made.blocks import NETWORK_NODE, unpack_node
 from tests.made.chain import DEMO_BLOCK, MIDDLING, Chain, ChainWriter, Moulds
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.bench.process import Used
 
 AREA = "tonlake ingest, index included"
 ROWS_ONLY = {

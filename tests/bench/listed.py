@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
+import duckdb
 import msgspec
 
 from tests.bench.peer.lists import LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import duckdb
 
 API = "/api/v3/"
 UNIT = "transactions by hash"

@@ -8,9 +8,10 @@ is left out.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,10 +28,6 @@ from tests.bench.peer.store import TABLES, load_peer, open_rows
 from tests.bench.postgres import find_server, running_server
 from tests.bench.process import run_ingest
 from tests.made.blocks import DEMO, NETWORK_NODE, unpack_node
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 P99_MS = 20.0
 

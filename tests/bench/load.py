@@ -18,29 +18,25 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import linear_regression
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.bench.clock import Machine, cpu_clock_of
 from tests.bench.mixture import Mixture
-from tests.bench.traffic import Traffic, describe
+from tests.bench.traffic import Outcome, Traffic, describe
 from tests.conftest import unpack
 from tests.ingest.simulator.node import SimulatedNode
 from tests.made.blocks import ROOT
 from tonlake.api.settings import Settings
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.state import read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.bench.traffic import Outcome
-    from tonlake.ingest.blocks import McBundle
 
 P99_MS, SLOPE_MIB = 250.0, 1.0
 RECOVERY_S = 5.0

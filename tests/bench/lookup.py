@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psycopg
 
@@ -25,10 +26,6 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 BYTES_PER_TX, PEER_SIZES, DEEP_PAGE = 400, 4, 2
 PEER_BYTES_PER_TX = 5_000

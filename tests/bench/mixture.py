@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import random
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SHARES: dict[str, int] = {
     "/api/v3/masterchainInfo": 10,

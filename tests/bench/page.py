@@ -10,12 +10,14 @@ import sys
 import time
 import urllib.request
 from base64 import b64encode
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.bench.arguments import Draw
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import Figure, Target, at_most
 from tests.made.blocks import ROOT, unpack_demo
@@ -27,12 +29,6 @@ from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.bench.arguments import Draw
 
 Page = tuple[str, str, dict[str, Target]]
 

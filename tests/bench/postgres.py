@@ -10,14 +10,11 @@ import pwd
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BIN_DIRS = Path("/usr/lib/postgresql")
 USER = "postgres"

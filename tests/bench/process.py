@@ -15,15 +15,12 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tests.made.blocks import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 PROC = Path("/proc")
 LOOK_S = 0.05

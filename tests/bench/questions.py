@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from tests.bench.clock import sample
+from tests.bench.access import Access
+from tests.bench.arguments import Draw
+from tests.bench.clock import Samples, sample
 from tests.bench.figure import Figure, Target, at_least, at_most
-from tests.bench.peer.asker import encode_hash
-
-if TYPE_CHECKING:
-    from tests.bench.access import Access
-    from tests.bench.arguments import Draw
-    from tests.bench.clock import Samples
-    from tests.bench.peer.asker import Peer
+from tests.bench.peer.asker import Peer, encode_hash
 
 LOOKUP = {"value": at_most(0.5), "p99": at_most(3), "ratio": at_least(1)}
 LARGE_LOOKUP = {"value": at_most(5), "ratio": at_least(1)}

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.bench.everything import ROWS_ONLY, measure_node, write_chain
 from tests.bench.process import run_ingest
 from tests.made.chain import DEMO_BLOCK
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.long

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.bench.load import judge, main
 from tests.bench.traffic import FAILED, Outcome, Traffic, describe
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Held:

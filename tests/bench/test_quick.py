@@ -6,8 +6,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -15,9 +15,6 @@ import pytest
 from tests.bench.__main__ import Run
 from tests.bench.postgres import find_server
 from tests.made.blocks import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.long,

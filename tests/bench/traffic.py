@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import httptools
 import msgspec
 
 from tests.bench.figure import percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_CONNECTIONS = 4000
 """Requests that are waited for at once; one more than that counts as failed."""

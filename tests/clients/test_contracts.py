@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from toncenter.rest.client import ToncenterRestClient
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.conftest import Facts
+from tests.conftest import Facts
 
 pytestmark = pytest.mark.usefixtures("tvm")
 

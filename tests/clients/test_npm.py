@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pytoniq_core import Cell
 
 from tests.api.recorded import list_calls, read_recorded
+from tests.conftest import Facts
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Run = Callable[[str, dict[str, Any]], Any]
 
-    from tests.conftest import Facts
-
-    Run = Callable[[str, dict[str, Any]], Any]
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 SEQNOS = [1, 60, 109, 110, 111, 150, 200, 238]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import httpx
 import pytest
@@ -13,9 +13,6 @@ import tonlake
 from tests.clients.packages import NODE, RUN_S
 from tests.clients.test_generated import run
 from tests.conftest import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PACKAGE = ROOT / "clients" / "typescript"
 SCRIPT = """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from pytoniq_core import Address
@@ -15,11 +16,7 @@ from toncenter.rest.v3.models import V2RunGetMethodRequest
 from tonutils.clients import ToncenterClient
 
 from tests.api.recorded import list_calls, read_recorded, read_typed
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.conftest import Facts
+from tests.conftest import Facts
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 MASTER = str(-(1 << 63))

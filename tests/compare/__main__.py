@@ -11,20 +11,15 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import httpx
 import msgspec
 
-from tests.compare.ask import ask_all, find_difference
+from tests.compare.ask import Answer, Request, ask_all, find_difference
 from tests.compare.draw import FULL, Draw, read_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.compare.ask import Answer, Request
 
 SHOWN = 3
 """Differences that are shown of each route."""

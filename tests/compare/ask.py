@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 AT_ONCE = 4
 TIMEOUT_S = 120

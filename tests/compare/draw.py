@@ -8,18 +8,16 @@ from __future__ import annotations
 import base64
 import json
 from binascii import crc_hqx
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import duckdb
 
 from tests.compare.ask import Request
 from tests.compare.place import ALONE, MODIFIERS, TOGETHER, WORDS, WRONG, find_places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 V2, V3, RPC = "/api/v2/", "/api/v3/", "/api/v2/jsonRPC"
 TABLES = ("text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet")

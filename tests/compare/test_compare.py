@@ -7,8 +7,9 @@ import csv
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,10 +18,6 @@ from tests.compare.__main__ import compare, report
 from tests.compare.ask import Answer, Request, ask_all
 from tests.compare.draw import FULL, TABLES, Draw, read_rows
 from tonlake.api.docs import write_description
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SEED, SHORT = 18, 1
 MIN_REQUESTS, MIN_SHORT = 2000, 300

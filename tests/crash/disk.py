@@ -11,15 +11,13 @@ from __future__ import annotations
 import errno
 import io
 import os
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from unittest import mock
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 Kind = Literal["create", "write", "cut", "sync", "rename", "link", "remove", "folder", "mark"]
 

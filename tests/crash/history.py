@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.lake.chain import Chain, commit_made
 from tonlake.lake.errors import LakeNotFound
@@ -14,10 +15,6 @@ from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SETTINGS = LakeSettings(compact_rows=100, orphan_grace_s=0)
 RANGES = ((1, 2), (3, 4), (7, 8), (5, 6))

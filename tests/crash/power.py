@@ -11,14 +11,12 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.crash.disk import Operation
+from tests.crash.disk import Operation
 
 Unsynced = Literal["lost", "kept", "torn", "zeros"]
 

@@ -17,11 +17,14 @@ import random
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from statistics import linear_regression
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
+
+import pyarrow as pa
 
 from tests.crash.disk import Died, Disk
 from tests.crash.history import state_of
@@ -33,18 +36,11 @@ from tonlake.lake.errors import LakeFull
 from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.reader import LogReader
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.schedule import maintain_once
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyarrow as pa
-
-    from tonlake.lake.log.snapshot import Snapshot
 
 MC_BLOCKS, MINUTE_S, GRACE_S = 24, 60, 3600
 END_S = 10**8

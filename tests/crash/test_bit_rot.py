@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, list_log, read_checkpoint, read_commit, read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FLIPS, LOG_FLIPS = 1000, 200
 SEED = 7

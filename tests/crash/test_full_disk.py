@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -16,10 +17,6 @@ from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 STEPS = {"first": 0, "commit": 2, "lookups": 3, "compact": 4, "undo": 7, "import": 10}
 """Number of the step that is tried for each kind of work."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,6 @@ from tonlake.lake.log.crash import POINTS
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema.contract import CONTRACT_TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 RANDOM_KILLS, LONG_KILLS = 25, 500

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from tests.crash.disk import Died, Disk
+from tests.crash.disk import Died, Disk, Operation
 from tests.crash.history import History, ranges_of, state_of
 from tests.crash.power import WORST, Medium, Shelf, Tree, list_losses
 from tests.lake.rows import file_bytes
@@ -19,12 +20,6 @@ from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from tests.crash.disk import Operation
 
 GOES_ON_EVERY = 60
 """How many of the states are taken up again until the history ends: one in so many."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.crash.soak import FAULTS, main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def pass_hours(folder: Path, hours: float, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

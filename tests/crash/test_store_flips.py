@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple, cast
+from pathlib import Path
+from typing import NamedTuple, cast
 
 import pytest
+from rocksdict import Rdict
 
 from tests.ingest.source.node.nodewriter import SHARD_CLIENT, NodeWriter
+from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockUnavailable, SourceError
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from rocksdict import Rdict
-
-    from tonlake.ingest.blocks import BlockId, McBundle
 
 BLOCKS, SLICES = 10, (0, 6)
 FLUSHED_AFTER = (4, 8)

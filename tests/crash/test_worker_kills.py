@@ -12,9 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +22,6 @@ from tests.crash.test_ingest_kills import list_live
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KILLS = 200
 WORKERS = 3

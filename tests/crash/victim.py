@@ -14,22 +14,19 @@ import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest import mock
 
 from tests.lake.killed import serve_orders
 from tests.patience import compose
 from tonlake.ingest.derive.contract import derivation
+from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.session import GetMethodSession
+from tonlake.ingest.derive.contract.world import Network, World
+from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.contract.cache import AnswerCache
-    from tonlake.ingest.derive.contract.world import Network, World
-    from tonlake.ingest.derive.tvm.pool import TvmPool
 
 SETTINGS = compose(
     ingest={"mc_blocks_per_commit": 8, "mc_blocks_per_chunk": 8}, lake={"orphan_grace_s": 0}

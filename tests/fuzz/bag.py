@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from random import Random
 
 from tests.ingest.decode.cell.test_fuzz import list_seeds, mutate
-from tonlake.ingest.blocks import McBundle
+from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_in_python
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from random import Random
-
-    from tonlake.ingest.blocks import RawBlock
 
 __all__ = ["BagRun"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from random import Random
 from time import process_time
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -21,11 +21,7 @@ from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.body.record import OPCODE_BITS
 from tonlake.ingest.derive.body.scheme import load_scheme
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonlake.lake.duck.body_table import BodyLayout
+from tonlake.lake.duck.body_table import BodyLayout
 
 OWN = """
     list$_ value:uint8 next:(Maybe ^List) = List;

@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from tests.conftest import DEMO, unpack
 from tests.ingest.networks import Network
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.cell.boc import parse_boc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
 
 CORPUS = Path(__file__).parent / "corpus"
 MAX_BYTES = 12_000

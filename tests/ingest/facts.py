@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STATUS = ("uninit", "frozen", "active", "nonexist")
 BLOCK = "workchain shard seqno mc_seqno root_hash file_hash tx_count gen_utime start_lt end_lt"

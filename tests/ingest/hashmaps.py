@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from tonlake.ingest.decode.cell.boc import CellTree
 from tonlake.ingest.decode.cell.build import CellBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tonlake.ingest.decode.cell.boc import CellTree
 
 
 def store_hashmap(

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from tests.ingest.packs import read_blocks
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock, ZeroState
 from tonlake.ingest.decode.block.block import decode_bundles
-from tonlake.ingest.decode.block.header import read_header, read_parts
+from tonlake.ingest.decode.block.header import BlockHeader, read_header, read_parts
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.zerostate import decode_zero_states
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from tonlake.ingest.decode.block.header import BlockHeader
 
 Cells = dict[bytes, tuple[bytes, list[bytes]]]
 Row = dict[str, Any]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path
 
 _NAME = re.compile(rb"block_\((-?\d+),([0-9a-f]{16}),(\d+)\):([0-9A-F]{64}):([0-9A-F]{64})")
 _ENTRY = struct.Struct("<HHI")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import shutil
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import read_label, store_label
@@ -15,13 +16,8 @@ from tonlake.ingest.decode.cell.tree import CellTree, read_bits
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.decode.wholestate import Branch, WholeState
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import name_states
+from tonlake.ingest.source.node.shardstate import NamedState, name_states
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.source.node.shardstate import NamedState
 
 ACCOUNT_BITS, SHARD_BITS = 256, 64
 Cells = dict[bytes, tuple[bytes, list[bytes]]]

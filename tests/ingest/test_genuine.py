@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,16 +16,11 @@ from tests.patience import compose
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.run.workers import start_workers
+from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tonlake.ingest.settings import IngestSections
 
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 500})
 BLOCKS_ALONE = msgspec.structs.replace(

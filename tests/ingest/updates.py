@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonlake.ingest.decode.block.state import iter_cells
+from tonlake.ingest.decode.cell.boc import CellTree
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import MERKLE_PROOF, MERKLE_UPDATE, PRUNED
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.boc import CellTree
 
 
 def end_proof(tree: CellTree, kid: int) -> int:

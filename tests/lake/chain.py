@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from tests.lake.rows import SHARD, make_blocks, make_value
-from tonlake.lake.commit.commit import Network, commit_range
+from tonlake.lake.commit.commit import Commit, Network, commit_range
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.lake.commit.commit import Commit
 
 Row = dict[str, Any]
 _DEFAULTS = LakeSettings()

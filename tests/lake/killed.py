@@ -6,14 +6,11 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tonlake.lake.log.crash import VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KILLED = "killed"
 

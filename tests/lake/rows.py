@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from tonlake.lake.commit.commit import Commit, Network, commit_range
-from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from tonlake.lake.schema import Column
+from tonlake.lake.schema import TABLES, Column
 
 SHARD = -(2**63)
 

@@ -7,9 +7,10 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -26,9 +27,6 @@ from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = [
     pytest.mark.long,

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from tests.ingest.derive.trace.forest import Forest
 from tests.ingest.derive.trace.lakes import commit_forest, expected_rows, long_forest, read_traces
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.lake.commit.commit import ATTEMPTS
 from tonlake.lake.commit.rewrite import commit_derived, commit_maintenance
 from tonlake.lake.errors import CommitConflict
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
-from tonlake.lake.log.place import Derivation
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.place import Derivation, Place
+from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from tests.ingest.derive.trace.forest import Forest
-    from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import LogState
 
 
 class Disturbed(TraceFiles):

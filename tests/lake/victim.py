@@ -7,7 +7,7 @@ never), then prints ``killed`` or ``ended``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 from tests.lake.killed import serve_orders
@@ -15,9 +15,6 @@ from tests.lake.rows import commit_rows
 from tonlake.lake.commit import commit
 from tonlake.lake.errors import RangeOverlap
 from tonlake.lake.maintenance.orphan import sweep_orphans
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RANGES = [(1, 5), (6, 8), (9, 20), (21, 21)]
 FEW_TABLES = ("blocks", "transactions", "state_cells", "transaction_traces", "wallets")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
@@ -14,10 +14,6 @@ from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.shard import read_shard_tops
 from tonlake.ingest.decode.cell.boc import parse_boc
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 DEMO_BLOCK = "the largest block of the demo node"
 LARGE = "blocks/mainnet_0_8000000000000000_30816553.boc"

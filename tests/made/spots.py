@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import msgspec
 
@@ -13,12 +13,8 @@ from tonlake.ingest.decode.block.state import iter_shard_accounts, read_state
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap, iter_hashmap_slice
 from tonlake.ingest.decode.cell.exotic import ORDINARY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 
 LT_BITS = 64
 _FLAGS_AT, _OFFSET_BYTES_AT, _HAS_INDEX = 4, 5, 0x80

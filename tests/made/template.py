@@ -12,9 +12,9 @@ external messages, recur in every copy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from math import gcd
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,10 +34,6 @@ from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_header, read_parts
 from tonlake.ingest.decode.cell.boc import MERKLE_UPDATE, ORDINARY, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.tree import MAX_LEVEL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _GLOBAL_ID_AT, _SEQNO_AT, _UTIME_AT, _START_LT_AT, _END_LT_AT = 32, 80, 248, 280, 344
 """Bits in Block (global_id) and BlockInfo (seq_no, gen_utime, start_lt, end_lt)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -15,9 +15,6 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MC_BLOCKS = 120
 """More than one package."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
-if TYPE_CHECKING:
-    from random import Random
+from duckdb import DuckDBPyConnection
 
-    from duckdb import DuckDBPyConnection
-
-    from tonlake.queries.loader import Query
+from tonlake.queries.loader import Query
 
 Row = dict[str, Any]
 

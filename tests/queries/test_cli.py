@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from tests.lake.rows import commit_rows
+from tests.s3 import S3Server
 from tonlake.api.command.main import main
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from click.testing import Result
-
-    from tests.s3 import S3Server
 
 
 def run(*arguments: str | Path) -> Result:

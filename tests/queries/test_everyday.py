@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tonlake.queries.errors import ParameterMismatch, QueryMalformed
-from tonlake.queries.loader import find_query, load_queries, parse_query
+from tonlake.queries.loader import Query, find_query, load_queries, parse_query
 from tonlake.queries.parameter import read_parameters
-
-if TYPE_CHECKING:
-    from tonlake.queries.loader import Query
-    from tonlake.queries.reader import Reader
+from tonlake.queries.reader import Reader
 
 QUESTIONS = [query for query in load_queries().values() if query.is_everyday]
 CHART = "-- Days.\n-- chart: {}\n-- returns: date, n\nselect date, 1 as n from v_daily\n"

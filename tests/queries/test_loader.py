@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tonlake.queries.errors import QueryMalformed
-from tonlake.queries.loader import REQUIRED, load_queries, parse_query
-
-if TYPE_CHECKING:
-    from tonlake.queries.loader import Query
+from tonlake.queries.loader import REQUIRED, Query, load_queries, parse_query
 
 GOOD = """-- The block of a seqno.
 --

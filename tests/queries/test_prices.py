@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,7 @@ from tests.api.v3.scene import make_raw
 from tests.patience import patient
 from tonlake.api.request.snapshot import SnapshotHolder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Ask = Callable[..., list[dict[str, Any]]]
+Ask = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")

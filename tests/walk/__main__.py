@@ -11,17 +11,14 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tests.commands import list_examples, list_lines
 from tests.made.blocks import unpack_demo
 from tests.walk.room import Failed, Room, Server, open_room, run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = ("make ", "/var/ton-work", "global.config.json", "mainnet.lake")

@@ -8,15 +8,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.walk.__main__ import ROOT, list_steps
 from tests.walk.room import open_room
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OLDER = "62f3da1756d589c1a312eee28c7317642944cbb9"
 """A commit whose lakes lack tables and whose commands had other names."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from tonlake.api.access.key import find_record, read_keys
 from tonlake.api.command.main import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def run(*arguments: str, **env: str) -> Result:

@@ -6,7 +6,7 @@ import json
 import logging
 import stat
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tonlake.api.access.key import (
     LOOK_EVERY_S,
+    KeyRecord,
     Keyring,
     add_key,
     find_record,
@@ -22,11 +23,6 @@ from tonlake.api.access.key import (
     revoke_key,
 )
 from tonlake.api.errors import KeyFileInvalid
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.api.access.key import KeyRecord
 
 
 def test_a_key_is_found_and_its_neighbours_are_not() -> None:

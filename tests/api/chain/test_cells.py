@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,9 +22,6 @@ from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _open(lake: Path, number: int | None = None) -> Reader:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pytoniq_core import Cell, HashMap, begin_cell
@@ -12,9 +13,6 @@ from tonlake.api.explorer.network import compare_params
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def decode(number: int, cell: Cell) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -22,9 +22,6 @@ from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 from tonlake.ingest.settings import IngestSections, decode_sections, encode_sections
 from tonlake.lake.errors import SettingsError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PORT, HOST = SettingName("http", "port"), SettingName("http", "host")
 LEVEL, THREADS = SettingName("lake", "zstd_level"), SettingName("lake", "duckdb_threads")

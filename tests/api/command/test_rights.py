@@ -6,14 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 COMMAND = [sys.executable, "-c", "from tonlake.api.command.start import start; start()"]
 RIGHTS = "-dac_override,-dac_read_search"

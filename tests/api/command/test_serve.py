@@ -14,8 +14,9 @@ import sys
 import tarfile
 from contextlib import suppress
 from http.client import HTTPConnection
+from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pyarrow as pa
@@ -25,9 +26,6 @@ from click.testing import CliRunner, Result
 from tests.commands import list_commands
 from tonlake.api.command.main import main
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _run(*arguments: object) -> Result:

@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import pytest
@@ -18,9 +19,6 @@ from click.testing import CliRunner
 from tonlake.api.command.serve import serve_command
 from tonlake.lake.log.following import Following, Lag, find_lateness, measure_lag, write_following
 from tonlake.lake.log.state import LogState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 GIVE_UP_S = 240.0
 """Only so that a fault does not hang the suite."""

@@ -7,10 +7,8 @@ import os
 import select
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, Self
 
 SILENCE_S = 120
 """A browser that says nothing for so long does not come back."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from litestar.testing import TestClient
 
 from tests.api.v3.scene import Scene, make_raw
 from tests.patience import patient
 from tonlake.api.app import create_app
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DAY = 1_700_006_400 // 86_400 * 86_400
 HOUR = DAY + 36_000

@@ -5,15 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from litestar.testing import TestClient
 
 from tests.api.explorer.test_pages import Page, to_hex
 from tonlake.api.explorer import history
-
-if TYPE_CHECKING:
-    from litestar.testing import TestClient
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.api.explorer.market import build_scene, open_service
 from tests.api.explorer.test_pages import Page
 from tests.api.v3.scene import make_raw
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_tons_and_jettons_have_a_value(tmp_path: Path) -> None:

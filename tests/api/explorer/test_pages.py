@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Callable
 from contextlib import closing
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
+import httpx
 import pytest
 from litestar.testing import TestClient
 
@@ -19,12 +22,6 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import httpx
 
 VOID = frozenset({"meta", "link", "input", "img", "br", "hr", "source"})
 BARE = frozenset({"path", "rect"})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from litestar.testing import TestClient
 
 from tests.api.explorer.test_pages import Page
 from tonlake.api.explorer.past import keep_past, read_seqno
@@ -14,14 +17,7 @@ from tonlake.api.settings import Settings
 from tonlake.lake.duck.statement import Name, fill_statement
 from tonlake.lake.log.ranges import cut_ranges
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from litestar.testing import TestClient
-
-    from tonlake.queries.reader import Reader
+from tonlake.queries.reader import Reader
 
 AT = 120
 SEQNOS = ("mc_seqno", "mc_seqno_end", "first_mc_seqno")

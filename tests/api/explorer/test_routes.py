@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from litestar.testing import TestClient
 
 from tonlake.api.text.address import parse_address, render_friendly
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from litestar.testing import TestClient
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
@@ -13,10 +15,6 @@ from tests.patience import compose
 from tonlake.api.app import create_app
 from tonlake.api.metrics.logs import REQUESTS, configure_logs
 from tonlake.api.settings import LogSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)

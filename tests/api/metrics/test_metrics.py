@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,9 +17,6 @@ from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
 from tonlake.api.metrics.meter import Meter
 from tonlake.lake.log.following import Following, write_following
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INFO = "/api/v3/masterchainInfo"
 ROOT = Path(__file__).parents[3]

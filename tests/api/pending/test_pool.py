@@ -7,14 +7,16 @@ import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
-from tests.api.growth import WAIT_S, serve
+from tests.api.growth import WAIT_S, Growth, serve
 from tests.api.v2.method.test_send import Upstream
 from tests.ingest.bags import read_bags
 from tests.patience import patient
@@ -23,6 +25,7 @@ from tonlake.api.pending.pool import EXPIRY_S, PendingPool
 from tonlake.api.request.call import Call
 from tonlake.api.request.params import Arguments
 from tonlake.api.request.snapshot import SnapshotHolder
+from tonlake.api.stream.event import Event
 from tonlake.api.v3.resource.pending_trace import PendingTrace
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.action.stored import SOURCES
@@ -31,13 +34,6 @@ from tonlake.ingest.derive.tvm.message import list_messages, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.duck.connection import connect
 from tonlake.queries.loader import load_queries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.api.growth import Growth
-    from tonlake.api.stream.event import Event
 
 SETTINGS = patient(pending={"messages": 2})
 

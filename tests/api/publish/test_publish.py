@@ -6,7 +6,9 @@ import hashlib
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -21,10 +23,6 @@ from tonlake.lake.errors import StorageError
 from tonlake.lake.log.selection import Selection
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 GIVE_UP_S = 120.0
 OPEN: dict[str, Any] = {"access": {"publish": True}}

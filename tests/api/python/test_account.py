@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from litestar.testing import TestClient
 
+import tonlake
 from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, RequestInvalid
+from tonlake.api.python.account import Account
 from tonlake.api.python.method import read_argument
 from tonlake.ingest.derive.tvm.stack import TvmSlice
-
-if TYPE_CHECKING:
-    from litestar.testing import TestClient
-
-    import tonlake
-    from tonlake.api.python.account import Account
 
 
 @pytest.fixture(scope="module")

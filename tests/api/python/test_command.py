@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from click.testing import CliRunner, Result
 
 from tonlake.api.command.main import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRANSFER = "transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body"
 TOTAL = "select count(*) as n, sum(amount) as total from {}"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import tonlake
 from tests.lake.rows import commit_rows
+from tests.s3 import S3Server
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import VIEW_NAMES
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.s3 import S3Server
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))

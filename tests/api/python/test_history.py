@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
 
+import tonlake
 from tonlake.api.chain.get_method import run_on_state
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python import history
 from tonlake.api.text.stack import encode_v3
 from tonlake.lake.errors import QueryError
-
-if TYPE_CHECKING:
-    import tonlake
 
 pytestmark = pytest.mark.usefixtures("tvm")
 MASTERS = "select distinct ton_address(workchain, account) from jetton_masters order by all"

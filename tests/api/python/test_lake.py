@@ -6,25 +6,21 @@ import base64
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import pytest
 
 import tonlake
+from tests.conftest import Facts
 from tests.lake.rows import commit_rows
+from tests.s3 import S3Server
 from tonlake.api.errors import RequestInvalid
 from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, QueryError, SnapshotNotFound
 from tonlake.lake.log.state import read_state
 from tonlake.queries.errors import ParameterMismatch, QueryUnknown
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conftest import Facts
-    from tests.s3 import S3Server
 
 TABLES = ("blocks", "transactions", "messages", "account_states")
 COUNT = "select count(*) from transactions"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import duckdb
 import polars as pl
@@ -12,10 +11,8 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
+import tonlake
 from tonlake.api.python.result import Result
-
-if TYPE_CHECKING:
-    import tonlake
 
 ELECTOR = "Ef8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM0vF"
 

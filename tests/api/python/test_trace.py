@@ -7,17 +7,14 @@ import html
 import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from litestar.testing import TestClient
 
+import tonlake
 from tonlake.api.errors import AnswerNotFound, RequestInvalid
-
-if TYPE_CHECKING:
-    from litestar.testing import TestClient
-
-    import tonlake
-    from tonlake.api.python.trace import Trace
+from tonlake.api.python.trace import Trace
 
 
 @pytest.fixture(scope="module")

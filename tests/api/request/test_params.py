@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,9 +21,6 @@ from tonlake.api.request.params import (
     read_query,
 )
 from tonlake.api.text.address import Address, render_friendly
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 HASHES = st.binary(min_size=32, max_size=32)
 CONVERTERS: tuple[Callable[[str], Any], ...] = (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
@@ -22,10 +24,6 @@ from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.recheck import Recheck
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture

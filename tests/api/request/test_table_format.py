@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from litestar.testing import TestClient
 
 from tonlake.api.request.table_format import write_csv_text, write_safe_csv_text
-
-if TYPE_CHECKING:
-    from litestar.testing import TestClient
 
 CELLS = ("=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "a=1", "", None, "'=1", "1\n=1", "1\r=1")
 

@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
@@ -20,9 +21,6 @@ from tests.lake.rows import file_bytes
 from tests.patience import compose
 from tonlake.api.app import create_app
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
@@ -13,9 +13,6 @@ import pytest
 from tests.api.explorer.chrome import Chrome, find_chrome
 from tests.api.growth import WAIT_S, serve
 from tonlake.api.sql.example import list_examples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.long
 

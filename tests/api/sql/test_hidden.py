@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
@@ -11,10 +13,6 @@ from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.api.sql.hidden import check_hidden
 from tonlake.lake.errors import QueryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SHOWING = (
     "select current_setting('allowed_paths')",

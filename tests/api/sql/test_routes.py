@@ -6,7 +6,9 @@ import csv
 import io
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
@@ -17,10 +19,6 @@ from litestar.testing import TestClient
 from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.api.sql import routes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 QUERY = "select workchain, count(*) as blocks from blocks group by all order by workchain"
 

@@ -11,9 +11,10 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
@@ -21,9 +22,6 @@ from tonlake.api.sql.sandbox import Bounds, confine
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def attempt(act: Callable[[], object]) -> str:

@@ -21,25 +21,22 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from statistics import quantiles
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tests.api.growth import Growth, list_events
 from tests.conftest import unpack
 from tests.patience import compose
+from tonlake.api.stream.event import Event
 from tonlake.api.stream.subscription import make_subscription, read_json_query
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.api.stream.event import Event
 
 GIVE_UP_S = 600
 AFTER_RESTART = 30

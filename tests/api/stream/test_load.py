@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.api.stream.clients import make_lake, measure
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLIENTS, LAST_BLOCK = 500, 60
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import httpx
@@ -25,10 +27,6 @@ from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 Shown = list[tuple[str, Any]]
 

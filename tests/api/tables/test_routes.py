@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,9 +19,6 @@ from tonlake.api.app import create_app
 from tonlake.lake.log.own import OwnTable, read_own_state, write_own_state
 from tonlake.lake.maintenance.own import add_table
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "indexer.md"
 STATEMENT = re.search(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)

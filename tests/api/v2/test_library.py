@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 from litestar.testing import TestClient
 from pytoniq_core import Builder, Cell
 
+from tests.api.v2.conftest import Asker
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.ingest.decode.block.block import decode_bundles
@@ -18,11 +19,6 @@ from tonlake.ingest.decode.cell.record import pack_cell
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
 
 KEPT = Builder().store_uint(1, 8).store_ref(Builder().store_uint(7, 16).end_cell()).end_cell()
 TAKEN_BACK = Builder().store_uint(2, 8).end_cell()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pytoniq_core import Address, Builder, Cell
 from pytoniq_core.boc import CellTypes
 
+from tests.api.v2.conftest import Asker
 from tonlake.api.v2.message import ENCRYPTED_OPCODE, render_message, render_message_std
-
-if TYPE_CHECKING:
-    from tests.api.v2.conftest import Asker
 
 FIRST_BYTES, NEXT_BYTES = 123, 127
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 from litestar.testing import TestClient
 
+from tests.api.v2.conftest import Asker
 from tests.patience import PATIENT, compose, patient
 from tonlake.api.app import create_app
 from tonlake.api.v2 import arguments
 from tonlake.api.v2.method import block, transaction
 from tonlake.api.v2.methods import METHODS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
 
 MASTER = -(1 << 63)
 ADDRESS = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"

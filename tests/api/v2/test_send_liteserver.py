@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from litestar.testing import TestClient
 
@@ -14,10 +16,6 @@ from tests.patience import patient
 from tonlake.api.app import create_app
 from tonlake.ingest.blocks import ZeroState
 from tonlake.ingest.derive.tvm.message import build_external_message, read_message
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CHAIN = make_chain([], (ZeroState(-1, bytes(32), bytes(32), b""),))
 BODY = bytes.fromhex("b5ee9c7201010101000600000800000000")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from pytoniq_core.boc import Cell
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.api.v3.conftest import Asker
+from tests.api.v3.conftest import Asker
 
 Contract = dict[str, Any]
 Row = dict[str, Any]

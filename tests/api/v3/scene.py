@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from tonlake.lake.commit.commit import Network, commit_range
-from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.lake.schema import Column
+from tonlake.lake.schema import TABLES, Column
 
 MASTER_SHARD = -(2**63)
 DAY = "2025-01-01"

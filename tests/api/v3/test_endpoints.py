@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from litestar.testing import TestClient
+from litestar.testing import TestClient
 
 NOT_THERE = "unknown path"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.v3.conftest import Asker
+from tests.api.v3.conftest import Asker, Facts
 from tests.api.v3.genuine import compare_contract, to_raw
 from tests.conftest import unpack
 from tests.patience import PATIENT
@@ -18,11 +19,6 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v3.conftest import Facts
 
 PAST = 150
 

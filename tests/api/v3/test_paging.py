@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-if TYPE_CHECKING:
-    from tests.api.v3.conftest import Asker
+from tests.api.v3.conftest import Asker
 
 CONFIG, COLLECTOR = "-1:" + "5" * 64, "-1:" + "3" * 64
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,10 +19,6 @@ from tonlake.api.v3.resource.answer import (
     Metadata,
 )
 from tonlake.api.v3.resource.trace import Trace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 Fault = tuple[str, str]
 

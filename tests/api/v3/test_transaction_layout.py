@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from litestar.testing import TestClient
 
 from tests.patience import patient
 from tonlake.api.request.snapshot import SnapshotHolder
@@ -14,11 +16,6 @@ from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.api.v3.page.transaction_page import split_records
 from tonlake.api.v3.resource import transaction
 from tonlake.api.v3.resource.transaction import find_writer, render_transaction
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from litestar.testing import TestClient
 
 
 class Transactions(NamedTuple):

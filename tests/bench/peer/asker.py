@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tests.bench.peer.lists import PAGE_OF_MESSAGES
+import psycopg
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import psycopg
-
-    from tests.bench.peer.lists import Statement
-    from tonlake.api.text.address import Address
+from tests.bench.peer.lists import PAGE_OF_MESSAGES, Statement
+from tonlake.api.text.address import Address
 
 _MESSAGES = """
 select messages.*, body.body, state.body as init_state_body

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import psycopg
@@ -16,9 +16,6 @@ from tonlake.lake.duck.connection import read_macros
 from tonlake.lake.duck.connection import read_sql as read_view
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES as SCHEMAS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SQL = Path(__file__).parent
 TABLES = (

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.ingest.facts import ask
 from tonlake.ingest.assemble.chunk import VersionRegistry
-from tonlake.ingest.blocks import KeyMark
+from tonlake.ingest.blocks import BlockSource, KeyMark, McBundle, ZeroState
 from tonlake.ingest.errors import BlockPruned
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections
@@ -18,12 +20,6 @@ from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.log.reader import LogReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 
 FIRST_KEY, SECOND_KEY = 99, 283
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,10 +26,6 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import STATE_CELLS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 STATES = pa.schema(
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,10 +17,6 @@ from tonlake.ingest.decode.cell.record import pack_cell
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.schema import LIBRARIES, STATE_CELLS
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 STATES = pa.schema(
     [

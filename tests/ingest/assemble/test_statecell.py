@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from duckdb import DuckDBPyConnection
 
 from tests.lake.chain import Chain, commit_chain, commit_made
 from tests.patience import compose
@@ -17,11 +18,6 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.undo import undo_after
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from duckdb import DuckDBPyConnection
 
 Newest = dict[bytes, int]
 SETTINGS = compose(lake={"compact_commits": 2})

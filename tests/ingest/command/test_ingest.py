@@ -6,16 +6,13 @@ import json
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.ingest import ingest_command
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _run(*arguments: object) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from click.testing import CliRunner
 
@@ -11,9 +11,6 @@ from tests.lake.chain import Chain, commit_chain
 from tonlake.api.command.main import main
 from tonlake.ingest.derive.stages import STAGES
 from tonlake.lake.index.builder.rebuild import rebuild_index
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_every_stage_has_a_command() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,9 +13,6 @@ from tonlake.api.command.loading import compose_settings
 from tonlake.api.command.main import main
 from tonlake.ingest.command.ingest import ingest_command
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def run(*arguments: object) -> Result:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -12,21 +13,17 @@ from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell, begin_cell
 from pytoniq_core.boc.hashmap import HashMap
 
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.header import read_parts
 from tonlake.ingest.decode.cell.bagindex import BagIndex
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.queue import list_queue_sizes, read_queue_size
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import McBundle
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 MOVES = {
     **dict.fromkeys(("001", "011", "10101"), 1),

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.ingest.statefiles import write_states
 from tonlake.ingest.decode import wholestate
-from tonlake.ingest.decode.cell.packed import Loaded
-from tonlake.ingest.decode.wholestate import cut_branches, decode_accounts, load_branch
+from tonlake.ingest.decode.cell.packed import CellStore, Loaded
+from tonlake.ingest.decode.wholestate import (
+    Branch,
+    Tables,
+    cut_branches,
+    decode_accounts,
+    load_branch,
+)
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates, name_states
+from tonlake.ingest.source.node.shardstate import CellDbStates, NamedStates, OpenState, name_states
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import StateFiles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.decode.cell.packed import CellStore
-    from tonlake.ingest.decode.wholestate import Branch, Tables
-    from tonlake.ingest.source.node.shardstate import OpenState
 
 LAST = 99
 BRANCH_ACCOUNTS = 6

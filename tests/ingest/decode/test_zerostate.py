@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from tests.ingest.networks import find_cells, read_zero_states
+from tests.ingest.networks import Network, find_cells, read_zero_states
 from tonlake.ingest.blocks import ZeroState
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.decode.zerostate import TABLES, decode_states, decode_zero_states
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 from tonlake.lake.schema import TABLES as SCHEMA
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.ingest.networks import Network
 
 
 def test_zero_states_are_what_the_first_blocks_start_from(network: Network) -> None:

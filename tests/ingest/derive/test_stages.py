@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from tonlake.ingest.derive.stages import STAGES, derive_in_order
+import pyarrow as pa
+
+from tonlake.ingest.derive.stages import STAGES, Stage, Step, derive_in_order
 from tonlake.lake.log.place import Derivation, NewFile, Place
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import BASE_TABLES, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
-
-    from tonlake.ingest.derive.stages import Stage, Step
 
 BASE = {table.name for table in BASE_TABLES}
 PLACE = Place(1, 2, "2026-01-01")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -16,9 +18,11 @@ from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 from tests.patience import compose
 from tonlake.ingest.assemble.chain import find_last_common
+from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.commit import commit
@@ -28,18 +32,10 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.following import measure_lag, read_following
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_state
+from tonlake.lake.log.state import DataFile, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import list_orphans
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
-    from tonlake.ingest.settings import IngestSections
-    from tonlake.lake.log.state import DataFile
 
 DAY_S = 86_400
 SETTINGS = compose(

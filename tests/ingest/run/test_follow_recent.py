@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 from tests.ingest.source.node.nodewriter import NodeWriter, open_store
 from tests.patience import compose
 from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.log.state import read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 SETTINGS = compose(
     ingest={"detect_contracts": False},

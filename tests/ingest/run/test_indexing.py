@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -22,9 +22,6 @@ from tonlake.lake.log.ranges import merge_ranges
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_commit, read_state
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FEWEST = 300
 """Transactions of a segment here: about three commits."""

@@ -7,7 +7,8 @@ import os
 import shutil
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -18,6 +19,7 @@ from tests.ingest.simulator.chain import fork
 from tests.ingest.simulator.node import SimulatedNode
 from tests.patience import compose
 from tonlake.api.command.doctor.checks import check_node
+from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 from tonlake.ingest.derive.body import derivation
 from tonlake.ingest.errors import BlockCorrupt, SourceError, SourceForeign
 from tonlake.ingest.run.follow import Follower
@@ -29,11 +31,6 @@ from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.file import datafile
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockSource, McBundle, ZeroState
 
 SMALL = compose(ingest={"mc_blocks_per_commit": 40, "mc_blocks_per_chunk": 20})
 BLOCKS_ALONE = msgspec.structs.replace(

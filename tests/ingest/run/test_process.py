@@ -9,8 +9,10 @@ import signal
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
@@ -19,10 +21,6 @@ from tonlake.ingest.errors import BlockCorrupt, SourceError, WorkerLost
 from tonlake.ingest.run.channel import BufferFiles
 from tonlake.ingest.run.process import AT_END, TaskProcess
 from tonlake.lake.errors import LakeCorrupt, LakeFull
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LARGE = 8 << 20
 

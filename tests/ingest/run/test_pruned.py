@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,6 @@ from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LAST, BORDER = 238, 122
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 25, "mc_blocks_per_chunk": 25})

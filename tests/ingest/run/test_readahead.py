@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -16,9 +16,6 @@ from tonlake.ingest.errors import SourceError
 from tonlake.ingest.run.readahead import Part, ReadAhead
 from tonlake.ingest.run.reading import cut_span
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PART_MC_BLOCKS, BLOCK_BYTES = 3, 10
 

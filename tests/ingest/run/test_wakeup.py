@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tonlake.ingest.run.wakeup import Wakeup
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVENT = bytes(84)
 FOREVER_S = 3_600.0

@@ -10,11 +10,11 @@ import time
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.ingest.run.test_pipeline import SMALL
+from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.errors import SourceError, WorkerLost
 from tonlake.ingest.run.pipeline import Progress, ingest
 from tonlake.ingest.run.workers import MANY_MC_BLOCKS, Workers, count_workers, start_workers
@@ -22,9 +22,6 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from tonlake.ingest.blocks import BlockSource
 
 
 def end_process(number: int) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import click
@@ -23,10 +24,6 @@ from tonlake.api.python import command as sql
 from tonlake.lake.command import cli
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 commands = [*cli.commands, *sql.commands, *status.commands]
 GROUP = click.Group("tonlake", commands=commands)

@@ -6,10 +6,10 @@ import json
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from tests.lake.rows import commit_rows
 from tests.lake.web import plain_server
@@ -17,11 +17,6 @@ from tonlake.api.command.main import main
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from click.testing import Result
 
 GIVE_UP_S = 60.0
 

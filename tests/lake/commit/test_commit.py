@@ -7,10 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
@@ -32,19 +33,12 @@ from tonlake.lake.errors import (
     RowsRejected,
 )
 from tonlake.lake.file import datafile
-from tonlake.lake.log.place import Derivation, NewFile
+from tonlake.lake.file.datafile import Order, Written
+from tonlake.lake.log.place import Derivation, NewFile, Place
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.log.state import read_commit, read_state
+from tonlake.lake.log.state import LogState, read_commit, read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-
-    from tonlake.lake.file.datafile import Order, Written
-    from tonlake.lake.log.place import Place
-    from tonlake.lake.log.state import LogState
 
 ROOT = Path(__file__).resolve().parents[3]
 TWO = ("blocks", "transactions")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import polars as pl
@@ -32,9 +33,6 @@ from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SETTINGS = LakeSettings()
 FEW = ("blocks", "transactions", "state_cells", "libraries")

@@ -7,7 +7,8 @@ import random
 import shutil
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 import pytest
@@ -45,9 +46,6 @@ from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSections, LakeSettings
 from tonlake.lake.storage import web
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SETTINGS = LakeSettings()
 KILLS, MANY_KILLS = 5, 100

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from duckdb import DuckDBPyConnection
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -21,11 +23,6 @@ from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import DataFile, LogState
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from duckdb import DuckDBPyConnection
 
 HASHES = st.binary(min_size=32, max_size=32)
 WORKCHAINS = st.integers(-128, 127)

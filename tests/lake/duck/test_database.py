@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import msgspec
@@ -22,9 +22,6 @@ from tonlake.lake.duck.database import Database, SnapshotViews
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema.view_catalogue import VIEWS
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS = "select count(*) from blocks"
 

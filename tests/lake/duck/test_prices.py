@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from duckdb import DuckDBPyConnection
 
 from tonlake.ingest.derive.recording.replay import replay_traces
 from tonlake.ingest.settings import IngestSections
@@ -17,12 +20,6 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from duckdb import DuckDBPyConnection
 
 HOUR = 1_700_000_000 // 3600 * 3600
 CAT = "0:" + "CA" * 32

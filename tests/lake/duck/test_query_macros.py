@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from duckdb import DuckDBPyConnection
 
 from tests.lake.rows import make_table
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from duckdb import DuckDBPyConnection
 
 Row = tuple[int, bytes, int, int]
 WALLETS = "select workchain, account, mc_seqno, lt from jetton_wallets"

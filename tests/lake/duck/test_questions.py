@@ -9,23 +9,20 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from duckdb import DuckDBPyConnection
 
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.schema import ARROW_TYPES, TABLES
+from tonlake.lake.schema.view import View
 from tonlake.lake.schema.view_catalogue import MACROS, VIEWS
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-    from tonlake.lake.schema.view import View
 
 CLI = Path(sys.executable).parent / "duckdb"
 Rows = list[dict[str, Any]]

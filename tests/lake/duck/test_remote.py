@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import httpx
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 
 import tonlake
 from tests.lake.rows import commit_rows, file_bytes, flip_value
+from tests.s3 import S3Server
 from tonlake.api.command.loading import compose_settings
 from tonlake.api.python.command import commands
 from tonlake.lake.copy.pull import copy_lake
@@ -39,9 +39,6 @@ from tonlake.lake.storage.log import open_remote
 from tonlake.lake.storage.storage import open_storage
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import bind_parameters
-
-if TYPE_CHECKING:
-    from tests.s3 import S3Server
 
 URL = "s3://lakes/read"
 SETTINGS = LakeSettings()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -13,10 +14,6 @@ from tonlake.lake.file.datafile import Changes, open_ahead, write_changes
 from tonlake.lake.log.place import Derivation, NewFile, Place
 from tonlake.lake.log.state import LogState
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PLACE = Place(1, 9, "2026-01-01")
 NONE: frozenset[str] = frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,9 +16,6 @@ from tonlake.lake.file.merge import merge_rows
 from tonlake.lake.file.writer import encode_parquet, sort_rows, write_parquet
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TABLE = TABLES["transaction_traces"]
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tonlake.lake.file.regular import open_regular, read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def make_socket(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,9 +14,6 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 from unittest import mock
 
 import duckdb
@@ -22,10 +23,6 @@ from tonlake.lake.file import writer
 from tonlake.lake.file.writer import encode_parquet, sort_rows
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SETTINGS = LakeSettings(row_group_rows=16)
 

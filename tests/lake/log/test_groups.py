@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 from hypothesis import given
@@ -13,9 +13,6 @@ from tonlake.lake.log.envelope import read_body
 from tonlake.lake.log.groups import find_paths, leave_out, name_place, name_table
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import Commit, DataFile, LogState
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PATHS = [
     f"{table}/day=2024-01-0{day}/{at}-{at}-{at:02x}.parquet"

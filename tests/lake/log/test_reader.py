@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from tests.lake.rows import commit_rows
 from tonlake.lake.errors import LakeCorrupt, LakeNotFound, SnapshotNotFound
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, LogState, read_state
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_it_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING
+from io import FileIO
+from pathlib import Path
 
 import duckdb
 import msgspec
@@ -20,10 +21,6 @@ from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from io import FileIO
-    from pathlib import Path
 
 
 def flip(path: Path, at: int, bit: int = 0) -> None:

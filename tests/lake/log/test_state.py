@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -26,9 +26,6 @@ from tonlake.lake.log.state import (
     read_commit,
     read_state,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RANGES = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 8)).map(lambda at: (at[0], at[0] + at[1]))

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.lake.rows import commit_rows
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.snapshot import REST, FileWatch, open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.lake.log.state import DataFile
+from tonlake.lake.log.state import DataFile
 
 GROUP = "blocks"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.disk import LOCK_FILE, hold_lock
 from tonlake.lake.log.state import SEGMENT_FOLDER, read_state
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LEFT = [
     "blocks/day=2024-01-02/1-10-00.parquet",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pyarrow.parquet as pq
@@ -39,10 +40,6 @@ from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import MESSAGE_BODIES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 SETTINGS = LakeSettings(orphan_grace_s=0, row_group_rows=1000)
 PER_DAY = """

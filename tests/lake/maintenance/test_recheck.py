@@ -5,16 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.lake.rows import commit_rows
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.maintenance.recheck import Recheck
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest import mock
 
 import duckdb
@@ -19,9 +19,6 @@ from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.envelope import encode_entry
 from tonlake.lake.log.state import Commit, read_checkpoint, read_commit
 from tonlake.lake.maintenance.verify import Damage, verify_lake
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 every_two = mock.patch.object(commit, "CHECKPOINT_COMMITS", 2)
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.lake.web import serving_folder
+from tests.lake.web import WebServer, serving_folder
 from tonlake.lake.errors import StorageError
 from tonlake.lake.storage import web
 from tonlake.lake.storage.web import WebFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.lake.web import WebServer
 
 DATA = bytes(range(256)) * 40
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from duckdb import DuckDBPyConnection
 
 from tonlake.lake.schema import TABLES
-from tonlake.queries.loader import REQUIRED
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-    from tonlake.queries.loader import Query
+from tonlake.queries.loader import REQUIRED, Query
 
 LISTS = {
     "hashes": "select hash from transactions order by lt limit 300",

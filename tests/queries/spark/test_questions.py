@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.queries.spark.questions import Questions
 from tonlake.lake.duck.connection import connect
@@ -10,9 +10,6 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import bind_parameters
 from tonlake.queries.spark.scope import needs_duckdb
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_every_query_can_be_asked(demo_lake: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,10 +24,6 @@ from tonlake.api.command.doctor.checks import (
 )
 from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 
 def levels(findings: Iterable[Finding]) -> dict[str, str]:

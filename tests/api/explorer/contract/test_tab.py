@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
+from litestar.testing import TestClient
 
 from tests.api.explorer.test_pages import Page
 from tonlake.api.errors import RequestInvalid
@@ -24,9 +25,6 @@ from tonlake.api.v3.resource.order_action import OrderAction
 from tonlake.api.v3.route.multisig import MultisigOrder
 from tonlake.api.v3.route.vesting import VestingInfo
 from tonlake.ingest.decode.cell.boc import parse_boc
-
-if TYPE_CHECKING:
-    from litestar.testing import TestClient
 
 
 def show(client: TestClient[Any], raw: str, **params: str) -> Page:

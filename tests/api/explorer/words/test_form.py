@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -16,11 +16,9 @@ from tonlake.api.explorer.words.form import (
     write_opcode,
 )
 from tonlake.api.explorer.words.names import Names
+from tonlake.api.request.call import Call
 from tonlake.api.v3.layout.message import Message, MessageContent
 from tonlake.api.v3.resource.answer import AddressMetadata, TokenInfo
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 GOLD = f"0:{'C' * 64}"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -23,9 +24,6 @@ from tonlake.api.explorer.words.movement import (
     name_direction,
 )
 from tonlake.api.v3.resource.action import Action
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 A, B, C, JETTON = (f"0:{digit * 64}" for digit in "ABCD")
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
+from litestar.testing import TestClient
 from msgspec import UNSET
 
 from tonlake.api.explorer.words.outcome import (
@@ -26,11 +28,6 @@ from tonlake.api.v3.layout.transaction import (
     Transaction,
     TransactionDescr,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from litestar.testing import TestClient
 
 
 def _judge(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import msgspec
 import pytest
+from litestar.testing import TestClient
 
 from tonlake.api.explorer.words.outcome import BAD, GOOD, PLAIN
 from tonlake.api.explorer.words.phase import _WORDS, list_postings, split_fees
 from tonlake.api.v3.layout.transaction import Transaction
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from litestar.testing import TestClient
 
 
 @pytest.fixture(scope="module")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell
 
+from tests.api.v2.conftest import Asker
+from tests.conftest import Facts
 from tonlake.api.chain.account import WALLETS, read_wallet_data
 from tonlake.api.v2.method.account import CONTRACTS, describe_contract
-
-if TYPE_CHECKING:
-    from tests.api.v2.conftest import Asker
-    from tests.conftest import Facts
 
 ZERO_ID = {
     "@type": "internal.transactionId",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import base64
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.api.v2.conftest import Asker
+from tests.conftest import Facts
 from tonlake.api.chain.place import list_ancestors
-
-if TYPE_CHECKING:
-    from tests.api.v2.conftest import Asker
-    from tests.conftest import Facts
 
 MASTER = -(1 << 63)
 UNKNOWN = (500, "LITE_SERVER_NOTREADY: seqno not in db")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core import Builder, Cell, HashMap
 
+from tests.api.v2.conftest import Asker
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.tvm.context import join_params
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
 
 
 def _bytes(result: dict[str, Any]) -> bytes:

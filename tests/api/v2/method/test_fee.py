@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
+from tests.api.v2.conftest import Asker
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
 
 EMPTY = "te6cckEBAQEAAgAAAEysuc0="
 UNUSED = "0:" + "5" * 64

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytoniq_core import Address
 
-if TYPE_CHECKING:
-    from tests.api.v2.conftest import Asker
+from tests.api.v2.conftest import Asker
 
 HASHES = st.binary(min_size=32, max_size=32)
 few = settings(max_examples=40, deadline=None)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -13,8 +15,10 @@ from litestar.testing import TestClient
 from pytoniq_core import Cell
 
 from tests.api.recorded import list_calls, read_recorded, read_typed
+from tests.api.v2.conftest import Asker
+from tests.conftest import Facts
 from tests.patience import PATIENT
-from tonlake.api.app import create_app
+from tonlake.api.app import Service, create_app
 from tonlake.api.errors import status_of
 from tonlake.ingest.derive.tvm import pool as tvm_pool
 from tonlake.ingest.derive.tvm.call import method_id
@@ -27,14 +31,6 @@ from tonlake.ingest.errors import (
     TvmStackLarge,
     TvmTimeout,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
-    from tests.conftest import Facts
-    from tonlake.api.app import Service
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 UNUSED = "0:" + "5" * 64

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from nacl.signing import VerifyKey
 from pytoniq_core import Cell
 
-if TYPE_CHECKING:
-    from tests.api.v2.conftest import Asker
-    from tests.conftest import Facts
+from tests.api.v2.conftest import Asker
+from tests.conftest import Facts
 
 MASTER_SHARD = -(1 << 63)
 SIGNED_PREFIX = bytes.fromhex("706e0bc5")  # ton.blockId

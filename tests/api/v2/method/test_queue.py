@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from litestar.testing import TestClient
 
+from tests.api.v2.conftest import Asker
 from tests.api.v3.scene import MASTER_SHARD, Scene
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.ingest.decode.queue import list_queue_sizes
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
 
 
 def test_every_shard_and_the_masterchain(ask: Asker, demo_node: Path) -> None:

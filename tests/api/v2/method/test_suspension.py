@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pytoniq_core import Builder, HashMap
 
 from tonlake.api.text.address import Address
 from tonlake.api.v2.method.account import is_suspended
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 UNTIL = 1803189600
 SUSPENDED = [Address(0, b"\x11" * 32), Address(-1, b"\x22" * 32), Address(0, bytes(32))]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
+from tests.api.v2.conftest import Asker
+from tests.conftest import Facts
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.errors import LiteServerError
 from tonlake.api.v2.method.dns import decode_name, encode_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
-    from tests.conftest import Facts
 
 TAGS = {
     "jetton_master": "ext.tokens.jettonMasterData",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 from jsonschema import Draft202012Validator
 
 from tonlake.api.text.native import NATIVE
@@ -19,9 +20,6 @@ from tonlake.api.v3.layout.native import compile_struct, make_writer
 from tonlake.api.v3.layout.table import HEX, INTEGER, Field, list_fields
 from tonlake.api.v3.layout.transaction import Transaction
 from tonlake.ingest.decode.cell.writer import serialize_single
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.v3.conftest import Asker
+from tests.api.v3.conftest import Asker, Facts
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.v3.conftest import Facts
 
 NEVER_SEEN = "0:" + "ab" * 32
 HOLED = (Span(1, 90), Span(150, 238))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -18,9 +18,6 @@ from tonlake.api.v3.page.history import find_unsearched
 from tonlake.lake.log.place import Place, path_at
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile, LogState
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ANN = make_raw("ann")
 

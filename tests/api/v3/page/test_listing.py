@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.api.v3.conftest import Asker
 from tonlake.api.request.table_format import MEDIA_TYPES, choose_format
-
-if TYPE_CHECKING:
-    from tests.api.v3.conftest import Asker
 
 LISTS = [
     ("transactions", "transactions"),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 import pytest
 
+from tonlake.api.request.call import Call
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.page.trace_page import answer_page, write_page
 from tonlake.api.v3.route.trace import TracesQuery, _find_traces, _read_members
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 

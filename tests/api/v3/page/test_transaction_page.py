@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 
+from tonlake.api.request.call import Call
 from tonlake.api.text.address import Address
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.page import book
@@ -15,9 +16,6 @@ from tonlake.api.v3.page.transaction_page import (
     read_transactions,
     write_transactions,
 )
-
-if TYPE_CHECKING:
-    from tonlake.api.request.call import Call
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the extension is not built")
 

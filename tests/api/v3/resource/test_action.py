@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -12,9 +13,6 @@ from tonlake.api.v3.resource.action import render_action
 from tonlake.ingest.derive.action.protocol import telegram
 from tonlake.ingest.derive.action.table import ActionRows
 from tonlake.lake.schema.action import ACTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def show(scene: Scene) -> Mapping[str, dict[str, Any]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -12,10 +14,6 @@ from hypothesis import strategies as st
 from pytoniq_core import Address, Cell, HashMap, begin_cell
 
 from tonlake.api.v3.resource.order_action import OrderAction, read_order
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 OWNER, OTHER = Address("0:" + "1a" * 32), Address("-1:" + "2b" * 32)
 RAW_OWNER, RAW_OTHER = "0:" + "1A" * 32, "-1:" + "2B" * 32

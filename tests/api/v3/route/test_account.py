@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
@@ -18,9 +19,6 @@ from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNKNOWN = "0:" + "1" * 64
 WALLETS = {

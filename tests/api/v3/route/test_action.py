@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 
+from tests.api.v3.conftest import Asker
 from tests.patience import PATIENT, compose
 from tonlake.api.app import create_app
 from tonlake.api.v3.resource.action import load_fields, render_details
@@ -18,11 +20,6 @@ from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v3.conftest import Asker
 
 Action = dict[str, Any]
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pytoniq_core import begin_cell
 
+from tests.api.v3.conftest import Asker
 from tests.patience import PATIENT
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.text.address import Address
 from tonlake.api.v3.page.transaction_page import split_records
 from tonlake.api.v3.route.balance import JettonWalletOwner, read_jettons, sum_balances
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v3.conftest import Asker
 
 WALLET = Address(0, bytes(32))
 OWNERS = {WALLET: JettonWalletOwner(owner="0:A", jetton="0:B")}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.api.v3.conftest import Asker, Facts
+from tests.api.v3.conftest import Asker, Facts
 
 FLAGS = ("after_merge", "before_split", "after_split", "want_split", "want_merge", "key_block")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -13,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
+from tests.api.v3.conftest import Asker
 from tests.ingest.derive.body.encode import encode_body
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
@@ -20,13 +23,7 @@ from tonlake.api.v3.resource.transaction import render_decoded
 from tonlake.api.v3.route import decode
 from tonlake.api.v3.route.decode import decode_text
 from tonlake.ingest.decode.cell.writer import serialize_boc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.v3.conftest import Asker
-    from tonlake.ingest.derive.body.codec import Value
+from tonlake.ingest.derive.body.codec import Value
 
 PATH = "/api/v3/decode"
 

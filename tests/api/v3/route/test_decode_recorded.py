@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.ingest.derive.body.recordings import read_messages
 from tonlake.api.v3.route.decode import decode_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_every_recorded_typed_body_is_decoded_as_recorded(shared: Path) -> None:

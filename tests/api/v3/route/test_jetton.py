@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.api.v3.conftest import Asker
 from tests.api.v3.market import NEVER_INDEXED, TEXT_HI
 from tests.api.v3.scene import make_id, make_raw
-
-if TYPE_CHECKING:
-    from tests.api.v3.conftest import Asker
 
 NAMES = {
     make_raw(name): name

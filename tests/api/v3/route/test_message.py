@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.api.v3.conftest import Asker, Facts
+from tests.api.v3.conftest import Asker, Facts
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from litestar.testing import TestClient
 from pytoniq_core import Address, begin_cell
 
 from tonlake.ingest.derive.tvm.call import method_id
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from litestar.testing import TestClient
 
 PATH = "/api/v3/runGetMethod"
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"

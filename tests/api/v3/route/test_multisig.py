@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pytoniq_core import Cell, begin_cell
 
+from tests.api.v3.conftest import Asker
 from tests.api.v3.market import ORDER
 from tests.api.v3.scene import make_raw
-
-if TYPE_CHECKING:
-    from tests.api.v3.conftest import Asker
 
 ANN, BOB, BOSS = make_raw("ann"), make_raw("bob"), make_raw("boss")
 SAFE, VAULT = make_raw("safe"), make_raw("vault")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.api.v3.conftest import Asker
 from tests.api.v3.scene import make_id, make_raw
 from tonlake.api.text.address import parse_address, render_friendly
-
-if TYPE_CHECKING:
-    from tests.api.v3.conftest import Asker
 
 ITEMS = {make_raw(name): name for name in ("bird 9", "bird 10", "lone")}
 BIRDS, ANN, BOB = make_raw("birds"), make_raw("ann"), make_raw("bob")

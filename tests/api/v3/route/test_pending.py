@@ -5,20 +5,17 @@ from __future__ import annotations
 import base64
 import threading
 from http.server import ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
 from pytoniq_core import begin_cell
 
 from tests.api.v2.method.test_send import Upstream
+from tests.api.v3.conftest import Asker
 from tests.patience import patient
 from tonlake.api.app import create_app
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v3.conftest import Asker
 
 ACCOUNT = "0:" + "ab" * 32
 HASH = "ab" * 32

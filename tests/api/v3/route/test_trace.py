@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
 import pytest
 from litestar.testing import TestClient
 
-from tests.api.v3.conftest import Asker
+from tests.api.v3.conftest import Asker, Facts
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.request.params import parse_shard
@@ -25,12 +27,6 @@ from tonlake.ingest.derive.stages import derive_in_order
 from tonlake.ingest.derive.trace.derivation import TraceFiles
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.v3.conftest import Facts
 
 Trace = dict[str, Any]
 

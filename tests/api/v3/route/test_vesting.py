@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.api.v3.conftest import Asker
 from tests.api.v3.scene import make_raw
-
-if TYPE_CHECKING:
-    from tests.api.v3.conftest import Asker
 
 PENSION, TRUST = make_raw("pension"), make_raw("trust")
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytoniq_core import Address, Cell, Transaction
-from pytoniq_core.tlb.transaction import InternalMsgInfo
+from pytoniq_core import Address, Cell, Slice, Transaction
+from pytoniq_core.tlb.transaction import InternalMsgInfo, MessageAny
 
 from tonlake.lake.schema import TRANSACTIONS
-
-if TYPE_CHECKING:
-    from pytoniq_core import Slice
-    from pytoniq_core.tlb.transaction import MessageAny
 
 Row = dict[str, Any]
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.ingest.hashmaps import build_hashmap
 from tonlake.ingest.decode.cell.build import CellBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import CellTree
 
 Columns = dict[str, Any]
 

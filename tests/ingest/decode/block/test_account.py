@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -21,15 +22,10 @@ from tonlake.ingest.decode.block.account import (
     make_row,
     read_account,
 )
-from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.boc import CellTree, parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.schema import ACCOUNT_STATES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.decode.cell.boc import CellTree
 
 AT = StateAt(0, -(1 << 63), 7, 9, 1_700_000_000)
 COINS = st.integers(0, 2**63 - 1)

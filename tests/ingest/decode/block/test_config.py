@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.ingest.hashmaps import build_hashmap
+from tests.ingest.networks import Network
 from tonlake.ingest.blocks import KeyMark
 from tonlake.ingest.decode.block.config import config_rows, find_version, read_mark, read_params
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.shard import read_mc_extra
 from tonlake.ingest.decode.block.state import read_config, read_state
-from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.boc import CellTree, parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.ingest.networks import Network
-    from tonlake.ingest.decode.cell.boc import CellTree
 
 
 def test_every_key_block_gives_the_complete_configuration(network: Network) -> None:

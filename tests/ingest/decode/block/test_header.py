@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tonlake.ingest.decode.block.header import read_header, read_shard_ident
+from tests.ingest.networks import Network
+from tonlake.ingest.decode.block.header import BlockHeader, read_header, read_shard_ident
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.errors import BocError, DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.ingest.networks import Network
-    from tonlake.ingest.decode.block.header import BlockHeader
 
 FLAGS = ("after_merge", "before_split", "after_split", "want_split", "want_merge", "key_block")
 NUMBERS = {

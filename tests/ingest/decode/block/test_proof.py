@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.proof import check_proof
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.ingest.source.node.package import ENTRY_HEADER, parse_entry_name
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockId, RawBlock
 
 MAINNET = {"rn_archive.00100.pack": 4, "rn_key.archive.000000.pack": 84}
 """Packages of mainnet with proofs, and the most signatures under a block in each."""

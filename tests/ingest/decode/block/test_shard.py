@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.ingest.networks import Network
 from tonlake.ingest.decode.block.shard import _iter_shards, read_mc_extra, read_shard_tops
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.errors import DecodeError
-
-if TYPE_CHECKING:
-    from tests.ingest.networks import Network
 
 
 def test_tops_are_blocks_of_the_network(network: Network) -> None:

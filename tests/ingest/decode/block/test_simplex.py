@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import random
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -25,13 +26,7 @@ from tonlake.ingest.decode.block.validator import (
 )
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import BocError, DecodeError
-from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.source.node.source import NodeSource
+from tonlake.ingest.source.node.source import NodeSource, open_node
 
 FLIPS = 200
 HASHES = st.binary(min_size=32, max_size=32)

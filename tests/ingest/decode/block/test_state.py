@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.ingest.networks import Network
 from tonlake.ingest.decode.block.header import read_parts
 from tonlake.ingest.decode.block.state import (
     iter_shard_accounts,
@@ -16,9 +15,6 @@ from tonlake.ingest.decode.block.state import (
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.errors import DecodeError
-
-if TYPE_CHECKING:
-    from tests.ingest.networks import Network
 
 SPLIT_STATE = 0x5F327DA5
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ingest.networks import Cells
 from tests.ingest.updates import end_proof, end_pruned, end_update, prune
 from tonlake.ingest.decode.block.state import StateCells, iter_cells
-from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
+from tonlake.ingest.decode.cell.boc import CellTree, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import LIBRARY
 from tonlake.ingest.decode.cell.record import assemble_boc
+from tonlake.ingest.decode.rows import Row
 from tonlake.ingest.errors import MissingCell
-
-if TYPE_CHECKING:
-    from tests.ingest.networks import Cells
-    from tonlake.ingest.decode.cell.boc import CellTree
-    from tonlake.ingest.decode.rows import Row
 
 MAX_MERKLE_DEPTH = 2
 KINDS = ("plain", "fork", "library", "proof", "update", "pruned")

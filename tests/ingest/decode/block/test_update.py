@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import closing
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
-from tests.ingest.networks import find_cells
+from tests.ingest.networks import Network, Row, find_cells
 from tonlake.ingest.assemble.currency import CurrencyRegistry
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.account import NONEXIST_HASH, Touched, read_account
 from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles, decode_in_python
 from tonlake.ingest.decode.block.header import read_header, read_parts
-from tonlake.ingest.decode.block.state import StateCells, iter_cells, read_state_sides
+from tonlake.ingest.decode.block.state import CellAt, StateCells, iter_cells, read_state_sides
 from tonlake.ingest.decode.block.update import decode_update
-from tonlake.ingest.decode.cell.boc import parse_boc
+from tonlake.ingest.decode.cell.boc import CellTree, parse_boc
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.decode.zerostate import decode_states
 from tonlake.ingest.errors import DecodeError
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.celldb import open_celldb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from tests.ingest.networks import Network, Row
-    from tonlake.ingest.decode.block.state import CellAt
-    from tonlake.ingest.decode.cell.boc import CellTree
 
 CHAIN = "mainnet_mc_2660_2690"
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
+from tests.ingest.networks import Network
 from tests.ingest.updates import make_update
 from tonlake.ingest.decode.block.update import read_library_changes
+from tonlake.ingest.decode.cell.boc import CellTree
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.record import assemble_boc
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.ingest.networks import Network
-    from tonlake.ingest.decode.cell.boc import CellTree
 
 Libraries = dict[int, tuple[int, ...]]
 """Number of a library -> its publishers."""

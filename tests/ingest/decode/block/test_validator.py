@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,9 +12,6 @@ from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.validator import Signers
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.envelope import crc32c
 from tonlake.ingest.decode.cell.tree import CellTree
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 GENERIC = bytes.fromhex("b5ee9c72")
 INDEXED = bytes.fromhex("68ff65f3")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,9 +15,6 @@ from tonlake.ingest.decode.cell.build import append_cell
 from tonlake.ingest.decode.cell.order import canonical_order
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_depth_first
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @st.composite

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
@@ -23,9 +23,6 @@ from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.digest import MAX_DEPTH
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @settings(max_examples=100, deadline=None)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from tonlake.ingest.command.action import classify_recording
 from tonlake.ingest.derive.recording.trace import read_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 Shown = dict[str, Any]
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable
+from typing import Self
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.exotic import LIBRARY
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.action.classifier import classify
-from tonlake.ingest.derive.action.interface import Interfaces
+from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.ingest.derive.action.protocol import jetton
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.ingest.derive.action.interface import Facts
-    from tonlake.ingest.derive.action.row import Action
+from tonlake.ingest.derive.action.row import Action
 
 _LT_STEP = 10
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -20,9 +20,6 @@ from tonlake.ingest.derive.action.model import Message, Trace, Transaction
 from tonlake.ingest.derive.action.protocol import jetton
 from tonlake.ingest.derive.action.row import Action, name_action
 from tonlake.ingest.derive.action.version import V1
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 A, B, C = account("a"), account("b"), account("c")
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.ingest.derive.action.compared import compare, equal, read_classified
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def make(action_id: str, **more: object) -> dict[str, Any]:

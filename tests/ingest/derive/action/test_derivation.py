@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -26,9 +27,6 @@ from tonlake.lake.log.state import read_state
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTION_RANGES, ACTIONS, SUPERSEDED_ACTIONS
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Row = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,9 +15,6 @@ from tonlake.lake.log.place import Place
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import MESSAGES, TRACES, TRANSACTION_TRACES, TRANSACTIONS
 from tonlake.lake.schema.contract import NFT_SALES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("filtered_rows", [0, 1 << 40])

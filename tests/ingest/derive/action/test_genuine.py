@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,6 @@ from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import TRANSACTION_TRACES
 from tonlake.lake.schema.action import ACTIONS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Row = dict[str, Any]
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from pytoniq_core import Cell, MessageAny
+from pytoniq_core import Address, Cell, MessageAny
 
 from tests.conftest import unpack
 from tonlake.ingest.run.pipeline import ingest
@@ -20,12 +22,6 @@ from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pytoniq_core import Address
 
 Row = dict[str, Any]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.basic import build_blocks
+from tonlake.ingest.derive.action.block import Block
 from tonlake.ingest.derive.action.node import build_nodes
 from tonlake.ingest.derive.action.pattern import Pattern, anything, built, call, one_of, repeat
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.block import Block
 
 A = account("a")
 

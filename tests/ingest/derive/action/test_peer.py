@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,9 +15,6 @@ from tonlake.ingest.command.action import classify_recording
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.row import show_actions
 from tonlake.ingest.derive.recording.action import read_traces
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Shown = dict[str, Any]
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.ingest.derive.action.protocol import test_dedust_v2 as dedust
 from tests.ingest.derive.action.protocol import test_sale as sale
 from tests.ingest.derive.action.protocol.test_nft import ITEM, MARKET, OWNER, SALE
 from tests.ingest.derive.action.scene import Scene
 from tonlake.ingest.derive.action.table import ActionRows
+from tonlake.lake.schema import Table
 from tonlake.lake.schema.action import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
-
-if TYPE_CHECKING:
-    from tonlake.lake.schema import Table
 
 
 def collect(scene: Scene, table: Table) -> list[dict[str, Any]]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from tests.ingest.derive.body.encode import store_snake
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.standard.content import CHUNKED, ON_CHAIN, SNAKE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 _KEY_BITS, _CHUNK_BITS = 256, 32
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from tests.patience import compose
@@ -13,6 +14,7 @@ from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.derive.contract.derivation import ContractFinder, open_finder
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Scope, Span
 from tonlake.ingest.spread import OneProcess
@@ -22,13 +24,6 @@ from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.log.place import list_places, read_place
 from tonlake.lake.log.state import read_state
 from tonlake.lake.schema import CONTRACT_TABLES, TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from tonlake.ingest.settings import IngestSections
 
 NAMES = {table.name for table in CONTRACT_TABLES}
 SMALL = compose(ingest={"mc_blocks_per_commit": 100})

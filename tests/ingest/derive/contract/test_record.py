@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,9 +23,6 @@ from tonlake.ingest.derive.contract.record import (
 )
 from tonlake.ingest.derive.tvm.call import method_id
 from tonlake.lake.schema.contract import INTERFACES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNKNOWN = bytes(32)
 V4R2 = bytes.fromhex("feb5ff6820e2ff0d9483e7e0d62c817d846789fb4ae580c878866d959dabd5c0")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,9 +27,6 @@ from tonlake.lake.schema.contract import (
     NFT_ITEMS,
     NFT_TRANSFERS,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ACCOUNT, SENDER, TO, JETTON = (bytes([number] * 32) for number in range(1, 5))
 TRANSFER, BURN, NFT_TRANSFER = 0x0F8A7EA5, 0x595F07BC, 0x5FCC3D14

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,9 +17,6 @@ from tonlake.ingest.derive.contract.world import CellCache, World
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import STATE_CELLS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SETTINGS = IngestSections()
 

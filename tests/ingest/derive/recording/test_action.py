@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,13 +13,9 @@ from click.testing import CliRunner
 from tests.ingest.derive.action.protocol.test_jetton import MASTER, OWNER, RECEIVER, send_jettons
 from tests.ingest.derive.action.scene import Scene
 from tonlake.ingest.command.action import classify_command
+from tonlake.ingest.derive.action.model import Message, Transaction
 from tonlake.ingest.derive.recording.action import read_traces
 from tonlake.ingest.errors import RecordingMalformed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.derive.action.model import Message, Transaction
 
 
 def write_message(message: Message | None, *, with_opcode: bool) -> dict[str, Any] | None:

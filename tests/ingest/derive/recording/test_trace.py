@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,9 +18,6 @@ from tonlake.ingest.errors import RecordingMalformed
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECORDING = "data/classifier/traces.jsonl.zst"
 ACCOUNT = f"-1:{'33' * 32}"

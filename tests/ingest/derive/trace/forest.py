@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tonlake.lake.schema import BLOCKS, MESSAGES, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tonlake.lake.schema import Column, Table
+from tonlake.lake.schema import BLOCKS, MESSAGES, TRANSACTIONS, Column, Table
 
 Row = dict[str, Any]
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.forest import BLOCKS_A_DAY, Forest
 from tests.ingest.derive.trace.oracle import trace_rows
 from tonlake.ingest.derive.stages import derive_in_order
-from tonlake.ingest.derive.trace.derivation import TRACE_TABLES
+from tonlake.ingest.derive.trace.derivation import TRACE_TABLES, TraceFiles
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.derive.trace.derivation import TraceFiles
-    from tonlake.lake.log.state import Commit
+from tonlake.lake.log.state import Commit
 
 ORDERS = {
     "transaction_traces": "lt, workchain, account",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 
 from tests.ingest.derive.trace.forest import SOURCES, Forest, digest, forests
 from tests.ingest.derive.trace.oracle import trace_rows
-from tonlake.ingest.derive.trace.assembly import OpenTraces, assemble
+from tonlake.ingest.derive.trace.assembly import Assembled, OpenTraces, assemble
 from tonlake.ingest.derive.trace.derivation import move_rows
 from tonlake.ingest.errors import TraceImpossible
 from tonlake.lake.file.writer import sort_rows
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.trace.assembly import Assembled
 
 
 def assemble_range(forest: Forest, first: int, last: int, before: OpenTraces) -> Assembled:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,9 +25,6 @@ from tonlake.ingest.derive.tvm.stack import (
 )
 from tonlake.ingest.derive.tvm.vmstack import read_stack, write_stack
 from tonlake.ingest.errors import BocError, TvmStackDeep, TvmStackLarge
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BAG = serialize_single(b"\x00\x04\xab\xcd")
 INTEGERS = st.integers(-(1 << 256), (1 << 256) - 1) | st.integers(-10, 10)

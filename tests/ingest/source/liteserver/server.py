@@ -11,8 +11,9 @@ import asyncio
 import hashlib
 import os
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from Cryptodome.Cipher import AES
@@ -20,7 +21,8 @@ from nacl.bindings import crypto_scalarmult
 from nacl.signing import SigningKey, VerifyKey
 from pytoniq_core.tl.generator import TlGenerator
 
-from tonlake.ingest.blocks import BlockId, RawBlock, ZeroState
+from tests.ingest.source.liteserver.states import ProvenStates
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock, ZeroState
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.proof import prove_header, read_signatures
 from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, CellTree, parse_boc
@@ -28,12 +30,6 @@ from tonlake.ingest.decode.cell.build import append_cell, graft_cell
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.source.liteserver.config import LiteServer
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from tests.ingest.source.liteserver.states import ProvenStates
-    from tonlake.ingest.blocks import McBundle
 
 HANDSHAKE_BYTES, RANDOM_BYTES = 256, 160
 PUBLIC_KEY_TAG = bytes.fromhex("c6b41348")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonlake.api.chain.place import list_ancestors
+from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.block.proof import prove_header
 from tonlake.ingest.decode.block.state import find_account, read_config, read_state
@@ -16,13 +15,9 @@ from tonlake.ingest.decode.cell.packed import HASH_BYTES, split_packed
 from tonlake.ingest.decode.cell.record import append_packed
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.source.node.shardstate import name_states
-
-if TYPE_CHECKING:
-    from tonlake.ingest.blocks import BlockId, RawBlock
-    from tonlake.ingest.source.node.celldb import CellDb
-    from tonlake.ingest.source.node.shardstate import NamedState
-    from tonlake.ingest.source.node.source import NodeSource
+from tonlake.ingest.source.node.celldb import CellDb
+from tonlake.ingest.source.node.shardstate import NamedState, name_states
+from tonlake.ingest.source.node.source import NodeSource
 
 
 class ProvenStates:

@@ -6,13 +6,14 @@ import base64
 import ipaddress
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 
-from tests.ingest.source.liteserver.server import SimulatedServer
+from tests.ingest.source.liteserver.server import Chain, SimulatedServer
 from tests.patience import compose
 from tonlake.api.command.loading import compose_settings
 from tonlake.ingest.command.ingest import ingest_command
@@ -22,11 +23,6 @@ from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.source.liteserver.config import read_config
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.log.state import read_state
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.ingest.source.liteserver.server import Chain
 
 
 def write_config(path: Path, *servers: SimulatedServer, **changes: Any) -> Path:

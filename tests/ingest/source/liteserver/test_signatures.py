@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from nacl.signing import SigningKey
@@ -13,7 +14,7 @@ from tests.conftest import unpack
 from tests.ingest.source.liteserver.conftest import LAST
 from tests.ingest.source.liteserver.server import Chain, SimulatedServer, make_chain
 from tests.patience import compose
-from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.decode.block.validator import (
     KEY_TAG,
     SIGNED_TAG,
@@ -25,11 +26,6 @@ from tonlake.ingest.errors import ServerFault, ServerRefusal, SourceError
 from tonlake.ingest.source.liteserver.config import NetworkConfig
 from tonlake.ingest.source.liteserver.source import LiteSource
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import McBundle
 
 SETTINGS = compose(liteserver={"proofs": True, "poll_ms": 0})
 TARGET = BlockId(-1, -(1 << 63), 7, b"r" * 32, b"f" * 32)

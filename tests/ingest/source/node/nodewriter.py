@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from rocksdict import Options, Rdict, WriteBatch, WriteOptions
 
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 
 
 class Header(Protocol):

@@ -6,8 +6,9 @@ import hashlib
 import shutil
 import struct
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,9 +20,10 @@ from tests.ingest.source.node.test_handle import FILE, ROOT
 from tests.ingest.source.node.test_tl import BLOCK_IDS, HASH
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.header import read_parts
-from tonlake.ingest.decode.cell.boc import ORDINARY, PRUNED, parse_boc
+from tonlake.ingest.decode.cell.boc import ORDINARY, PRUNED, CellTree, parse_boc
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.celldb import (
+    CellDb,
     CellRecord,
     open_celldb,
     pack_state_key,
@@ -29,13 +31,6 @@ from tonlake.ingest.source.node.celldb import (
     read_state_entry,
 )
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.decode.cell.boc import CellTree
-    from tonlake.ingest.source.node.celldb import CellDb
 
 EMPTY_CELL = bytes(2)
 EMPTY_HASH = hashlib.sha256(EMPTY_CELL).digest()

@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rocksdict import WriteBatch
@@ -15,14 +16,8 @@ from tests.ingest.source.node.conftest import fingerprint
 from tests.ingest.source.node.nodewriter import open_store
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.followed import FollowedStore
-from tonlake.ingest.source.node.rocks import FrozenStore
+from tonlake.ingest.source.node.rocks import FrozenStore, Store
 from tonlake.ingest.source.node.scratch import Scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.source.node.rocks import Store
 
 
 @pytest.fixture

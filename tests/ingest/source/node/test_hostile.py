@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.errors import BlockCorrupt, SourceError
 from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import McBundle
 
 PACKAGE = "archive/packages/arch0000/archive.00100.pack"
 PATIENCE_S = 30

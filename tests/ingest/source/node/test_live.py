@@ -5,17 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, SourceError
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonlake.ingest.blocks import McBundle
 
 ROOT = Path(__file__).resolve().parents[4]
 BLOCKS_FOLLOWED = 150

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -21,9 +21,6 @@ from tonlake.ingest.source.node.package import (
     parse_entry_name,
     read_block_entry,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAGIC = bytes.fromhex("01dd8fae")
 

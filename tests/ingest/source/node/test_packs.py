@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.ingest.source.node.conftest import fingerprint, read_expected
 from tests.ingest.source.node.nodewriter import encode_entry, entry_name
+from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, SourceError
 from tonlake.ingest.source.node.packgroup import list_packages
 from tonlake.ingest.source.node.packs import PackSource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockId, McBundle
 
 MAGIC = bytes.fromhex("01dd8fae")
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tonlake.ingest.source.node.scratch import Scratch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHURN = """
 from tonlake.ingest.source.node.scratch import Scratch

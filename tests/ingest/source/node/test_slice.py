@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,17 +13,11 @@ from hypothesis import strategies as st
 
 from tests.ingest.source.node.nodewriter import NodeWriter, open_store
 from tests.ingest.source.node.test_handle import FILE, ROOT
-from tonlake.ingest.blocks import BlockId
+from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import SourceError
 from tonlake.ingest.source.node.scratch import Scratch
 from tonlake.ingest.source.node.slice import Slice, SliceCache, name_index, shard_prefix
 from tonlake.ingest.source.node.tl import BLOCK_FILE_KEY, pack_block_id, pack_constructor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import McBundle
 
 
 @pytest.fixture

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.ingest.conftest import GENUINE
 from tests.ingest.source.node.conftest import fingerprint, read_expected
 from tests.ingest.source.node.nodewriter import NodeWriter, encode_id, entry_name, open_store
+from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet, BlockPruned, SourceError
 from tonlake.ingest.source.node.source import NodeSource, open_node
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockId, McBundle
 
 PACKAGES = "archive/packages/arch0000"
 

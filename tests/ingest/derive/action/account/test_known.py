@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,9 +15,6 @@ from tonlake.lake.log.place import list_files
 from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.schema.contract import JETTON_WALLETS, NFT_ITEMS
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Row = dict[str, Any]
 

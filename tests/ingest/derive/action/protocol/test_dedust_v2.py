@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.ingest.derive.action.compared import compare, read_classified
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import dedust_v2
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OWNER, POOL, NEXT_POOL = (account(name) for name in ("owner", "pool", "next pool"))
 COIN, OTHER = account("coin"), account("other coin")

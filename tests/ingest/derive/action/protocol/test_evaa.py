@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import evaa, jetton
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIQUIDATOR, BORROWER, MASTER, USER = (
     account(name) for name in ("liquidator", "borrower", "master", "user contract")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account
 from tonlake.ingest.derive.action.protocol import hipo, jetton, nft
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.action.row import Action
+from tonlake.ingest.derive.action.row import Action
 
 OWNER, WALLET, MASTER, BILL = map(account, ("owner", "hGRAM wallet", "hGRAM", "bill"))
 

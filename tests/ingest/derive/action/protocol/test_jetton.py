@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -13,9 +13,6 @@ from tonlake.ingest.decode.cell.exotic import LIBRARY
 from tonlake.ingest.derive.action.explanation import explain
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.protocol import jetton
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OWNER, RECEIVER, MASTER = account("owner"), account("receiver"), account("master")
 FROM, TO = account("wallet of owner"), account("wallet of receiver")

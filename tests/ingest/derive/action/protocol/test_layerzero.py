@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ingest.derive.action.scene import Cell, Scene, account
+from tonlake.ingest.derive.action.body import Body
 from tonlake.ingest.derive.action.protocol.layerzero import (
     Record,
     read_encoded_packet,
@@ -16,11 +18,6 @@ from tonlake.ingest.derive.action.protocol.layerzero import (
     read_record,
 )
 from tonlake.ingest.errors import ActionUnreadable, IngestError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonlake.ingest.derive.action.body import Body
 
 TYPES = {1: 0, 8: 3, 16: 4, 32: 5, 64: 6, 128: 7, 256: 8}
 """Type of a field by its bits."""

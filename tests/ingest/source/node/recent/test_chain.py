@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.ingest.source.node.nodewriter import NodeWriter, entry_name, open_store
+from tonlake.ingest.blocks import BlockId, McBundle
 from tonlake.ingest.errors import BlockCorrupt, BlockNeverHad, BlockNotYet
 from tonlake.ingest.source.node.source import open_node
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockId, McBundle
 
 INDEX = "archive/packages/arch0000/archive.00000.index"
 SHORT_BYTES = 198
