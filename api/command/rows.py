@@ -11,11 +11,10 @@ from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.block.header import read_header
-from tonlake.ingest.decode.block.recipe import restore_bags
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import DecodeError
 from tonlake.lake.account import MASTERCHAIN
-from tonlake.lake.schema import MESSAGES, TABLES, TRANSACTIONS
+from tonlake.lake.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,8 +36,6 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {
 def decode_block_rows(data: bytes) -> Iterator[dict[str, Any]]:
     """Yield the rows of a block for all tables, each with the name of its ``table``.
 
-    All transactions have their bags of cells, also those that a lake stores as a recipe.
-
     Raises:
         BocError, DecodeError: ``data`` is not a block.
     """
@@ -56,10 +53,8 @@ def decode_block_rows(data: bytes) -> Iterator[dict[str, Any]]:
     )
     mc_seqno = header.seqno if is_master else UNKNOWN_MC_SEQNO
     decoded = decode_bundle(McBundle(mc_seqno, (RawBlock(block, data),)))
-    tables = {name: rows.to_pylist() for name, rows in decoded.items()}
-    restore_bags(tables[TRANSACTIONS.name], tables[MESSAGES.name])
-    for name, rows in tables.items():
-        for row in rows:
+    for name, rows in decoded.items():
+        for row in rows.to_pylist():
             if not is_master:
                 row["mc_seqno"] = None
             yield {"table": name, **_write_row(TABLES[name], row)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.chain.header import find_trace_ids
-from tonlake.api.errors import AnswerNotFound, RequestInvalid
+from tonlake.api.errors import AnswerNotFound, NotDerived, RequestInvalid
 from tonlake.api.explorer import chart
 from tonlake.api.explorer.frame import Question, Redirect, Shown, ask_or_say, read_hash
 from tonlake.api.explorer.tree import draw_tree, list_outline
@@ -71,9 +71,12 @@ def ask_transactions(question: Question, keys: list[Row]) -> Transactions:
 
 
 def _read_bag(question: Question, tx_hash: bytes, keys: list[Row]) -> str:
-    """Return the transaction as a base64 bag of cells; "" if the lake does not have it."""
-    bag = read_bags(question.call.reader, read_records(question.call, keys))[tx_hash]
-    return encode_bytes(bag) if bag else ""
+    """Return the transaction as a base64 bag of cells; "" if an earlier version left it out."""
+    try:
+        bags = read_bags(question.call.reader, read_records(question.call, keys))
+    except NotDerived:
+        return ""
+    return encode_bytes(bags[tx_hash])
 
 
 MAX_ACTIONS = 100

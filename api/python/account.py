@@ -117,7 +117,7 @@ class Account:
                 first_lt=min(lts),
                 last_lt=max(lts),
             )
-        return self._show(found.drop_columns(["recipe"]).sort_by([("lt", "descending")]))
+        return self._show(found.sort_by([("lt", "descending")]))
 
     def balances(self, at: int | str | datetime | None = None) -> Result:
         """Return its balances: TON first, then jettons with a nonzero balance.

@@ -37,7 +37,7 @@ KEPT_CHUNKS, KEPT_COMMITS = 2, 256
 """Cached chunks, whose rows all types of events are made from, and cached commits."""
 
 _SEQNO_COLUMNS = {TRACES.name: "mc_seqno_end", ACTIONS.name: "mc_seqno"}
-_LEFT_OUT = {TRANSACTIONS.name: ("boc", "recipe", "time"), MESSAGES.name: ()}
+_LEFT_OUT = {TRANSACTIONS.name: ("boc", "time"), MESSAGES.name: ()}
 
 
 class Chunk(NamedTuple):

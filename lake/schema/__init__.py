@@ -21,8 +21,8 @@ from tonlake.lake.schema.transaction import (
     TRANSACTIONS,
 )
 
-SCHEMA_VERSION = 2
-"""Raised when a column is added, so that views can fill it in for older files."""
+SCHEMA_VERSION = 3
+"""Raised when columns change, so that views can fill them in for older files, or leave them out."""
 
 BASE_TABLES: tuple[Table, ...] = (
     BLOCKS,

@@ -183,14 +183,9 @@ TRANSACTIONS = Table(
         *_SPLIT,
         *optional(
             Column(
-                "boc", "bytes", "Transaction cell as bag of cells; NULL if recipe determines it"
-            ),
-            Column(
-                "recipe",
+                "boc",
                 "bytes",
-                "What this row and its messages do not determine of the cell: one byte per "
-                "message, in first (1: StateInit in a reference, 2: body in a reference, 4: "
-                "external address), then those addresses, each after its length in bits (2 bytes)",
+                "Transaction cell as bag of cells; NULL in most rows of schema version 2",
             ),
         ),
     ),

@@ -1,10 +1,10 @@
--- The stored bags of cells of some transactions.
+-- The bags of cells of some transactions.
 --
 -- $hashes   blob[]  hashes
 -- $first_lt bigint  lowest logical time among them
 -- $last_lt  bigint  highest logical time among them
 --
--- returns: hash, boc; boc is NULL if it was not stored
+-- returns: hash, boc; boc is NULL if an earlier version did not store it
 select
     hash,
     boc

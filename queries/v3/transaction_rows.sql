@@ -86,7 +86,6 @@ select
     split_info_acc_split_depth,
     split_info_this_addr,
     split_info_sibling_addr,
-    recipe,
     trace_id
 from transactions
 left join trace_ids on hash = tx_hash

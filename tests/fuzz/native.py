@@ -4,8 +4,7 @@
 this with it: any finding ends the process, as does any disagreement. Bags are compared one by one:
 validity, and the hash of the root. Blocks that the extension accepts are compared with the
 reference, row for row; blocks that it declines are left to the reference anyway: a sample of them
-is decoded to count those that the reference accepts. Bags that it rebuilds from damaged rows are
-those of the reference.
+is decoded to count those that the reference accepts.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tests.fuzz.bag import BagRun
-from tests.fuzz.rebuilt import RebuildRun
 from tests.fuzz.seeds import read_corpus
 from tests.ingest.decode.block.test_fuzz import spoil_cells
 from tests.ingest.decode.cell.test_fuzz import mutate
@@ -47,8 +45,7 @@ CHECK_DECLINED = 16
 TOGETHER = 100
 """Accepted blocks that are compared in one call: their rows meet in one order."""
 BLOCK_EVERY = 20
-"""One of so many cases is a block, and one a transaction's rows; the others are bags, which take a
-fraction of the time."""
+"""One of so many cases is a block; the others are bags, which take a fraction of the time."""
 REPORT_EVERY_S = 30
 
 
@@ -200,16 +197,13 @@ def run(cases: int, seed: int) -> Counter[str]:
     choices = Random(seed)  # noqa: S311 - repeatable, no secret
     seeds = _list_seeds()
     bags = BagRun([origin.raw for origin in seeds], choices)
-    rebuilt = RebuildRun([origin.raw for origin in seeds], choices)
     headers = (read_header(parse_boc(origin.raw.data, check_crc=False)) for origin in seeds)
     keys = sorted({header.prev_key_block_seqno for header in headers})
     named = Run("named blocks", {}, all_named=True)
     alone = Run("blocks", {key: choices.choice((11, 12)) for key in keys}, all_named=False)
     reported = time.monotonic()
     for case in range(cases):
-        if case % BLOCK_EVERY == 1:
-            rebuilt.step()
-        elif case % BLOCK_EVERY:
+        if case % BLOCK_EVERY:
             bags.step()
         else:
             origin = choices.choice(seeds)
@@ -221,11 +215,11 @@ def run(cases: int, seed: int) -> Counter[str]:
                 alone.add(wrap(bag, origin.raw, root_hash or bytes(32)))
         if time.monotonic() - reported > REPORT_EVERY_S:
             reported = time.monotonic()
-            outcomes = bags.outcomes + rebuilt.outcomes + named.outcomes + alone.outcomes
+            outcomes = bags.outcomes + named.outcomes + alone.outcomes
             print(f"{case + 1:,} cases: {dict(outcomes)}", flush=True)  # noqa: T201
     named.finish()
     alone.finish()
-    return bags.outcomes + rebuilt.outcomes + named.outcomes + alone.outcomes
+    return bags.outcomes + named.outcomes + alone.outcomes
 
 
 def main() -> None:

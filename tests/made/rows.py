@@ -93,10 +93,7 @@ class LakeMaker:
         columns = self._chain(source, who, numbers)
         messages = self._exchange(source, who, columns)
         _add_phases(source, columns)
-        columns["recipe"] = [
-            b"\2" * (sent + (in_hash is not None))
-            for sent, in_hash in zip(columns["outmsg_cnt"], columns["in_msg_hash"], strict=True)
-        ]
+        columns["boc"] = _make_bags(columns, messages)
         return {
             "transactions": fit("transactions", columns, count),
             "messages": messages,
@@ -317,6 +314,19 @@ def _add_phases(source: _Source, columns: Columns) -> None:
         action_tot_msg_size_cells=columns["outmsg_cnt"],
         action_tot_msg_size_bits=[sent * 705 for sent in columns["outmsg_cnt"]],
     )
+
+
+def _make_bags(columns: Columns, messages: pa.Table) -> list[bytes]:
+    """Return what makes up the size of a transaction's bag: hashes, addresses and bodies."""
+    names = ("account", "prev_trans_hash", "account_state_hash_before", "account_state_hash_after")
+    every = zip(*(columns[name] for name in (*names, "action_list_hash")), strict=True)
+    bags = {
+        tx_hash: [_BODY_HEAD, *row] for tx_hash, row in zip(columns["hash"], every, strict=True)
+    }
+    names = ("tx_hash", "source", "destination", "body")
+    for tx_hash, *parts in zip(*(messages[name].to_pylist() for name in names), strict=True):
+        bags[tx_hash] += [part for part in parts if part is not None]
+    return [b"".join(parts) for parts in bags.values()]
 
 
 def make_blocks(source: _Source, mc_seqnos: list[int]) -> pa.Table:

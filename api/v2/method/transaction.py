@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonlake.api.chain.account import ZERO_HASH
 from tonlake.api.chain.place import LT_UNKNOWN, begins_at_zero_state, name_ranges
-from tonlake.api.errors import AnswerNotFound, LiteServerError
+from tonlake.api.errors import AnswerNotFound, LiteServerError, NotDerived
 from tonlake.api.v2.message import render_message, render_message_std
 from tonlake.api.v2.value import render_account, render_boc, render_transaction_id
-from tonlake.ingest.decode.block.recipe import rebuild_transaction
-from tonlake.ingest.errors import DecodeError
-from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.log.place import read_place
-from tonlake.lake.schema import TRANSACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -189,7 +184,7 @@ def _render_all(
 
 
 def render_transaction(
-    row: Row, messages: Sequence[Row], bag: bytes | None, render: RenderMessage
+    row: Row, messages: Sequence[Row], bag: bytes, render: RenderMessage
 ) -> dict[str, Any]:
     """Return the fields that all kinds of transactions share; without in_msg if there is none."""
     sent = [message for message in messages if message["direction"] == "out"]
@@ -209,45 +204,25 @@ def render_transaction(
     }
 
 
-def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes | None]:
-    """Return the bags of transactions by hash; None for those missing from the lake.
+def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes]:
+    """Return the bags of transactions by hash.
 
     Raises:
-        LakeCorrupt: rows are damaged and do not reproduce their transaction.
+        NotDerived: an earlier version of tonlake wrote a row, without the bag.
     """
-    bags: dict[bytes, bytes | None] = {}
-    stored = []
-    for record in records:
-        row = record.row
-        if row["recipe"] is None:
-            stored.append(row)
-        else:
-            bags[row["hash"]] = _rebuild(reader, row, record.messages)
-    if stored:
-        lts = [row["lt"] for row in stored]
-        found = reader.rows(
-            "v2/transaction_bags",
-            hashes=[row["hash"] for row in stored],
-            first_lt=min(lts),
-            last_lt=max(lts),
-        )
-        bags |= {row["hash"]: row["boc"] for row in found}
-    return bags
-
-
-def _rebuild(
-    reader: Reader, row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
-) -> bytes:
-    try:
-        return rebuild_transaction(row, messages)
-    except DecodeError as error:
-        raise LakeCorrupt(_name_file(reader, row["mc_seqno"]), str(error)) from error
-
-
-def _name_file(reader: Reader, mc_seqno: int) -> str:
-    """Return the path of the file with the transactions of a masterchain block."""
-    for file in reader.snapshot.files[TRANSACTIONS.name]:
-        place = read_place(file.path)
-        if place.first <= mc_seqno <= place.last:
-            return file.path
-    return TRANSACTIONS.name
+    if not records:
+        return {}
+    lts = [record.row["lt"] for record in records]
+    found = reader.rows(
+        "v2/transaction_bags",
+        hashes=[record.row["hash"] for record in records],
+        first_lt=min(lts),
+        last_lt=max(lts),
+    )
+    for row in found:
+        if row["boc"] is None:
+            raise NotDerived(
+                f"this lake has transaction {row['hash'].hex()} without its bag of cells, as an "
+                "earlier version wrote it: ingest its block into a new lake"
+            )
+    return {row["hash"]: row["boc"] for row in found}

@@ -17,13 +17,10 @@ from tonlake.ingest.decode.block.currency import (
     read_grams,
     sign_int32,
 )
-from tonlake.ingest.decode.block.encode import encode_info
-from tonlake.ingest.decode.block.recipe import Layout
 from tonlake.ingest.decode.cell.build import append_cell, pack_head
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 
 if TYPE_CHECKING:
-    from tonlake.ingest.decode.block.encode import Bits
     from tonlake.ingest.decode.cell.tree import CellTree
 
 Message = tuple[Any, ...]
@@ -58,8 +55,6 @@ class MessageDecoder:
         self._tree = tree
         self._has_extra_flags = (global_version or 0) >= EXTRA_FLAGS_VERSION
         self._known: dict[int, Message] = {}
-        self.layouts: dict[int, Layout] = {}
-        """Layouts of the cells that can be rebuilt from their columns."""
 
     def decode(self, cell: int) -> Message:
         """Return the columns of a message cell.
@@ -82,15 +77,8 @@ class MessageDecoder:
             info, left = _read_ext_out_info(value, bits - 2)
         else:
             info, left = _read_ext_in_info(value, bits - 2)
-        after_info = left
         init_hash, init_boc, ref, left = self._read_init(children, ref, value, left)
         body, opcode = self._read_body(children, ref, value, left)
-        body_in_ref = value >> (left - 1) & 1
-        if not body_in_ref or (left, ref) == (1, len(children) - 1):
-            init_in_ref = 0 if init_hash is None else value >> (after_info - 2) & 1
-            external = _find_external(info, value, bits - 2)
-            if encode_info(info, external) == (value >> after_info, bits - after_info):
-                self.layouts[cell] = Layout(init_in_ref, body_in_ref, external)
         hash_norm = _normalize(body, value, bits) if info[0] == "ext_in" else None
         return (
             tree.hash(cell),
@@ -224,18 +212,6 @@ def _read_ext_out_info(value: int, left: int) -> tuple[Message, int]:
     lt, at = created >> 32 & 0xFFFFFFFFFFFFFFFF, created & 0xFFFFFFFF
     columns = ("ext_out", workchain, source, source_kind, None, None, destination_kind)
     return (*columns, *(None,) * 5, lt, at, *(None,) * 4), left
-
-
-def _find_external(info: Message, value: int, left: int) -> Bits | None:
-    """Return the addr_extern of ext_in_msg_info or ext_out_msg_info; None if there is none."""
-    kind, _, _, source_kind, _, _, destination_kind = info[:7]
-    if "extern" not in (source_kind, destination_kind) or kind == "int":
-        return None
-    _, _, _, end = read_address(value, left)
-    if kind == "ext_out":
-        left = end
-        _, _, _, end = read_address(value, left)
-    return value >> end & ((1 << left - end) - 1), left - end
 
 
 def _normalize(body: _Content, value: int, left: int) -> bytes:

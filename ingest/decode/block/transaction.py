@@ -12,12 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tonlake.ingest.decode.block.currency import read_extra_currencies, read_grams
 from tonlake.ingest.decode.block.description import read_description
 from tonlake.ingest.decode.block.message import EXTRA_FLAGS_VERSION, MessageDecoder
-from tonlake.ingest.decode.block.recipe import (
-    is_description_usual,
-    is_root_usual,
-    list_usual_messages,
-    write_recipe,
-)
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc
@@ -35,8 +29,6 @@ _HEAD_MASK = (1 << _HEAD_BITS) - 1
 _TRANSACTION_TAG = 7
 _STATUSES = ("uninit", "frozen", "active", "nonexist")
 _OUT_KEY_BITS = 15
-_MAX_ACTIONS = 255
-"""Most actions of a transaction; for more messages no map is predicted."""
 _HASH_UPDATE_HEAD = bytes((0, 130, 0x72))
 _HASH_UPDATE_BYTES = 2 + 65
 _MICROSECONDS = 1_000_000
@@ -80,7 +72,7 @@ class TransactionDecoder:
         self._tree = tree
         self._place = place
         self._messages = MessageDecoder(tree, global_version)
-        self._descriptions: dict[int, tuple[Phase, bool]] = {}
+        self._descriptions: dict[int, Phase] = {}
 
     def decode(self, cell: int) -> Decoded:
         """Decode one transaction with its messages."""
@@ -116,18 +108,13 @@ class TransactionDecoder:
         state_before, state_after = _read_hash_update(tree, state_cell)
         tx_hash = tree.hash(cell)
         place = self._place
-        found, is_usual = _find_messages(tree, children[0], out_count)
+        found = _find_messages(tree, children[0], out_count)
         has_in = len(found) > out_count
         decode = self._messages.decode
         context = (place.workchain, account, lt, tx_hash, place.mc_seqno, now)
         messages = [(*context, "in", 0, *decode(message)) for message in found[:has_in]]
         for index, message in enumerate(found[has_in:]):
             messages.append((*context, "out", index, *decode(message)))
-        description, is_descr_usual = self._describe(descr_cell)
-        recipe = None
-        root = (account, lt, prev_hash, prev_lt, now, *statuses, out_count, total_fees)
-        if is_usual and is_descr_usual and currencies is None and is_root_usual(tree, cell, root):
-            recipe = write_recipe([self._messages.layouts.get(message) for message in found])
         row = (
             place.workchain,
             account,
@@ -147,22 +134,16 @@ class TransactionDecoder:
             currencies,
             state_before,
             state_after,
-            *description,
-            serialize_boc(tree, (cell,)) if recipe is None else None,
-            recipe,
+            *self._describe(descr_cell),
+            serialize_boc(tree, (cell,)),
         )
         return Decoded(row, messages, account, lt, tx_hash, state_after)
 
-    def _describe(self, cell: int) -> tuple[Phase, bool]:
-        """Return the columns of a description, and whether they determine its cells.
-
-        Transactions with the same outcome share one description.
-        """
+    def _describe(self, cell: int) -> Phase:
+        """Return the columns of a description; transactions with the same outcome share one."""
         known = self._descriptions.get(cell)
         if known is None:
-            columns = read_description(self._tree, cell)
-            known = columns, is_description_usual(self._tree, cell, columns)
-            self._descriptions[cell] = known
+            known = self._descriptions[cell] = read_description(self._tree, cell)
         return known
 
 
@@ -190,16 +171,11 @@ def decode_transaction(
     return row, [dict(zip(MESSAGES.names, message, strict=True)) for message in decoded.messages]
 
 
-def _find_messages(tree: CellTree, cell: int, out_count: int) -> tuple[list[int], bool]:
+def _find_messages(tree: CellTree, cell: int, out_count: int) -> list[int]:
     """Read ``^[in_msg:(Maybe ^Message) out_msgs:(HashmapE 15 ^Message)]``.
 
-    Return the in message, if any, and ``out_count`` out messages; and whether the cells above
-    them are encoded as in the node.
+    Return the in message, if any, and ``out_count`` out messages.
     """
-    if out_count <= _MAX_ACTIONS:
-        found = list_usual_messages(tree, cell, out_count)
-        if found is not None:
-            return found, True
     value, left = tree.bits(cell)
     children = tree.links[cell]
     flags = value >> (left - 2)
@@ -213,7 +189,7 @@ def _find_messages(tree: CellTree, cell: int, out_count: int) -> tuple[list[int]
             found.append(leaf.load_ref())
     if count != out_count:
         raise DecodeError(f"{out_count} out messages declared, but another number found")
-    return found, list_usual_messages(tree, cell, out_count) is not None
+    return found
 
 
 def _read_hash_update(tree: CellTree, cell: int) -> tuple[bytes, bytes]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +63,6 @@ __all__ = [
     "describe",
     "hash_root",
     "is_used",
-    "rebuild_bag",
 ]
 
 _SEED_BITS = 64
@@ -90,16 +88,6 @@ _PORTABLE = "portable sha-256"
 _is_portable = os.environ.get("TONLAKE_NATIVE") == "portable"
 _sha_way: str = _PORTABLE if _is_portable or _extension is None else _extension.sha_ways()[0]
 
-_READERS = (
-    [itemgetter(*names) for names in _extension.rebuild_columns()]
-    if hasattr(_extension, "rebuild_columns")
-    else []
-)
-"""Getters of the required columns of a transaction and of a message; empty without the extension,
-or if it cannot rebuild bags."""
-
-_seed = secrets.randbits(_SEED_BITS)
-
 
 def hash_root(data: bytes) -> bytes | None:
     """Return the root hash of a bag after verifying the hashes that its Merkle cells store.
@@ -108,23 +96,6 @@ def hash_root(data: bytes) -> bytes | None:
     """
     found: bytes | None = None if _extension is None else _extension.root_hash(data)
     return found
-
-
-def rebuild_bag(row: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> bytes | None:
-    """Return the bag of a transaction's cells, if its rows yield the hash in its row.
-
-    None if they do not, and if the extension declines or is missing; rows are those of
-    ``tonlake.ingest.decode.block.recipe``.
-
-    Raises:
-        KeyError: a row does not have all columns.
-    """
-    if _extension is None or not _READERS:
-        return None
-    of_row, of_message = _READERS
-    columns = of_row(row), tuple(map(of_message, messages))
-    bag: bytes | None = _extension.rebuild(*columns, _seed)
-    return bag
 
 
 def is_used() -> bool:

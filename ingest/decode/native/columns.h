@@ -45,7 +45,7 @@
     X(bounce_msg_size_bits, int64) X(bounce_req_fwd_fees, int64) X(bounce_msg_fees, int64) \
     X(bounce_fwd_fees, int64) X(split_info_cur_shard_pfx_len, int32) \
     X(split_info_acc_split_depth, int32) X(split_info_this_addr, hash) \
-    X(split_info_sibling_addr, hash) X(boc, bytes) X(recipe, bytes)
+    X(split_info_sibling_addr, hash) X(boc, bytes)
 
 #define MESSAGES_COLUMNS(X) \
     X(tx_workchain, int32) X(tx_account, hash) X(tx_lt, int64) X(tx_hash, hash) \

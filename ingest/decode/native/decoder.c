@@ -27,8 +27,6 @@ void decoder_free(Decoder *decoder)
     heap_free(&decoder->touched);
     heap_free(&decoder->found);
     heap_free(&decoder->cells);
-    heap_free(&decoder->layouts);
-    heap_free(&decoder->tail);
     free(decoder);
 }
 

@@ -46,8 +46,6 @@ typedef struct {
     Writer writer;
     Tree tree; /* memory reused from block to block */
     Heap known, marks, touched, found, cells;
-    Heap layouts; /* a MessageLayout per row of messages */
-    Heap tail;
 } Decoder;
 
 /* Reset the decoder for another call; return how much memory it keeps. */
@@ -93,28 +91,7 @@ Status decode_shards(Block *block);
 Status decode_transactions(Block *block);
 Status read_description(Block *block, Row_transactions *row, uint32_t cell);
 
-/* Facts of a message that are not in its row: see ingest/decode/block/recipe.py. */
-enum { INIT_IN_REF = 1, BODY_IN_REF = 2, EXTERNAL_ADDRESS = 4 };
-
-typedef struct {
-    Slice address; /* the external address if `flags` has EXTERNAL_ADDRESS; else empty */
-    uint8_t flags;
-    bool is_usual; /* the cell can be rebuilt from the row and this */
-} MessageLayout;
-
-Status decode_message(Block *block, Row_messages *row, uint32_t cell, MessageLayout *layout);
-
-/* Return whether a message cell begins with the CommonMsgInfo of the row, up to the bit `end`. */
-bool is_usual_info(const Row_messages *row, const Slice *address, unsigned end, const Cell *cell);
-
-/* Cells of a transaction. */
-typedef struct {
-    uint32_t messages, description;
-} Cells;
-
-/* Store the recipe of a transaction whose cells follow from its rows; otherwise store its bag. */
-Status keep_recipe(Block *block, Row_transactions *row, uint32_t cell, const Cells *cells,
-                   const MessageLayout *layouts, size_t count);
+Status decode_message(Block *block, Row_messages *row, uint32_t cell);
 
 /* The Merkle update: account_states, state_cells. */
 Status decode_update(Block *block);

@@ -110,28 +110,13 @@ static Status read_int_info(Block *block, Row_messages *row, Slice *slice)
     return DONE;
 }
 
-/* Record the bits from `from` to `to` if they are an external address. */
-static void note_external(MessageLayout *layout, const Address *address, const Slice *from,
-                          const Slice *to)
-{
-    if (address->kind != WORD_extern)
-        return;
-    layout->flags |= EXTERNAL_ADDRESS;
-    layout->address = *from;
-    layout->address.end = to->pos;
-}
-
 /* ext_out_msg_info after its tag. */
-static Status read_ext_out_info(Row_messages *row, Slice *slice, MessageLayout *layout)
+static Status read_ext_out_info(Row_messages *row, Slice *slice)
 {
     Address source, destination;
     SET(row, kind, WORD_ext_out);
-    if (!read_address(slice, &source))
+    if (!read_address(slice, &source) || !read_address(slice, &destination))
         return NOT_MINE;
-    Slice start = *slice;
-    if (!read_address(slice, &destination))
-        return NOT_MINE;
-    note_external(layout, &destination, &start, slice);
     set_source(row, &source);
     SET(row, destination_kind, (uint8_t)destination.kind);
     read_created(row, slice);
@@ -139,15 +124,12 @@ static Status read_ext_out_info(Row_messages *row, Slice *slice, MessageLayout *
 }
 
 /* ext_in_msg_info after its tag; `destination` becomes a slice of the address's bits. */
-static Status read_ext_in_info(Row_messages *row, Slice *slice, Slice *destination,
-                               MessageLayout *layout)
+static Status read_ext_in_info(Row_messages *row, Slice *slice, Slice *destination)
 {
     Address from, to;
-    Slice start = *slice;
     SET(row, kind, WORD_ext_in);
     if (!read_address(slice, &from))
         return NOT_MINE;
-    note_external(layout, &from, &start, slice);
     *destination = *slice;
     if (!read_address(slice, &to))
         return NOT_MINE;
@@ -200,16 +182,14 @@ static Status build_content(Block *block, const Slice *from, Content *to)
 }
 
 /* init:(Maybe (Either StateInit ^StateInit)). */
-static Status read_init(Block *block, Row_messages *row, Slice *slice, MessageLayout *layout)
+static Status read_init(Block *block, Row_messages *row, Slice *slice)
 {
     Content init = {0};
     Status status;
     if (!slice_bit(slice))
         return DONE;
     if (slice_bit(slice)) {
-        uint32_t cell = slice_ref(slice);
-        layout->flags |= INIT_IN_REF;
-        status = take_content(block, cell, &init);
+        status = take_content(block, slice_ref(slice), &init);
     } else {
         Slice inner = *slice;
         if (slice_bit(slice)) /* fixed_prefix_length:(Maybe (## 5)) */
@@ -231,8 +211,7 @@ static Status read_init(Block *block, Row_messages *row, Slice *slice, MessageLa
 }
 
 /* body:(Either X ^X); the opcode is its first 32 bits. */
-static Status read_body(Block *block, Row_messages *row, Slice *slice, Content *body,
-                        MessageLayout *layout)
+static Status read_body(Block *block, Row_messages *row, Slice *slice, Content *body)
 {
     Status status;
     if (!slice_bit(slice)) {
@@ -243,8 +222,6 @@ static Status read_body(Block *block, Row_messages *row, Slice *slice, Content *
     } else {
         uint32_t cell = slice_ref(slice);
         Slice rest = slice_open(&block->tree, cell);
-        layout->flags |= BODY_IN_REF;
-        layout->is_usual &= !slice_bits_left(slice) && !slice_refs_left(slice);
         status = slice->failed ? NOT_MINE : take_content(block, cell, body);
         if (slice_bits_left(&rest) >= OPCODE_BITS)
             SET(row, opcode, (int32_t)slice_int(&rest, OPCODE_BITS));
@@ -282,9 +259,8 @@ static void normalize(const Block *block, Row_messages *row, Slice *destination,
     SET(row, hash_norm, hash);
 }
 
-Status decode_message(Block *block, Row_messages *row, uint32_t cell, MessageLayout *layout)
+Status decode_message(Block *block, Row_messages *row, uint32_t cell)
 {
-    *layout = (MessageLayout){0};
     Slice slice = slice_open(&block->tree, cell), destination = slice;
     Content body = {0};
     Status status;
@@ -292,18 +268,15 @@ Status decode_message(Block *block, Row_messages *row, uint32_t cell, MessageLay
     if (!is_external)
         status = read_int_info(block, row, &slice);
     else if (is_out)
-        status = read_ext_out_info(row, &slice, layout);
+        status = read_ext_out_info(row, &slice);
     else
-        status = read_ext_in_info(row, &slice, &destination, layout);
+        status = read_ext_in_info(row, &slice, &destination);
     if (status == DONE && (slice.failed || slice.wide))
         status = NOT_MINE;
-    if (status == DONE) {
-        layout->is_usual =
-            is_usual_info(row, &layout->address, slice.pos, &block->tree.cells[cell]);
-        status = read_init(block, row, &slice, layout);
-    }
     if (status == DONE)
-        status = read_body(block, row, &slice, &body, layout);
+        status = read_init(block, row, &slice);
+    if (status == DONE)
+        status = read_body(block, row, &slice, &body);
     if (status != DONE || slice.failed)
         return status != DONE ? status : NOT_MINE;
     SET(row, msg_hash, *tree_hash(&block->tree, cell, MAX_LEVEL));

@@ -6,7 +6,6 @@
 #include "arrow.h"
 #include "cells.h"
 #include "decoder.h"
-#include "pyrow.h"
 #include "packed.h"
 
 typedef struct {
@@ -384,12 +383,6 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
     return result;
 }
 
-static PyObject *module_rebuild(PyObject *module, PyObject *args)
-{
-    const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
-    return rebuild_from_rows(args, &sha);
-}
-
 static PyObject *module_parse(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -435,11 +428,6 @@ static PyMethodDef methods[] = {
     {"hashes", module_hashes, METH_O,
      "hashes(data): lists of the representation hashes, hashes at level 0 and depths at level 0\n"
      "of the cells of a bag; None if the bag is declined."},
-    {"rebuild", module_rebuild, METH_VARARGS,
-     "rebuild(row, messages, seed): the bag of a transaction, None unless its rows yield its hash.\n\n"
-     "Rows are tuples of the columns in `rebuild_columns`; the in message comes first."},
-    {"rebuild_columns", list_rebuild_columns, METH_NOARGS,
-     "Names of the columns of a transaction, and of a message, for `rebuild`."},
     {"decode_branch", module_decode_branch, METH_VARARGS,
      "decode_branch(handles, packed, width, key, used, (workchain, shard, seqno, mc_seqno, utime),\n"
      "skipped, only_active, seed): decode accounts of a whole state and all their cells.\n\n"

@@ -24,17 +24,6 @@ static bool read_hash_update(Block *block, Row_transactions *row, uint32_t index
     return true;
 }
 
-/* Append the layout of the message in the last row; return all layouts. */
-static MessageLayout *add_layout(Block *block)
-{
-    Decoder *decoder = block->decoder;
-    size_t count = decoder->tables[TABLE_messages].count;
-    decoder->layouts.size = (count - 1) * sizeof(MessageLayout);
-    if (!heap_reserve(&decoder->layouts, sizeof(MessageLayout)))
-        return NULL;
-    return (MessageLayout *)decoder->layouts.data;
-}
-
 /* Append the row of a message; a cell that was decoded before is not decoded again. */
 static Status append_message(Block *block, const Row_transactions *of, uint32_t cell, Word direction,
                              int32_t index)
@@ -45,16 +34,11 @@ static Status append_message(Block *block, const Row_transactions *of, uint32_t 
         return NO_MEMORY;
     if (!spend(block, sizeof *row))
         return NOT_MINE;
-    MessageLayout *layouts = add_layout(block);
-    if (!layouts)
-        return NO_MEMORY;
     uint32_t known = cell < block->known_count ? block->known[cell] : 0;
     if (known) {
         *row = *ROW(tables, messages, known - 1);
-        layouts[tables[TABLE_messages].count - 1] = layouts[known - 1];
     } else {
-        Status status =
-            decode_message(block, row, cell, &layouts[tables[TABLE_messages].count - 1]);
+        Status status = decode_message(block, row, cell);
         if (status != DONE)
             return status;
         if (cell < block->known_count)
@@ -138,7 +122,7 @@ static Status decode_transaction(Block *block, Row_transactions *row, uint32_t c
         return NOT_MINE;
     set_place(block, row, cell);
     read_head(row, &slice);
-    Cells cells = {.messages = slice_ref(&slice)};
+    uint32_t messages = slice_ref(&slice);
     if (slice_maybe_ref(&slice, &currencies)) {
         status = write_currencies(block, TABLE_transactions, currencies, &span);
         if (status != DONE)
@@ -146,19 +130,16 @@ static Status decode_transaction(Block *block, Row_transactions *row, uint32_t c
         SET(row, total_fees_extra_currencies, span);
     }
     uint32_t update = slice_ref(&slice);
-    cells.description = slice_ref(&slice);
+    uint32_t description = slice_ref(&slice);
     if (slice.failed || slice.wide || !read_hash_update(block, row, update))
         return NOT_MINE;
-    const Table *rows = &block->decoder->tables[TABLE_messages];
-    size_t before = rows->count;
-    status = read_messages(block, row, cells.messages);
+    status = read_messages(block, row, messages);
     if (status == DONE)
-        status = read_description(block, row, cells.description);
-    if (status != DONE)
-        return status;
-    const MessageLayout *layouts = (const MessageLayout *)block->decoder->layouts.data;
-    size_t count = rows->count - before;
-    return keep_recipe(block, row, cell, &cells, count ? layouts + before : NULL, count);
+        status = read_description(block, row, description);
+    if (status == DONE)
+        status = keep_bag(block, TABLE_transactions, cell, &span);
+    SET(row, boc, span);
+    return status;
 }
 
 /* A transaction cell with its account and lt. */

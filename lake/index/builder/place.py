@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.state import DataFile, LogState
 
-_READ_FORMATS = (13, 14, SEGMENT_FORMAT)
-"""Versions that are read; others are rebuilt. Version 13 does not pack ascending numbers apart; up
-to 14, postings of messages refer to either end."""
-
 _DIGEST_LETTERS = 16
 _DERIVED = frozenset({"transaction_traces", "actions", *INDEXED})
 _READ = frozenset({*SOURCES, TRACES.name, *INDEXED, *PLACED})
@@ -51,7 +47,7 @@ def range_of(segment: DataFile) -> Range:
 
 def is_readable(segment: DataFile) -> bool:
     """Whether this version can read a segment; the blocks of others count as not indexed."""
-    return segment.schema_version in _READ_FORMATS
+    return segment.schema_version == SEGMENT_FORMAT
 
 
 def files_within(files: Iterable[DataFile], mc_range: Range) -> list[DataFile]:

@@ -72,7 +72,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes: int
 
 
-SEGMENT_FORMAT = 15
+SEGMENT_FORMAT = 16
 """Version of the layout of segments that are written."""
 
 

@@ -14,7 +14,6 @@ from tonlake.api.chain import emulation
 from tonlake.api.chain.emulation import emulate_message
 from tonlake.api.request.call import Call
 from tonlake.api.request.params import Arguments
-from tonlake.ingest.decode.block.recipe import rebuild_transaction
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.tvm.call import NotAccepted
@@ -84,7 +83,7 @@ def test_emulated_traces_are_those_of_the_chain(call: Call) -> None:
 def check_links(trace: EmulatedTrace) -> None:
     """Every transaction but the first was sent by an earlier one, and has the shape of a row."""
     first = trace.steps[0]
-    model, messages = decode_transaction(rebuild_transaction(first.row, first.messages))
+    model, messages = decode_transaction(first.row["boc"])
     for place, step in enumerate(trace.steps):
         assert step.row.keys() == model.keys()
         assert all(message.keys() == messages[0].keys() for message in step.messages)

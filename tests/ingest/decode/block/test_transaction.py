@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from tests.ingest.decode.block.samples import DESCRIPTIONS, STATUSES, Columns, Fields
 from tests.ingest.decode.cell.samples import store_pruned
 from tests.ingest.hashmaps import build_hashmap
-from tonlake.ingest.decode.block.encode import NAMED
-from tonlake.ingest.decode.block.recipe import rebuild_transaction
 from tonlake.ingest.decode.block.transaction import (
     BlockPlace,
     TransactionDecoder,
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOW = 1_700_000_000
-EXTRA_CURRENCIES = {"total_fees_extra_currencies", "credit_extra_currencies"}
 
 
 def store_transaction(
@@ -74,13 +71,6 @@ def store_transaction(
     return to.builder.store_ref(description).end()
 
 
-def take_bag(row: Columns, messages: list[Columns]) -> bytes:
-    """The bag of a transaction as rows give it: made again, where it is not kept whole."""
-    bag: bytes | None = row["boc"]
-    assert (bag is None) != (row["recipe"] is None)
-    return rebuild_transaction(row, messages) if bag is None else bag
-
-
 @st.composite
 def transactions(draw: st.DrawFn, *, plain: bool = False) -> tuple[bytes, Columns]:
     """A transaction of any kind as a bag, and every column that is not NULL."""
@@ -102,11 +92,8 @@ def transactions(draw: st.DrawFn, *, plain: bool = False) -> tuple[bytes, Column
 def test_every_kind_and_phase(sample: tuple[bytes, Columns]) -> None:
     bag, columns = sample
     row, messages = decode_transaction(bag)
-    is_usual = columns["descr"] in NAMED and not EXTRA_CURRENCIES & columns.keys()
-    kept = {"recipe": b""} if is_usual else {"boc": bag}
-    assert row == dict.fromkeys(TRANSACTIONS.names) | columns | kept
+    assert row == dict.fromkeys(TRANSACTIONS.names) | columns | {"boc": bag}
     assert messages == []
-    assert take_bag(row, messages) == bag
 
 
 @settings(max_examples=50, deadline=None)
@@ -243,8 +230,7 @@ def test_recorded_pairs_give_the_recorded_fields(shared: Path) -> None:
     assert len(pairs) == 65
     for pair in pairs:
         row, messages = decode_transaction(base64.b64decode(pair["boc"]))
-        assert row["recipe"] is not None
-        assert parse_boc(rebuild_transaction(row, messages)).hash(0) == row["hash"]
+        assert parse_boc(row["boc"]).hash(0) == row["hash"]
         recorded = pair["v3"]
         for name in ("hash", "prev_trans_hash"):
             assert row[name] == _decode64(recorded[name])
