@@ -8,7 +8,6 @@ the extension.
 
 from __future__ import annotations
 
-import os
 import secrets
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -84,9 +83,6 @@ def _load() -> tuple[Any, str]:
 
 
 _extension, _reason = _load()
-_PORTABLE = "portable sha-256"
-_is_portable = os.environ.get("TONLAKE_NATIVE") == "portable"
-_sha_way: str = _PORTABLE if _is_portable or _extension is None else _extension.sha_ways()[0]
 
 
 def hash_root(data: bytes) -> bytes | None:
@@ -104,10 +100,8 @@ def is_used() -> bool:
 
 
 def describe() -> str:
-    """Describe the decoder: native (with its SHA-256 variant, such as sha-ni), or python (why)."""
-    if _extension is None:
-        return f"python ({_reason})"
-    return f"native ({_sha_way})"
+    """Describe the decoder: native, or python (why)."""
+    return "native" if _extension is not None else f"python ({_reason})"
 
 
 def decode_bundles(bundles: Sequence[McBundle], reference: Reference) -> Tables:
@@ -157,7 +151,7 @@ def decode_natively(
     items = [(raw.data, *astuple(raw.id), mc_seqno) for raw, mc_seqno in blocks]
     # Hash tables are seeded, so that a crafted block cannot cause collisions.
     count, tables = _extension.decode(
-        items, secrets.randbits(_SEED_BITS), _sha_way, all_named, tuple(versions.items())
+        items, secrets.randbits(_SEED_BITS), all_named, tuple(versions.items())
     )
     named = zip(BASE_TABLES, tables, strict=True)
     return count, {table.name: make_table(table, rows, columns) for table, (rows, columns) in named}

@@ -6,7 +6,7 @@
 
 static Status check_root(Block *block)
 {
-    Status status = tree_digest_whole(&block->tree, &block->decoder->sha);
+    Status status = tree_digest_whole(&block->tree);
     if (status != DONE)
         return status;
     const Hash *root_hash = tree_hash(&block->tree, block->tree.root, MAX_LEVEL);
@@ -34,7 +34,9 @@ static bool is_named(const Decoder *decoder, const RawBlock *raw)
 static Status open_block(Block *block)
 {
     const RawBlock *raw = block->raw;
-    if (!hash_equal(&raw->found_hash, &raw->file_hash) || raw->size > UINT32_MAX)
+    Hash found;
+    sha256(raw->data, raw->size, &found);
+    if (!hash_equal(&found, &raw->file_hash) || raw->size > UINT32_MAX)
         return NOT_MINE;
     Status status = tree_parse(&block->tree, raw->data, raw->size);
     if (status == DONE && !is_named(block->decoder, raw))
@@ -49,19 +51,6 @@ static Status open_block(Block *block)
         return NO_MEMORY;
     memset(block->known, 0, block->known_count * sizeof *block->known);
     return DONE;
-}
-
-/* Process the largest blocks first, so that messages of similar length are hashed together. */
-void hash_files(const Sha256 *sha, RawBlock *blocks, size_t count)
-{
-    Sha256Message messages[MAX_HASHED];
-    for (size_t i = 0; i < count; i++) {
-        size_t at = i;
-        for (; at && messages[at - 1].size < blocks[i].size; at--)
-            messages[at] = messages[at - 1];
-        messages[at] = (Sha256Message){blocks[i].data, blocks[i].size, &blocks[i].found_hash};
-    }
-    sha256_messages(sha, messages, count);
 }
 
 static Status append_header(Block *block)

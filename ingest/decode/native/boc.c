@@ -271,16 +271,16 @@ Status tree_take(Tree *tree, const Cell *cells, uint32_t count)
     return measure_cells(tree);
 }
 
-Status tree_digest_whole(Tree *tree, const Sha256 *sha)
+Status tree_digest_whole(Tree *tree)
 {
     Heap others = {0}; /* cells that the root does not reach */
-    Status status = tree_digest(tree, sha, &tree->root, 1);
+    Status status = tree_digest(tree, &tree->root, 1);
     for (uint32_t cell = 0; status == DONE && cell < tree->count; cell++)
         if (!tree->cells[cell].digest && !heap_append(&others, &cell, sizeof cell))
             status = NO_MEMORY;
     if (status == DONE && others.size)
-        status = tree_digest(tree, sha, (const uint32_t *)others.data,
-                             others.size / sizeof(uint32_t));
+        status =
+            tree_digest(tree, (const uint32_t *)others.data, others.size / sizeof(uint32_t));
     heap_free(&others);
     return status == DONE ? check_stored(tree) : status;
 }

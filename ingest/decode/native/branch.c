@@ -151,7 +151,7 @@ static Status take_cells(Block *block, const Branch *branch)
     if (status == DONE)
         status = tree_take(&block->tree, cells, branch->count);
     if (status == DONE)
-        status = tree_digest_whole(&block->tree, &block->decoder->sha);
+        status = tree_digest_whole(&block->tree);
     if (status == DONE)
         status = check_handles(&block->tree, &order, branch);
     order_free(&order);

@@ -136,13 +136,13 @@ PyObject *parse_cells(PyObject *data, bool check_crc)
     return end(&tree, status, result);
 }
 
-PyObject *hash_cells(PyObject *data, const Sha256 *sha)
+PyObject *hash_cells(PyObject *data)
 {
     static const MakeItem makers[3] = {make_top, make_bottom, make_shallow};
     Tree tree = {0};
     Status status = parse_bytes(&tree, data);
     if (status == DONE)
-        status = tree_digest_whole(&tree, sha);
+        status = tree_digest_whole(&tree);
     for (uint32_t cell = 0; status == DONE && cell < tree.count; cell++)
         if (cell_hash_count(&tree.cells[cell]) > 2)
             status = NOT_MINE;

@@ -11,6 +11,6 @@
 PyObject *parse_cells(PyObject *data, bool check_crc);
 
 /* hashes(data) */
-PyObject *hash_cells(PyObject *data, const Sha256 *sha);
+PyObject *hash_cells(PyObject *data);
 
 #endif

@@ -12,7 +12,6 @@ typedef struct {
     size_t size;
     int64_t workchain, shard, seqno, mc_seqno;
     Hash root_hash, file_hash;
-    Hash found_hash; /* SHA-256 of the bytes */
 } RawBlock;
 
 /* The global version of the configuration of a key block. */
@@ -35,7 +34,6 @@ typedef struct {
 /* The state of a call. Its memory is reused by the next call: getting new pages from the system
    would cost up to a quarter of the decoding time. */
 typedef struct {
-    Sha256 sha;
     uint64_t seed; /* random, so that crafted hashes cannot collide */
     Table tables[TABLE_COUNT];
     HashSet state_cells; /* rows of state_cells, by hash */
@@ -73,11 +71,7 @@ typedef struct {
 #define BUDGET_FACTOR 16
 #define BUDGET_BYTES (16u << 20)
 
-/* Compute `found_hash` of at most MAX_HASHED blocks. */
-#define MAX_HASHED 16
-void hash_files(const Sha256 *sha, RawBlock *blocks, size_t count);
-
-/* Decode a hashed block, appending its rows; on any status but DONE its rows are incomplete. */
+/* Decode a block, appending its rows; on any status but DONE its rows are incomplete. */
 Status decode_block(Decoder *decoder, const RawBlock *raw);
 
 /* TL-B block, block_info, block_extra: fill `header` and the cells of the block's parts. */

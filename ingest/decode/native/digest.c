@@ -4,59 +4,14 @@
 
 #define DEPTH_BYTES 2
 #define CHUNK_BYTES 65536
-#define AHEAD 6 /* cells */
+/* Descriptors, data, and depths and hashes of the children. */
+#define MAX_MESSAGE (2 + (MAX_BITS + 7) / 8 + MAX_REFS * (DEPTH_BYTES + HASH_BYTES))
 
 struct Chunk {
     Chunk *next;
     size_t used;
     uint8_t bytes[CHUNK_BYTES];
 };
-
-/* Messages with equal numbers of blocks, which are hashed together: two streams of SHA instructions
-   take little longer than one, and wide registers hold eight messages. A queued message must not
-   depend on another queued hash. */
-typedef struct {
-    const Sha256 *sha;
-    Sha256Job jobs[SHA256_JOB_BLOCKS + 1][SHA256_LANES];
-    size_t waiting[SHA256_JOB_BLOCKS + 1];
-} Queue;
-
-static void open_queue(Queue *queue, const Sha256 *sha)
-{
-    queue->sha = sha;
-    memset(queue->waiting, 0, sizeof queue->waiting);
-}
-
-/* Start a message; it is queued until enough others can be hashed with it. */
-static Sha256Job *begin_job(Queue *queue, size_t size, Hash *to)
-{
-    size_t blocks = sha256_blocks(size);
-    Sha256Job *job = &queue->jobs[blocks][queue->waiting[blocks]];
-    job->size = size;
-    job->to = to;
-    return job;
-}
-
-static void run_jobs(Queue *queue, size_t blocks)
-{
-    sha256_jobs(queue->sha, queue->jobs[blocks], queue->waiting[blocks], blocks);
-    queue->waiting[blocks] = 0;
-}
-
-static void end_job(Queue *queue, size_t size)
-{
-    size_t blocks = sha256_blocks(size);
-    if (++queue->waiting[blocks] == queue->sha->lanes)
-        run_jobs(queue, blocks);
-}
-
-/* Compute all queued hashes. */
-static void flush(Queue *queue)
-{
-    for (size_t blocks = 1; blocks <= SHA256_JOB_BLOCKS; blocks++)
-        if (queue->waiting[blocks])
-            run_jobs(queue, blocks);
-}
 
 /* Return the lowest level at which a cell has its hash number `number`. */
 static unsigned level_of(unsigned mask, unsigned number)
@@ -67,52 +22,44 @@ static unsigned level_of(unsigned mask, unsigned number)
     return level;
 }
 
-/* Queue hash number `number` of a cell that is not pruned; the hashes of its children, and its
+/* Compute hash number `number` of a cell that is not pruned; the hashes of its children, and its
    previous hash, are known. NOT_MINE if the tree is too deep. */
-static Status queue_hash(Tree *tree, Queue *queue, uint32_t index, unsigned number)
+static Status digest_level(Tree *tree, const Cell *cell, unsigned number)
 {
-    const Cell *cell = &tree->cells[index];
     unsigned refs = cell_ref_count(cell), mask = cell_mask(cell), depth = 0;
     unsigned level = level_of(mask, number), deeper = level + cell_is_merkle(cell);
     unsigned data_bytes = number ? HASH_BYTES : cell_bytes(cell);
     uint32_t to = cell->digest + number;
-    size_t size = 2 + data_bytes + refs * (DEPTH_BYTES + HASH_BYTES);
-    Sha256Job *job = begin_job(queue, size, &tree->hashes[to]);
-    uint8_t *out = job->message;
-    out[0] = (uint8_t)((cell->d1 & 0x1F) | (mask & ((1u << level) - 1)) << 5);
-    out[1] = cell->d2;
-    copy_short(out + 2, number ? tree->hashes[to - 1].bytes : cell->data, data_bytes);
-    uint8_t *depths = out + 2 + data_bytes, *hashes = depths + refs * DEPTH_BYTES;
+    uint8_t message[MAX_MESSAGE];
+    message[0] = (uint8_t)((cell->d1 & 0x1F) | (mask & ((1u << level) - 1)) << 5);
+    message[1] = cell->d2;
+    copy_short(message + 2, number ? tree->hashes[to - 1].bytes : cell->data, data_bytes);
+    uint8_t *depths = message + 2 + data_bytes, *hashes = depths + refs * DEPTH_BYTES;
     for (unsigned i = 0; i < refs; i++) {
         uint32_t kid = cell_digest(&tree->cells[cell->refs[i]], deeper);
         unsigned kid_depth = tree->depths[kid];
-        depths[2 * i] = (uint8_t)(kid_depth >> 8);
-        depths[2 * i + 1] = (uint8_t)kid_depth;
+        store_be(depths + i * DEPTH_BYTES, kid_depth, DEPTH_BYTES);
         memcpy(hashes + i * HASH_BYTES, &tree->hashes[kid], HASH_BYTES);
         if (kid_depth >= depth)
             depth = kid_depth + 1;
     }
     tree->depths[to] = (uint16_t)depth;
-    end_job(queue, size);
+    sha256(message, 2 + data_bytes + refs * (DEPTH_BYTES + HASH_BYTES), &tree->hashes[to]);
     return depth <= MAX_DEPTH ? DONE : NOT_MINE;
 }
 
 /* A pruned branch stores all its hashes and depths but the last one, its own. */
-static void queue_pruned(Tree *tree, Queue *queue, uint32_t index)
+static void digest_pruned(Tree *tree, const Cell *cell)
 {
-    const Cell *cell = &tree->cells[index];
     uint32_t to = cell->digest, top = cell_digest(cell, MAX_LEVEL);
     const uint8_t *depths = cell->data + 2 + (top - to) * HASH_BYTES;
+    uint8_t message[MAX_MESSAGE] = {cell->d1, cell->d2};
     memcpy(&tree->hashes[to], cell->data + 2, (top - to) * HASH_BYTES);
     for (unsigned i = 0; i < top - to; i++)
         tree->depths[to + i] = (uint16_t)load_be(depths + i * DEPTH_BYTES, DEPTH_BYTES);
     tree->depths[top] = 0;
-    size_t size = 2 + cell_bytes(cell);
-    Sha256Job *job = begin_job(queue, size, &tree->hashes[top]);
-    job->message[0] = cell->d1;
-    job->message[1] = cell->d2;
-    copy_short(job->message + 2, cell->data, cell_bytes(cell));
-    end_job(queue, size);
+    copy_short(message + 2, cell->data, cell_bytes(cell));
+    sha256(message, 2 + cell_bytes(cell), &tree->hashes[top]);
 }
 
 /* A Merkle cell stores the hashes and depths of its children at level 0. */
@@ -129,42 +76,19 @@ static bool merkle_agrees(const Tree *tree, const Cell *cell)
     return true;
 }
 
-/* Prefetch the data for a cell's hash a few cells ahead: cells of one depth are far apart. */
-static inline void prefetch_cell(const Tree *tree, uint32_t index)
+/* Hash a cell whose children are hashed already. */
+static Status digest_cell(Tree *tree, const Cell *cell)
 {
-    const Cell *cell = &tree->cells[index];
-    __builtin_prefetch(cell->data);
-    for (unsigned i = 0; i < cell_ref_count(cell); i++)
-        __builtin_prefetch(&tree->hashes[tree->cells[cell->refs[i]].digest]);
-}
-
-/* Hash cells that are not descendants of each other; their children are hashed already. */
-static Status digest_cells(Tree *tree, Queue *queue, const uint32_t *cells, size_t count)
-{
-    unsigned most = 1;
-    for (unsigned number = 0; number < most; number++) {
-        for (size_t i = 0; i < count; i++) {
-            if (i + 2 * AHEAD < count)
-                __builtin_prefetch(&tree->cells[cells[i + 2 * AHEAD]]);
-            if (i + AHEAD < count)
-                prefetch_cell(tree, cells[i + AHEAD]);
-            const Cell *cell = &tree->cells[cells[i]];
-            unsigned hashes = cell_hash_count(cell);
-            if (cell_kind(cell) == PRUNED) {
-                if (!number)
-                    queue_pruned(tree, queue, cells[i]);
-                continue;
-            }
-            if (!number && cell_is_merkle(cell) && !merkle_agrees(tree, cell))
-                return NOT_MINE;
-            if (number < hashes && queue_hash(tree, queue, cells[i], number) != DONE)
-                return NOT_MINE;
-            if (hashes > most)
-                most = hashes;
-        }
-        flush(queue);
+    if (cell_kind(cell) == PRUNED) {
+        digest_pruned(tree, cell);
+        return DONE;
     }
-    return DONE;
+    if (cell_is_merkle(cell) && !merkle_agrees(tree, cell))
+        return NOT_MINE;
+    Status status = DONE;
+    for (unsigned number = 0; status == DONE && number < cell_hash_count(cell); number++)
+        status = digest_level(tree, cell, number);
+    return status;
 }
 
 /* Allocate the counted hashes, of which `old` exist. */
@@ -181,45 +105,35 @@ static bool grow_hashes(Tree *tree, uint32_t old)
     return true;
 }
 
-/* Assign a cell the index of its hashes, if it has none, and append it to those found; `counts` has
-   the number of cells of each depth, shifted by one. */
-static inline void find_cell(Tree *tree, uint32_t index, uint32_t *found, uint32_t *count,
-                             uint32_t *counts)
+/* Assign a cell the index of its hashes, if it has none, and append it to those found. */
+static inline void find_cell(Tree *tree, uint32_t index, uint32_t *found, uint32_t *count)
 {
     Cell *cell = &tree->cells[index];
     if (cell->digest)
         return;
     cell->digest = tree->hash_count;
     tree->hash_count += cell_hash_count(cell);
-    counts[tree->heights[index] + 1]++;
     found[(*count)++] = index;
 }
 
-Status tree_digest(Tree *tree, const Sha256 *sha, const uint32_t *roots, size_t root_count)
+Status tree_digest(Tree *tree, const uint32_t *roots, size_t root_count)
 {
-    uint32_t starts[MAX_DEPTH + 2] = {0}, count = 0, first = 0, old = tree->hash_count;
+    uint32_t count = 0, old = tree->hash_count;
     uint32_t *found = heap_renew(&tree->memory.found, tree->count, sizeof *found);
-    uint32_t *order = heap_renew(&tree->memory.order, tree->count, sizeof *order);
-    Queue queue;
-    if (!found || !order)
+    if (!found)
         return NO_MEMORY;
     for (size_t i = 0; i < root_count; i++)
-        find_cell(tree, roots[i], found, &count, starts);
+        find_cell(tree, roots[i], found, &count);
     for (uint32_t i = 0; i < count; i++)
         for (unsigned ref = 0; ref < cell_ref_count(&tree->cells[found[i]]); ref++)
-            find_cell(tree, tree->cells[found[i]].refs[ref], found, &count, starts);
+            find_cell(tree, tree->cells[found[i]].refs[ref], found, &count);
     if (!grow_hashes(tree, old))
         return NO_MEMORY;
-    /* Cells of one depth do not depend on each other. */
-    for (unsigned depth = 0; depth <= MAX_DEPTH; depth++)
-        starts[depth + 1] += starts[depth];
-    for (uint32_t i = 0; i < count; i++)
-        order[starts[tree->heights[found[i]]]++] = found[i];
-    open_queue(&queue, sha);
     Status status = DONE;
-    /* Sorting has moved every start to the end of its depth. */
-    for (unsigned depth = 0; status == DONE && first < count; first = starts[depth++])
-        status = digest_cells(tree, &queue, order + first, starts[depth] - first);
+    /* Children come after their parents. */
+    for (uint32_t index = count ? tree->count : 0; status == DONE && index-- > 0;)
+        if (tree->cells[index].digest >= old)
+            status = digest_cell(tree, &tree->cells[index]);
     return status;
 }
 
@@ -271,11 +185,10 @@ size_t pack_head(uint8_t *to, uint8_t d1, unsigned bits)
     return 2 + bytes;
 }
 
-Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned bits,
-                   const uint32_t *refs, unsigned ref_count, uint32_t *to)
+Status tree_append(Tree *tree, const uint8_t *data, unsigned bits, const uint32_t *refs,
+                   unsigned ref_count, uint32_t *to)
 {
     uint8_t head[2 + 128];
-    Queue queue;
     unsigned mask = 0, weight = 1;
     Status status = grow(tree);
     if (status != DONE)
@@ -295,9 +208,8 @@ Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned 
     cell->data = keep_bytes(tree, head + 2, size - 2);
     if (!cell->data)
         return NO_MEMORY;
-    open_queue(&queue, sha);
     *to = tree->count;
-    status = digest_cells(tree, &queue, to, 1);
+    status = digest_cell(tree, cell);
     tree->hash_count += cell_hash_count(cell);
     tree->count++;
     return status;
@@ -329,5 +241,4 @@ void tree_free(Tree *tree)
     heap_free(&tree->memory.parents);
     heap_free(&tree->memory.stored);
     heap_free(&tree->memory.found);
-    heap_free(&tree->memory.order);
 }

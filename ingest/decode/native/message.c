@@ -168,13 +168,13 @@ static Status build_content(Block *block, const Slice *from, Content *to)
         head[2 + bits / 8] = (uint8_t)(slice_uint(&slice, bits & 7) << (8 - (bits & 7)));
     if (refs) {
         uint32_t cell;
-        Status status = tree_append(&block->tree, &block->decoder->sha, head + 2, bits,
-                                    slice.refs + slice.ref, refs, &cell);
+        Status status =
+            tree_append(&block->tree, head + 2, bits, slice.refs + slice.ref, refs, &cell);
         return status == DONE ? take_content(block, cell, to) : status;
     }
     Heap *heap = &block->decoder->tables[TABLE_messages].heap;
     size_t size = pack_head(head, 0, bits), start = heap->size;
-    sha256(&block->decoder->sha, head, size, &to->hash);
+    sha256(head, size, &to->hash);
     to->depth = 0;
     Status status = write_single(head, size, heap);
     to->boc = (Span){start, (uint32_t)(heap->size - start)};
@@ -233,8 +233,7 @@ static Status read_body(Block *block, Row_messages *row, Slice *slice, Content *
 
 /* Hash an external message in its normalized form (TEP-467): ext_in_msg_info$10, src
    addr_none$00, dest unchanged, import_fee 0, no init, body in a reference. */
-static void normalize(const Block *block, Row_messages *row, Slice *destination,
-                      const Content *body)
+static void normalize(Row_messages *row, Slice *destination, const Content *body)
 {
     uint8_t head[2 + 128 + 2 + HASH_BYTES] = {0};
     unsigned bits = slice_bits_left(destination);
@@ -255,7 +254,7 @@ static void normalize(const Block *block, Row_messages *row, Slice *destination,
     store_be(head + size, body->depth, 2);
     memcpy(head + size + 2, body->hash.bytes, HASH_BYTES);
     Hash hash;
-    sha256(&block->decoder->sha, head, size + 2 + HASH_BYTES, &hash);
+    sha256(head, size + 2 + HASH_BYTES, &hash);
     SET(row, hash_norm, hash);
 }
 
@@ -281,6 +280,6 @@ Status decode_message(Block *block, Row_messages *row, uint32_t cell)
         return status != DONE ? status : NOT_MINE;
     SET(row, msg_hash, *tree_hash(&block->tree, cell, MAX_LEVEL));
     if (is_external && !is_out)
-        normalize(block, row, &destination, &body);
+        normalize(row, &destination, &body);
     return DONE;
 }

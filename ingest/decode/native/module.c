@@ -9,8 +9,6 @@
 #include "packed.h"
 
 typedef struct {
-    bool can[SHA256_WAYS];
-    Sha256Way best;
     Pool *pool;
     Decoder *spare; /* with memory of an earlier call; its user removes it from here */
 } ModuleState;
@@ -89,9 +87,6 @@ static bool read_raw_block(PyObject *item, RawBlock *to)
 static Status decode_blocks(Decoder *decoder, RawBlock *blocks, size_t count, size_t *done)
 {
     for (*done = 0; *done < count; ++*done) {
-        size_t left = count - *done;
-        if (*done % MAX_HASHED == 0)
-            hash_files(&decoder->sha, &blocks[*done], left < MAX_HASHED ? left : MAX_HASHED);
         size_t before[TABLE_COUNT];
         for (size_t i = 0; i < TABLE_COUNT; i++)
             before[i] = decoder->tables[i].count;
@@ -172,34 +167,13 @@ static void give_back(ModuleState *state, Decoder *decoder)
         state->spare = decoder;
 }
 
-static const char *const WAY_NAMES[SHA256_WAYS] = {
-    [SHA256_PORTABLE] = "portable sha-256", [SHA256_AVX2] = "sha-256 in avx2",
-    [SHA256_AVX512] = "sha-256 in avx-512", [SHA256_NI] = "sha-ni",
-};
-
-/* Choose a SHA-256 variant by name; false, with an error set, if the processor lacks it. */
-static bool choose_way(const ModuleState *state, const char *name, Sha256 *to)
-{
-    for (Sha256Way way = 0; way < SHA256_WAYS; way++)
-        if (state->can[way] && strcmp(name, WAY_NAMES[way]) == 0) {
-            *to = sha256_choose(way);
-            return true;
-        }
-    PyErr_Format(PyExc_ValueError, "%s is not a SHA-256 variant of this processor", name);
-    return false;
-}
-
 static PyObject *module_decode(PyObject *module, PyObject *args)
 {
     PyObject *sequence;
     unsigned long long seed;
-    const char *way_name;
     int all_named = 0;
     PyObject *pairs = NULL;
-    Sha256 sha;
-    if (!PyArg_ParseTuple(args, "OKs|pO!", &sequence, &seed, &way_name, &all_named, &PyTuple_Type,
-                          &pairs) ||
-        !choose_way(PyModule_GetState(module), way_name, &sha))
+    if (!PyArg_ParseTuple(args, "OK|pO!", &sequence, &seed, &all_named, &PyTuple_Type, &pairs))
         return NULL;
     size_t version_count = pairs ? (size_t)PyTuple_Size(pairs) : 0;
     KeyVersion *versions = read_versions(pairs, version_count);
@@ -209,7 +183,6 @@ static PyObject *module_decode(PyObject *module, PyObject *args)
     Decoder *decoder = items ? take_decoder(state) : NULL;
     PyObject *result = NULL;
     if (decoder) {
-        decoder->sha = sha;
         decoder->seed = decoder->writer.seed = seed;
         decoder->all_named = all_named;
         decoder->versions = versions;
@@ -281,7 +254,6 @@ static PyObject *module_decode_branch(PyObject *module, PyObject *args)
     Decoder *decoder = take_decoder(state);
     if (!decoder)
         return PyErr_NoMemory();
-    decoder->sha = sha256_choose(state->best);
     decoder->seed = seed;
     result = decode_packed(module, decoder, &raw, &header, &branch, handles, packed);
     give_back(state, decoder);
@@ -290,8 +262,8 @@ static PyObject *module_decode_branch(PyObject *module, PyObject *args)
 
 static PyObject *module_pack_records(PyObject *module, PyObject *args)
 {
-    const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
-    return pack_records(args, &sha);
+    (void)module;
+    return pack_records(args);
 }
 
 static PyObject *module_list_below(PyObject *module, PyObject *args)
@@ -308,8 +280,8 @@ static PyObject *module_find_starts(PyObject *module, PyObject *args)
 
 static PyObject *module_digest_cells(PyObject *module, PyObject *args)
 {
-    const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
-    return digest_cells(args, &sha);
+    (void)module;
+    return digest_cells(args);
 }
 
 static PyObject *module_read_cells(PyObject *module, PyObject *args)
@@ -343,24 +315,9 @@ static PyObject *module_layout(PyObject *module, PyObject *args)
     return tables;
 }
 
-static PyObject *module_sha_ways(PyObject *module, PyObject *args)
-{
-    const ModuleState *state = PyModule_GetState(module);
-    (void)args;
-    PyObject *names = PyList_New(0);
-    for (int way = SHA256_WAYS; names && way-- > 0;) {
-        PyObject *name = state->can[way] ? PyUnicode_FromString(WAY_NAMES[way]) : NULL;
-        if (state->can[way] && (!name || PyList_Append(names, name) != 0))
-            Py_CLEAR(names);
-        Py_XDECREF(name);
-    }
-    return names;
-}
-
 static PyObject *module_root_hash(PyObject *module, PyObject *args)
 {
-    const ModuleState *state = PyModule_GetState(module);
-    Sha256 sha = sha256_choose(state->best);
+    (void)module;
     Tree tree = {0};
     const char *data;
     Py_ssize_t size;
@@ -368,7 +325,7 @@ static PyObject *module_root_hash(PyObject *module, PyObject *args)
         return NULL;
     Status status = tree_parse(&tree, (const uint8_t *)data, (size_t)size);
     if (status == DONE)
-        status = tree_digest_whole(&tree, &sha);
+        status = tree_digest_whole(&tree);
     PyObject *result = NULL;
     if (status == DONE) {
         const Hash *hash = tree_hash(&tree, tree.root, MAX_LEVEL);
@@ -405,13 +362,13 @@ static PyObject *module_crc32c(PyObject *module, PyObject *args)
 
 static PyObject *module_hashes(PyObject *module, PyObject *data)
 {
-    const Sha256 sha = sha256_choose(((ModuleState *)PyModule_GetState(module))->best);
-    return hash_cells(data, &sha);
+    (void)module;
+    return hash_cells(data);
 }
 
 static PyMethodDef methods[] = {
     {"decode", module_decode, METH_VARARGS,
-     "decode(blocks, seed, sha_way, all_named=False, versions=()): decode blocks until one is\n"
+     "decode(blocks, seed, all_named=False, versions=()): decode blocks until one is\n"
      "declined.\n\n"
      "A block is (data, workchain, shard, seqno, root_hash, file_hash, mc_seqno). `versions` is a\n"
      "tuple of (seqno of a key block, global version of its configuration). Returns the number of\n"
@@ -450,19 +407,13 @@ static PyMethodDef methods[] = {
      "read_cells(data, starts, ref_bytes, handles): packed cells of a bag by their numbers, 8 bytes\n"
      "each; None for a damaged one."},
     {"layout", module_layout, METH_NOARGS, "The tables with names and types of their columns."},
-    {"sha_ways", module_sha_ways, METH_NOARGS,
-     "Names of the SHA-256 variants that this processor supports, the fastest first."},
     {NULL, NULL, 0, NULL},
 };
 
 static int module_exec(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
-    for (Sha256Way way = 0; way < SHA256_WAYS; way++) {
-        state->can[way] = sha256_can(way);
-        if (state->can[way])
-            state->best = way;
-    }
+    sha256_open();
     state->pool = pool_open();
     if (!state->pool)
         PyErr_NoMemory();

@@ -38,7 +38,7 @@ static bool get_bytes(PyObject *list, Py_ssize_t at, const uint8_t **data, size_
 
 /* Pack a record of celldb: refcount, d1, d2, data, references, and pending changes of the count,
    four bytes each. Return 0 if it is not a complete cell whose hash is its key. */
-static size_t pack_record(const Sha256 *sha, const uint8_t *key, const uint8_t *data, size_t size,
+static size_t pack_record(const uint8_t *key, const uint8_t *data, size_t size,
                           uint8_t to[MAX_PACKED])
 {
     static const uint8_t compressed[REFCOUNT_BYTES] = {0xFF, 0xFF, 0xFF, 0xFF};
@@ -65,14 +65,14 @@ static size_t pack_record(const Sha256 *sha, const uint8_t *key, const uint8_t *
     if (!(d1 >> 5)) { /* cells with a level have several hashes */
         Hash hash;
         memcpy(shown + head + refs * DEPTH_BYTES, to + head, refs * HASH_BYTES);
-        sha256(sha, shown, head + refs * (DEPTH_BYTES + HASH_BYTES), &hash);
+        sha256(shown, head + refs * (DEPTH_BYTES + HASH_BYTES), &hash);
         if (memcmp(hash.bytes, key, HASH_BYTES) != 0)
             return 0;
     }
     return head + refs * HASH_BYTES;
 }
 
-PyObject *pack_records(PyObject *args, const Sha256 *sha)
+PyObject *pack_records(PyObject *args)
 {
     PyObject *keys, *values;
     if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &keys, &PyList_Type, &values))
@@ -92,7 +92,7 @@ PyObject *pack_records(PyObject *args, const Sha256 *sha)
             Py_CLEAR(found);
             break;
         }
-        size = data && key_size == HASH_BYTES ? pack_record(sha, key, data, size, packed) : 0;
+        size = data && key_size == HASH_BYTES ? pack_record(key, data, size, packed) : 0;
         if (!size) {
             Py_DECREF(found);
             Py_RETURN_NONE;
@@ -205,7 +205,7 @@ static size_t pack_cell(const Bag *bag, uint64_t cell, uint8_t *to, uint64_t ref
 }
 
 /* Compute hash and depth of an ordinary cell of level 0; false for any other. */
-static bool digest_cell(const Bag *bag, const Sha256 *sha, uint8_t *digests, uint64_t cell)
+static bool digest_cell(const Bag *bag, uint8_t *digests, uint64_t cell)
 {
     uint8_t shown[MAX_SHOWN];
     uint64_t refs[MAX_REFS];
@@ -223,13 +223,13 @@ static bool digest_cell(const Bag *bag, const Sha256 *sha, uint8_t *digests, uin
             depth = kid_depth + 1;
     }
     Hash hash;
-    sha256(sha, shown, size + count * (DEPTH_BYTES + HASH_BYTES), &hash);
+    sha256(shown, size + count * (DEPTH_BYTES + HASH_BYTES), &hash);
     memcpy(digests + cell * DIGEST_BYTES, hash.bytes, HASH_BYTES);
     store_be(digests + cell * DIGEST_BYTES + HASH_BYTES, depth, DEPTH_BYTES);
     return depth <= MAX_DEPTH;
 }
 
-PyObject *digest_cells(PyObject *args, const Sha256 *sha)
+PyObject *digest_cells(PyObject *args)
 {
     Bag bag;
     Py_buffer digests;
@@ -241,7 +241,7 @@ PyObject *digest_cells(PyObject *args, const Sha256 *sha)
     uint64_t cell = before;
     Py_BEGIN_ALLOW_THREADS
     if (before <= bag.count && (uint64_t)digests.len >= bag.count * DIGEST_BYTES)
-        while (cell && digest_cell(&bag, sha, digests.buf, cell - 1))
+        while (cell && digest_cell(&bag, digests.buf, cell - 1))
             cell--;
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&bag.data);

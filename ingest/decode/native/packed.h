@@ -8,7 +8,7 @@
 #include "branch.h"
 
 /* pack_records(keys, values) */
-PyObject *pack_records(PyObject *args, const Sha256 *sha);
+PyObject *pack_records(PyObject *args);
 
 /* list_below(packed, width, known) */
 PyObject *list_below(PyObject *args);
@@ -17,7 +17,7 @@ PyObject *list_below(PyObject *args);
 PyObject *find_starts(PyObject *args);
 
 /* digest_cells(data, starts, ref_bytes, digests, before) */
-PyObject *digest_cells(PyObject *args, const Sha256 *sha);
+PyObject *digest_cells(PyObject *args);
 
 /* read_cells(data, starts, ref_bytes, handles) */
 PyObject *read_cells(PyObject *args);

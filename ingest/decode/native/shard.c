@@ -108,7 +108,7 @@ static Status read_config(Block *block, uint32_t root)
     Hashmap map;
     Hash key;
     Slice value;
-    Status status = tree_digest(&block->tree, &block->decoder->sha, &root, 1);
+    Status status = tree_digest(&block->tree, &root, 1);
     if (status == DONE)
         status = writer_open(&block->decoder->writer, &block->tree);
     if (status != DONE)

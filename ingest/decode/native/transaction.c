@@ -224,7 +224,7 @@ Status decode_transactions(Block *block)
     Status status = find_transactions(block);
     size_t count = decoder->cells.size / sizeof(uint32_t);
     if (status == DONE)
-        status = tree_digest(&block->tree, &decoder->sha, (const uint32_t *)decoder->cells.data,
+        status = tree_digest(&block->tree, (const uint32_t *)decoder->cells.data,
                              count);
     if (status == DONE)
         status = writer_open(&decoder->writer, &block->tree);

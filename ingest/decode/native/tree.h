@@ -38,7 +38,7 @@ typedef struct {
     Chunk *chunks;
     bool is_distinct; /* the cells of the bag all differ, as found by writer_open */
     struct {
-        Heap cells, hashes, depths, heights, parents, stored, found, order;
+        Heap cells, hashes, depths, heights, parents, stored, found;
     } memory; /* of the arrays, reused from tree to tree */
 } Tree;
 
@@ -60,19 +60,19 @@ bool boc_has_right_crc(const uint8_t *data, size_t size);
 Status tree_take(Tree *tree, const Cell *cells, uint32_t count);
 
 /* Compute the hashes of all cells, and compare them with those stored in the bag. */
-Status tree_digest_whole(Tree *tree, const Sha256 *sha);
+Status tree_digest_whole(Tree *tree);
 
 /* Compute the missing hashes of the cells under some roots; `tree_hash` and `tree_depth` may be
    called only for hashed cells. Merkle cells among them must store the hashes of their children. */
-Status tree_digest(Tree *tree, const Sha256 *sha, const uint32_t *roots, size_t count);
+Status tree_digest(Tree *tree, const uint32_t *roots, size_t count);
 
 /* Clear the tree; its memory is kept for the next one. */
 void tree_reset(Tree *tree);
 void tree_free(Tree *tree);
 
 /* Append an ordinary cell with children in the tree; it has the first `bits` bits of `data`. */
-Status tree_append(Tree *tree, const Sha256 *sha, const uint8_t *data, unsigned bits,
-                   const uint32_t *refs, unsigned ref_count, uint32_t *to);
+Status tree_append(Tree *tree, const uint8_t *data, unsigned bits, const uint32_t *refs,
+                   unsigned ref_count, uint32_t *to);
 
 /* Write d1, d2 and data of an ordinary cell with its completion tag; return their length. `to`
    has the bits after two free bytes, and space for 130 bytes. */

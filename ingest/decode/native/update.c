@@ -130,7 +130,7 @@ static Status append_states(Block *block, Hashmap *map, Heap *roots)
     Heap entries = {0};
     Status status = pair_accounts(block, map, &entries, roots);
     if (status == DONE)
-        status = tree_digest(&block->tree, &block->decoder->sha, (const uint32_t *)roots->data,
+        status = tree_digest(&block->tree, (const uint32_t *)roots->data,
                              roots->size / sizeof(uint32_t));
     for (size_t i = 0; status == DONE && i < entries.size / sizeof(uint32_t); i++)
         status = append_state(block, &touched[i], ((const uint32_t *)entries.data)[i]);
@@ -233,7 +233,7 @@ static Status find_carried(Block *block, const HashSet *pruned, Heap *carried)
     Walk walk;
     uint32_t cell;
     unsigned depth;
-    Status status = tree_digest(&block->tree, &block->decoder->sha, &block->extra, 1);
+    Status status = tree_digest(&block->tree, &block->extra, 1);
     if (status != DONE)
         return status;
     walk_open(&walk, block);
@@ -263,7 +263,7 @@ static Status trace_pruned(Block *block, uint32_t old, HashSet *pruned, Heap *ca
     if (status == DONE)
         status = drop_old(block, &accounts, pruned, false, &wanted);
     if (status == DONE && wanted) {
-        status = tree_digest(&block->tree, &block->decoder->sha, (const uint32_t *)accounts.data,
+        status = tree_digest(&block->tree, (const uint32_t *)accounts.data,
                              count);
         if (status == DONE)
             status = drop_old(block, &accounts, pruned, true, &wanted);

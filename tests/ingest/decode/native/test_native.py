@@ -131,19 +131,6 @@ def _misname(raw: RawBlock, left_out: set[BlockId]) -> RawBlock:
     return RawBlock(wrong, raw.data)
 
 
-def test_every_way_to_hash_gives_the_same(demo: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = demo.bundles[40:80]
-    expected = decode_in_python(few)
-    ways = native._extension.sha_ways()
-    assert ways[-1] == "portable sha-256"
-    for way in ways:
-        monkeypatch.setattr(native, "_sha_way", way)
-        assert native.describe() == f"native ({way})"
-        count, _tables = native.decode_natively([(raw, 1) for raw in _all_blocks(few)])
-        assert count == len(_all_blocks(few))
-        check_equal(decode_bundles(few), expected)
-
-
 def test_threads_do_not_disturb_each_other(demo: Network) -> None:
     parts = [demo.bundles[start : start + 10] for start in range(0, 80, 10)]
     expected = [decode_bundles(part) for part in parts]
@@ -293,22 +280,20 @@ def test_damaged_bags(demo: Network) -> None:
 def test_wrong_arguments_are_refused() -> None:
     core = native._extension
     good = (b"", 0, 0, 0, bytes(32), bytes(32), 0)
-    assert core.decode([good], 1, "portable sha-256")[0] == 0
+    assert core.decode([good], 1)[0] == 0
     for bad in (None, (), good[:6], (*good[:4], b"", *good[5:]), (1, *good[1:])):
         with pytest.raises((TypeError, ValueError)):
-            core.decode([bad], 1, "portable sha-256")
+            core.decode([bad], 1)
     with pytest.raises(OverflowError):
-        core.decode([(b"", 1 << 64, *good[2:])], 1, "portable sha-256")
-    with pytest.raises(ValueError, match="abacus"):
-        core.decode([good], 1, "abacus")
+        core.decode([(b"", 1 << 64, *good[2:])], 1)
     for versions in ([(0, 12)], ((0,),), ((0, 12, 1),), (12,), ((0, "12"),)):
         with pytest.raises(TypeError):
-            core.decode([good], 1, "portable sha-256", 0, versions)
+            core.decode([good], 1, 0, versions)
 
 
 @pytest.mark.parametrize(
     ("setting", "name"),
-    [("0", "python (TONLAKE_NATIVE=0)"), ("portable", "native (portable sha-256)")],
+    [("0", "python (TONLAKE_NATIVE=0)"), ("1", "native")],
 )
 def test_the_environment_chooses(setting: str, name: str) -> None:
     code = "from tonlake.ingest.decode import native; print(native.describe())"
