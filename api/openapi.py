@@ -17,9 +17,8 @@ from tonlake.api.openapi_form import complete_arrays, name_operation
 from tonlake.api.openapi_service import TAGS, describe_service
 from tonlake.api.parameter import describe_parameter, describe_property
 from tonlake.api.request.params import converters_of
-from tonlake.api.request.table_format import MEDIA_TYPES
+from tonlake.api.request.table_format import MEDIA_TYPES, has_list
 from tonlake.api.v2.methods import METHODS
-from tonlake.api.v3.page.listing import has_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -15,7 +15,7 @@ from tonlake.api.explorer.history import list_history
 from tonlake.api.explorer.holding import WAYS, Price, list_holdings, list_messages
 from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.names import list_certain
-from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
+from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.route.account import AccountStatesQuery, get_account_states
 from tonlake.api.v3.route.name import RecordsQuery, get_records
 from tonlake.api.v3.route.nft import ItemsQuery, get_items

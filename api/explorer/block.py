@@ -19,7 +19,7 @@ from tonlake.api.explorer.shards import draw_shards
 from tonlake.api.explorer.transaction import ask_transactions
 from tonlake.api.explorer.words.sentence import write_actions
 from tonlake.api.request.params import ConversionError, parse_int32, parse_shard
-from tonlake.api.v3.page.transaction_search import TransactionsQuery, find_keys
+from tonlake.api.v3.page.transaction_page import TransactionsQuery, find_keys
 from tonlake.api.v3.route.action import ActionsQuery, answer_actions
 from tonlake.api.v3.route.block import BlocksQuery, get_blocks
 from tonlake.lake.account import MASTERCHAIN

@@ -22,7 +22,7 @@ from tonlake.api.python.method import MethodResult, read_argument
 from tonlake.api.python.result import Result
 from tonlake.api.text.address import Address, WrittenAddress, parse_address
 from tonlake.api.text.encoding import decode_currencies
-from tonlake.api.v3.page.transaction_search import TransactionsQuery, check_covered, find_keys
+from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
 from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
 from tonlake.api.v3.route.name import DOMAIN, RecordsQuery, get_records
 from tonlake.ingest.derive.tvm.call import method_id

@@ -12,6 +12,12 @@ from tonlake.api.text.native import NATIVE
 from tonlake.lake.notation import read_friendly_address, read_raw_address
 
 _BOUNCEABLE, _NON_BOUNCEABLE, _TEST_ONLY = 0x11, 0x51, 0x80  # TEP-2, tag byte
+TAGS = {
+    (bounceable, test_only): tag | (_TEST_ONLY if test_only else 0)
+    for bounceable, tag in ((True, _BOUNCEABLE), (False, _NON_BOUNCEABLE))
+    for test_only in (True, False)
+}
+"""The tag byte of the user-friendly form by its flags: bounceable, test-only."""
 
 
 class Address(msgspec.Struct, frozen=True, order=True):
@@ -78,18 +84,13 @@ def render_friendly(
     """
     if not -128 <= address.workchain <= 127:  # noqa: PLR2004
         raise AddressInvalid(str(address), "its workchain has no friendly form")
-    tag = find_tag(bounceable=bounceable, test_only=test_only)
+    tag = TAGS[bounceable, test_only]
     if NATIVE is not None and url_safe:
         return str(NATIVE.write_friendly(tag, address.workchain, address.account))
     body = bytes((tag, address.workchain & 0xFF)) + address.account
     data = body + binascii.crc_hqx(body, 0).to_bytes(2, "big")
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     return encode(data).decode("ascii")
-
-
-def find_tag(*, bounceable: bool, test_only: bool) -> int:
-    """Return the tag byte of the user-friendly form, which holds the flags."""
-    return (_BOUNCEABLE if bounceable else _NON_BOUNCEABLE) | (_TEST_ONLY if test_only else 0)
 
 
 def name_workchain(name: str) -> str:

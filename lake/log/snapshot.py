@@ -96,6 +96,8 @@ class Snapshot:
         self.files: dict[str, tuple[DataFile, ...]] = {
             name: state.by_table.get(name, ()) for name in TABLES
         }
+        self.last_pruned = state.last_pruned
+        """The last pruned masterchain block; 0 if none was pruned."""
         self.damaged: dict[str, LakeCorrupt] = {}
         broken: set[str] = set()
         for error in damage:

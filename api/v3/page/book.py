@@ -1,23 +1,28 @@
-"""The address book of a response: friendly form, domain and interfaces of each address."""
+"""The address book of a response: friendly form, domain and interfaces of each address.
+
+Interfaces are facts about codes: ids of their get-methods, and names of what they implement.
+"""
 
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from itertools import starmap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from tonlake.api.chain.account import WALLETS
 from tonlake.api.errors import AddressInvalid
-from tonlake.api.text.address import Address, find_tag, render_friendly
+from tonlake.api.text.address import TAGS, Address, render_friendly
 from tonlake.api.text.native import NATIVE
-from tonlake.api.v3.page.interface import NO_CODE, read_codes
 from tonlake.api.v3.resource.answer import AddressBook, AddressBookRow
+from tonlake.ingest.derive.contract.record import load_interfaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from tonlake.api.request.call import Call
     from tonlake.queries.reader import Reader
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 Domains = dict[tuple[int, bytes], str]
 """The shortest domain by workchain and account id."""
 
-KEPT = 2
+MAX_DOMAINS_KEPT = 2
 
 
 def find_domains(reader: Reader) -> Domains:
@@ -38,19 +43,19 @@ def find_domains(reader: Reader) -> Domains:
         return {}
     key = (str(reader.snapshot.lake_dir), *(file.path for file in files))
     with _LOCK:
-        found = _KEPT.get(key)
+        found = _DOMAINS.get(key)
     if found is None:
         rows = reader.rows("v3/domains")
         found = {(row["workchain"], row["account"]): row["domain"] for row in rows}
         with _LOCK:
-            while len(_KEPT) >= KEPT:
-                _KEPT.pop(next(iter(_KEPT)))
-            _KEPT[key] = found
+            while len(_DOMAINS) >= MAX_DOMAINS_KEPT:
+                _DOMAINS.pop(next(iter(_DOMAINS)))
+            _DOMAINS[key] = found
     return found
 
 
 _LOCK = threading.Lock()
-_KEPT: dict[tuple[str, ...], Domains] = {}
+_DOMAINS: dict[tuple[str, ...], Domains] = {}
 
 
 Row = dict[str, Any]
@@ -102,7 +107,7 @@ def write_address_book(call: Call, accounts: Iterable[tuple[int, bytes]]) -> Any
     code_hashes = {state["code_hash"] for state in states if state is not None}
     codes = read_codes(call.reader, code_hashes)
     test_only = call.test_only
-    tags = [find_tag(bounceable=bounceable, test_only=test_only) for bounceable in (False, True)]
+    tags = [TAGS[bounceable, test_only] for bounceable in (False, True)]
     facts: dict[bytes | None, tuple[int, bytes]] = {
         code_hash: (tags[code_hash not in WALLETS], code.written)
         for code_hash, code in codes.items()
@@ -161,3 +166,61 @@ def _write_friendly(address: Address, *, bounceable: bool, test_only: bool) -> s
         return render_friendly(address, bounceable=bounceable, test_only=test_only)
     except AddressInvalid:
         return None
+
+
+KEPT_CODES = 8192
+"""How many codes are cached; almost all accounts share the same few codes."""
+
+
+class CodeFacts(NamedTuple):
+    """Facts about one code.
+
+    ``methods`` are the ids of its get-methods, None if it has no readable method table; ``names``
+    are its interfaces, None if none matches; ``listed`` are those in address books, [] for code
+    without methods; ``written`` is ``listed`` as JSON.
+    """
+
+    methods: list[int] | None
+    names: list[str] | None
+    listed: list[str] | None
+    written: bytes
+
+
+def _make_facts(methods: list[int] | None, names: list[str] | None) -> CodeFacts:
+    listed = names or [] if methods is None else names
+    return CodeFacts(methods, names, listed, msgspec.json.encode(listed))
+
+
+NO_CODE = CodeFacts(None, [], None, b"null")
+"""For accounts without code: null in address books, as in TON Center."""
+
+_CODES: dict[Path, dict[bytes, CodeFacts]] = {}
+"""Facts by lake and code hash; they depend only on the code, so all snapshots share them."""
+
+
+def read_codes(reader: Reader, code_hashes: Iterable[bytes | None]) -> dict[bytes, CodeFacts]:
+    """Return the facts about codes by hash.
+
+    A code unknown to contract detection has the interface that its hash is known for, or none: [].
+    """
+    requested = {code_hash for code_hash in code_hashes if code_hash is not None}
+    if not reader.snapshot.files["interfaces"]:
+        return {code_hash: _guess(code_hash) for code_hash in requested}
+    kept = _CODES.setdefault(reader.snapshot.lake_dir, {})
+    found = {code_hash: facts for code_hash in requested if (facts := kept.get(code_hash))}
+    missing = sorted(requested - found.keys())
+    if not missing:
+        return found
+    rows = reader.rows("v3/codes", hashes=missing)
+    read = {row["code_hash"]: _make_facts(row["methods"], row["names"]) for row in rows}
+    found |= read
+    if len(kept) > KEPT_CODES:
+        kept.clear()
+    kept.update(read)
+    return {code_hash: found.get(code_hash) or _guess(code_hash) for code_hash in requested}
+
+
+@lru_cache(KEPT_CODES)
+def _guess(code_hash: bytes) -> CodeFacts:
+    name = load_interfaces().by_code.get(code_hash)
+    return _make_facts(None, [] if name is None else [name])

@@ -38,11 +38,12 @@ from tonlake.api.request.params import (
 from tonlake.api.request.table_format import (
     WRITERS,
     choose_format,
+    list_rows,
     name_media_type,
     refine_format,
+    tabulate,
 )
 from tonlake.api.v3.page.coverage import check_lt, check_no_gap, check_utime, describe_gaps
-from tonlake.api.v3.page.listing import list_rows, tabulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,7 +184,7 @@ def operation(
         call = open_call(request, arguments)
         if gaps := describe_gaps(call.reader.snapshot.ranges):
             call.warn(gaps)
-        if call.reader.snapshot.state.last_pruned and isinstance(query, SpanPage):
+        if call.reader.snapshot.last_pruned and isinstance(query, SpanPage):
             query.check_spans(call.reader)  # a few older transactions are kept
         answered = answer(call, query)
         if pages:

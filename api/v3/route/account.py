@@ -21,14 +21,20 @@ from tonlake.api.request.params import (
 )
 from tonlake.api.text.address import Address, render_raw
 from tonlake.api.v3.layout.build import make_builder
-from tonlake.api.v3.page.book import describe_addresses, read_accounts, read_address_book
+from tonlake.api.v3.page.book import (
+    NO_CODE,
+    CodeFacts,
+    describe_addresses,
+    read_accounts,
+    read_address_book,
+    read_codes,
+)
 from tonlake.api.v3.page.coverage import (
     check_accounts_known,
     check_mc_seqno,
     check_no_contract_missing,
     is_current,
 )
-from tonlake.api.v3.page.interface import NO_CODE, CodeFacts, read_codes
 from tonlake.api.v3.page.metadata import read_metadata
 from tonlake.api.v3.page.operation import Page, operation
 from tonlake.api.v3.resource.answer import (

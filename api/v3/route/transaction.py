@@ -8,8 +8,12 @@ from tonlake.api.errors import AnswerNotFound, RequestInvalid
 from tonlake.api.request.params import Hash, Hashes, Int32, OneAddress, Opcode, Query, Text
 from tonlake.api.v3.page.coverage import check_no_gap
 from tonlake.api.v3.page.operation import SortedPage, operation
-from tonlake.api.v3.page.transaction_page import write_transactions
-from tonlake.api.v3.page.transaction_search import TransactionsQuery, check_covered, find_keys
+from tonlake.api.v3.page.transaction_page import (
+    TransactionsQuery,
+    check_covered,
+    find_keys,
+    write_transactions,
+)
 
 if TYPE_CHECKING:
     from tonlake.api.request.call import Call
