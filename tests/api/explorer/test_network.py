@@ -119,7 +119,7 @@ def test_no_account_state_is_not_no_account(path: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["/accounts", "/jettons", "/jettons?sort=volume", "/collections?sort=transfers"]
 )
-def test_lists_are_in_order(show: Callable[[str], Page], path: str) -> None:
+def test_lists_lead_to_their_entries(show: Callable[[str], Page], path: str) -> None:
     page = show(path)
     assert [link for link in page.links if link.startswith(("/account/", "/jetton/", "/nft/"))]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable
 from contextlib import closing
@@ -181,18 +180,12 @@ def test_a_transaction_shows_phases_fees_and_bodies(
     root = transfer["trace_id"]
     transaction = ask("transactions", hash=root)["transactions"][0]
     page = walk(f"/transaction/{to_hex(root)}")
-    for word in ("Storage", "Compute", "Action", "Gas", "Message import", "Decoded body"):
+    for word in ("Storage", "Compute", "Action", "Gas", "Balance before", "State hash"):
         assert word in page.words
     for message in (transaction["in_msg"], *transaction["out_msgs"]):
         assert to_hex(message["hash"]) in page.words
         assert message["decoded_opcode"] in page.words
     assert f"Total {int(transaction['total_fees']) / 1e9:.9f}".rstrip("0") in page.words
-
-
-def test_a_transaction_shows_money_and_state(walk: Walker, transfer: dict[str, Any]) -> None:
-    page = walk(f"/transaction/{to_hex(transfer['trace_id'])}")
-    for word in ("Balance before", "Sent with messages", "State hash", "Transaction as bag"):
-        assert word in page.words
 
 
 def test_messages_of_an_account_are_listed_by_direction(
@@ -238,21 +231,6 @@ def test_an_account_shows_all_that_it_has(walk: Walker, ask: Callable[..., Any])
     ]
     listed = [link for link in transactions.links if link.startswith("/transaction/")]
     assert [f"/transaction/{each}" for each in hashes] == listed[-len(hashes) :]
-
-
-def test_history_pages_follow_each_other(walk: Walker) -> None:
-    path: str | None = f"/account/-1:{'5' * 64}"
-    traces: list[str] = []
-    pages = 0
-    while path is not None and pages < 5:
-        page = walk(path)
-        told = [link for link in page.links if link.startswith("/trace/")]
-        assert not set(told) & set(traces)
-        traces += told
-        pages += 1
-        older = [attrs["href"] for tag, attrs in page.tags if tag == "a" and attrs.get("rel")]
-        path = older[0] if older else None
-    assert pages >= 1
 
 
 def test_an_account_that_never_existed_differs_from_an_unknown_one(
@@ -367,10 +345,3 @@ def test_a_lake_without_commits_says_so(tmp_path: Path) -> None:
         page = Walker(client)("/", status=503)
         assert client.get("/").headers["retry-after"] == "1"
     assert "no commit yet" in page.words
-
-
-def test_facts_of_the_demo_node_are_found(walk: Walker, demo_facts: Path) -> None:
-    rows = (demo_facts / "expected-transactions.jsonl").read_text().splitlines()
-    for row in map(json.loads, rows[:: len(rows) // 8]):
-        page = walk(f"/transaction/{row['hash']}")
-        assert str(row["lt"]) in page.words
