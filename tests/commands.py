@@ -1,7 +1,5 @@
 """Collects the commands of ``tonlake`` and those shown in the documentation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Tests of limits set their own limits.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """The documentation is complete and up to date, and its examples do what they show."""
 
-from __future__ import annotations
-
 import doctest
 import io
 import os

@@ -1,7 +1,5 @@
 """The Dockerfile, the systemd unit and the one-file binary."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import os

@@ -1,7 +1,5 @@
 """The README's claims, requests and commands hold."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Package layout: no import cycles between folders, no crowded folder, one top-level name."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Every command line in the README and docs does what the text promises."""
 
-from __future__ import annotations
-
 import copy
 import os
 import re

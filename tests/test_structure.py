@@ -1,7 +1,5 @@
 """House rules: import directions, module and function sizes, annotations, docstrings."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

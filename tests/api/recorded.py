@@ -1,7 +1,5 @@
 """Get-method calls answered by a node's lite server, in comparable form."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """A lake that begins late, with a baseline, knows accounts as the lake of the whole chain does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

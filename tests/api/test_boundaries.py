@@ -1,7 +1,5 @@
 """No parameter values of any operation cause an internal error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

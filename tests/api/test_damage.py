@@ -1,7 +1,5 @@
 """A running service with damaged files answers correctly, or 503 with the file's name."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

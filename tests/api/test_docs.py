@@ -1,7 +1,5 @@
 """Pages for people and the OpenAPI document: complete, valid, and without foreign resources."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

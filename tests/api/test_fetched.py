@@ -1,7 +1,5 @@
 """Accounts missing from a lake are fetched from lite servers, proven, and stored."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager

@@ -1,7 +1,5 @@
 """Lakes of genuine networks that begin late, with a baseline, answer like whole ones."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack, closing
 from pathlib import Path

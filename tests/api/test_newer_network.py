@@ -1,7 +1,5 @@
 """A network with a global version that no engine supports: nothing is silent about it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

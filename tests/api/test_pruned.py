@@ -1,7 +1,5 @@
 """A pruned lake gives the same answers about later blocks, and claims nothing about others."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, closing

@@ -4,8 +4,6 @@ Here one call of each kind of contract and method, of one network; all calls of 
 long``.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

@@ -3,8 +3,6 @@
 Since 2026 two or three masterchain blocks have the same time.
 """
 
-from __future__ import annotations
-
 import tempfile
 from contextlib import closing
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Hostile clients: sockets that stay silent, do not read, or only stay open."""
 
-from __future__ import annotations
-
 import base64
 import os
 import socket

@@ -1,7 +1,5 @@
 """Bits flipped in a lake's files under a running service: no answer is wrong."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

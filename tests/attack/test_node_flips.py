@@ -5,8 +5,6 @@ packages and of the temporary packages of a node whose archive ends halfway. The
 same lake to the byte, or reports a hole, a stop or an error.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

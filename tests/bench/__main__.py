@@ -6,8 +6,6 @@ Everything happens in a scratch folder, which is removed together with all start
 the run ends.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

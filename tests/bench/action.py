@@ -1,7 +1,5 @@
 """Benchmarks the classifier: transactions a second on one core, by size of the trace."""
 
-from __future__ import annotations
-
 import time
 
 from tests.bench.figure import Figure, at_least

@@ -4,8 +4,6 @@ Hashes are random, so the lowest hashes are a fair sample; hot and cold accounts
 separately.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Measures CPU time of this and other processes, and samples CPU and wall time."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

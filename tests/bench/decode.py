@@ -4,8 +4,6 @@
 decoder runs in its own process, because the choice is made at import.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

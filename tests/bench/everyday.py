@@ -6,8 +6,6 @@ The limit applies to the median wall time, which is meaningful only on an otherw
 CPU is that of all threads. A first round, which opens files, is not counted.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from functools import partial

@@ -8,8 +8,6 @@ rows with the service's indexes. Costs are marginal: the cost of the same comman
 block alone, which is mostly imports, is subtracted. With several rounds every figure is a median.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import sys

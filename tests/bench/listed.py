@@ -1,7 +1,5 @@
 """The benchmarked lists, and parameters for them drawn from a lake."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ the one that fetches the messages of these rows. The time that service needs to 
 is left out.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing

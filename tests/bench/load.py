@@ -6,8 +6,6 @@ rate, then at the required rate again. Figures are printed as JSON; the exit cod
 them is out of bounds. Everything stays on this machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

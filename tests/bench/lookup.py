@@ -1,7 +1,5 @@
 """Benchmarks a lake of a given size beside PostgreSQL with the same rows: answers, size, HTTP."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Typical requests to a service: paths of both API versions, with values from a lake."""
 
-from __future__ import annotations
-
 import random
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator

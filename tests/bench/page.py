@@ -1,7 +1,5 @@
 """Benchmarks pages over HTTP: the server's CPU per request, under the load of wrk on loopback."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 The kernel stops the server when the benchmark dies, for whatever reason.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -6,8 +6,6 @@ pages of libraries and files in every process that maps them; the memory of all 
 is the sum of ``Pss`` of proc(5), which divides a page among its users.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

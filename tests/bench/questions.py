@@ -1,7 +1,5 @@
 """The fifteen questions: the methods that answer them, their arguments and their targets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice
 from typing import Any

@@ -1,7 +1,5 @@
 """The ten everyday questions are asked, and each is held to its limit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A node is measured with everything on, by one process and by two."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figures report which targets are met and which are not."""
 
-from __future__ import annotations
-
 import io
 import time
 

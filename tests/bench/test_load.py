@@ -1,7 +1,5 @@
 """A short load: every request is answered, and overload is refused as documented."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The whole benchmark in its quick form: every area is measured and nothing is left behind."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -4,8 +4,6 @@ An open loop: the time of each request is fixed beforehand, and its latency coun
 server that falls behind is seen as slow.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

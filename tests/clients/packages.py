@@ -1,7 +1,5 @@
 """Installs the tests' npm packages, pinned by a lock, or skips the tests."""
 
-from __future__ import annotations
-
 import fcntl
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The client toncenter reads the demo node's tokens, names and wallets from version 3."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

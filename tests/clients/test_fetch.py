@@ -1,7 +1,5 @@
 """Compressed responses and ETags, read by node's ``fetch`` and by httpx."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

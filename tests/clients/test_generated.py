@@ -1,7 +1,5 @@
 """Clients generated from the served OpenAPI document are complete, compile and get answers."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """@ton/ton and tonweb, run by node against the served demo lake."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from importlib.util import find_spec

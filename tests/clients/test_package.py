@@ -1,7 +1,5 @@
 """The package in clients/typescript: compiled strictly, and run against the demo lake."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """toncenter and tonutils, run against the served demo lake."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable

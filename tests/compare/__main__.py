@@ -6,8 +6,6 @@ BEFORE and AFTER are addresses of services over the same blocks, of any two vers
 their values from LAKE.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections import defaultdict

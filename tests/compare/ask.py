@@ -1,7 +1,5 @@
 """Asks a service requests, and finds the first difference of two responses."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

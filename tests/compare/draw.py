@@ -3,8 +3,6 @@
 The Parquet files are read directly, so that this uses none of the code under test.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from binascii import crc_hqx

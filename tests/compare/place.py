@@ -1,7 +1,5 @@
 """Values for parameters: columns of a lake by name and route, words, and what is wrong."""
 
-from __future__ import annotations
-
 ACCOUNTS = (
     *("transactions.account", "account_states.account", "wallets.account", "messages.source"),
     *("messages.destination", "jetton_wallets.account", "jetton_wallets.owner", "nft_items.owner"),

@@ -1,7 +1,5 @@
 """Responses with and without the C extensions are compared; and the comparison itself."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import os

@@ -1,7 +1,5 @@
 """The history of a small lake in steps: commits, segments, compaction, undo, sweep."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial

@@ -8,8 +8,6 @@ flipped. Readers compare every snapshot with the commits, including snapshots he
 grace period. Figures are printed as JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

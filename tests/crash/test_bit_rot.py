@@ -1,7 +1,5 @@
 """A thousand flipped bits over all tables of a lake: every one is found when its file is opened."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

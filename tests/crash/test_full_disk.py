@@ -1,7 +1,5 @@
 """The disk is full at any operation: a clear error, nothing lost, and work resumes with space."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import islice

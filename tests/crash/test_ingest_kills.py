@@ -1,7 +1,5 @@
 """Ingest killed with SIGKILL: reopening shows the committed prefix, and ingest resumes."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The power fails after any operation on any file: promised data is there, and work resumes."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Virtual time on the lake, short and long: nothing is lost, doubled or silently wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

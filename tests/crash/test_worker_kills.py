@@ -4,8 +4,6 @@ The commits are a prefix of an undisturbed lake, no process is left behind, and 
 command ends with the same files.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

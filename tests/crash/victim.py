@@ -8,8 +8,6 @@ Contracts are detected by their data alone, unless ``tvm`` is given: a TVM proce
 started for each of the many kills.
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import closing
 from functools import partial

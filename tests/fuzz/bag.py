@@ -1,7 +1,5 @@
 """Fuzzes both bag-of-cells readers with damaged bags: they must agree on validity and hash."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from random import Random

@@ -4,8 +4,6 @@ Random cells follow every opcode of the table; large bodies of the shapes that t
 timed at half of their size and in full, which shows quadratic time.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable

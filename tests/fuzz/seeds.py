@@ -3,8 +3,6 @@
 ``python -m tests.fuzz.seeds`` rewrites ``tests/fuzz/corpus``.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from hashlib import sha256

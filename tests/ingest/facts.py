@@ -1,7 +1,5 @@
 """Compares a lake built from a node's files with facts from the node's own lite server."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

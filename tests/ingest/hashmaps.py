@@ -1,7 +1,5 @@
 """Writes TL-B hash maps with every form of label, unlike a node's shortest one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from tonlake.ingest.decode.cell.boc import CellTree

@@ -1,7 +1,5 @@
 """Decodes whole genuine databases: blocks from their packages, grouped according to the facts."""
 
-from __future__ import annotations
-
 import json
 from functools import cached_property
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Reads the blocks of a database from its archive packages alone: each once, committed or not."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

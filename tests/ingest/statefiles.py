@@ -1,7 +1,5 @@
 """Writes persistent states in a node's format from celldb: young networks have none."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Printed forms of block ids."""
 
-from __future__ import annotations
-
 from tonlake.ingest.blocks import BlockId
 
 

@@ -1,7 +1,5 @@
 """Genuine node databases: celldb v1 and v2, stopped, killed, and copied while the node ran."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Ranges of masterchain seqnos."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Merkle cells for tests, and updates that prune what the node prunes."""
 
-from __future__ import annotations
-
 from tonlake.ingest.decode.block.state import iter_cells
 from tonlake.ingest.decode.cell.boc import CellTree
 from tonlake.ingest.decode.cell.build import CellBuilder

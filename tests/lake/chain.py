@@ -1,7 +1,5 @@
 """Generates a small random but valid chain: each transaction continues the one before."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

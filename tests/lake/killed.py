@@ -1,7 +1,5 @@
 """Runs work in a fork of the test and kills it at a given point, without importing again."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Generates valid random rows of any table from its schema."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path

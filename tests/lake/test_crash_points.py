@@ -1,7 +1,5 @@
 """Kill -9 at every point of a commit: the lake is in the state before the commit or after it."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

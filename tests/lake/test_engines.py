@@ -1,8 +1,6 @@
 """Other engines read the lake's files, and its Delta tables, and get the same rows as DuckDB."""
 
 # ruff: noqa: PLC0415, S608 - engines may be missing; names and paths are the test's own
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Advice in errors of the lake."""
 
-from __future__ import annotations
-
 import errno
 import os
 

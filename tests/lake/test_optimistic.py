@@ -1,7 +1,5 @@
 """Deriving without the lock: commits in between, and concurrent writers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

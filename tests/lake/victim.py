@@ -5,8 +5,6 @@ and commits ``RANGES``, and kills it at the named point (``-`` for none) or afte
 never), then prints ``killed`` or ``ended``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """A web server of one folder that can be made to fail."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Blocks to decode, from the reference data or the repository's demo node."""
 
-from __future__ import annotations
-
 import tarfile
 from hashlib import sha256
 from pathlib import Path

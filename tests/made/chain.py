@@ -1,7 +1,5 @@
 """Writes a node folder of any size: repeated genuine blocks, linked to one chain."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from pathlib import Path
 

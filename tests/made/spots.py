@@ -1,7 +1,5 @@
 """Finds the bits of a block that a copy overwrites (module ``template``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -10,8 +10,6 @@ the message dictionaries, which no reader of rows looks at, and bodies: equal bo
 external messages, recur in every copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from math import gcd

@@ -1,7 +1,5 @@
 """Chains of repeated blocks are consistent, so that benchmarks on them do real work."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

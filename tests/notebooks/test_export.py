@@ -1,7 +1,5 @@
 """Notebooks as HTML files render without a network, and report data that a lake lacks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

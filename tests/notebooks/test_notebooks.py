@@ -1,7 +1,5 @@
 """Every notebook runs on the demo lake, and every chart has a title and units."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

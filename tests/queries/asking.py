@@ -1,7 +1,5 @@
 """Draws parameters of queries from the rows of a lake."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The command ``tonlake query``: the reader's rows, a list of all queries, clear refusals."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Everyday questions run without parameters and have the columns that are charted."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Statements with inlined values mean the same as with DuckDB parameters."""
 
-from __future__ import annotations
-
 import duckdb
 import pytest
 

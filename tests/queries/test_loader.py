@@ -1,7 +1,5 @@
 """Query files: the header format, and rules that every file keeps."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

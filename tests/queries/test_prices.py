@@ -1,7 +1,5 @@
 """The query ``everyday/prices``: hourly and daily prices equal those computed by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any

@@ -6,8 +6,6 @@ Every documented command that needs neither a checkout nor a node is typed exact
 ``--older`` is a wheel of an earlier version, whose lake is upgraded by the new one.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import time

@@ -4,8 +4,6 @@ As root and with debootstrap it is a separate Debian, entered by chroot in its o
 namespaces. Otherwise it is this machine with an empty home and the system's PATH.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A newcomer's walk: the pages, command by command, in a place without this checkout."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

@@ -1,7 +1,5 @@
 """API keys: their stored form, and their look-up."""
 
-from __future__ import annotations
-
 import json
 import logging
 import stat

@@ -1,7 +1,5 @@
 """Whole cells from a lake: rebuilt with the right hash, or reported as missing."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Configuration parameters of the network of 2026, encoded by hand and genuine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

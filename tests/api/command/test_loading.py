@@ -1,7 +1,5 @@
 """Settings: layers, origins, refusals, documentation."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command ``tonlake``: every command is found by its table, and loads no others."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module

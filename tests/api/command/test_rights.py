@@ -1,7 +1,5 @@
 """A user without permission for a file gets an error with its name and advice."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Commands around the API, run as users run them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

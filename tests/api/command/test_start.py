@@ -1,7 +1,5 @@
 """The start of a command, while its modules load."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

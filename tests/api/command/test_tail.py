@@ -1,7 +1,5 @@
 """The follower process of the server: it is restarted when it dies, and ends on request."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

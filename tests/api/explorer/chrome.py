@@ -1,7 +1,5 @@
 """A headless Chromium, controlled through its DevTools pipe, without further dependencies."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

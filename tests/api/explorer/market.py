@@ -1,7 +1,5 @@
 """A market of jettons: swaps whose prices are known."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

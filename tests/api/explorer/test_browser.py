@@ -1,7 +1,5 @@
 """A browser visits every page: no foreign request, no error, no overflow, nothing unlabelled."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Cells of tables carry the name of their column, whatever stands around them."""
 
-from __future__ import annotations
-
 from tonlake.api.explorer.cell import label_cells
 
 HEAD = (

@@ -1,7 +1,5 @@
 """QR codes: finders in three corners, and a quiet zone all around."""
 
-from __future__ import annotations
-
 import re
 
 from tonlake.api.explorer.code import QUIET, draw_code

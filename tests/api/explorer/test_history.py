@@ -1,7 +1,5 @@
 """The history of an account: signs, days, filters that lose nothing, and the same rows as CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

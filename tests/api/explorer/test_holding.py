@@ -1,7 +1,5 @@
 """What the tokens of an account are worth."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.api.explorer.market import build_scene, open_service

@@ -1,7 +1,5 @@
 """Names, comments and contents written by strangers are shown as plain text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

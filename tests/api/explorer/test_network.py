@@ -1,7 +1,5 @@
 """Configuration, validators and lists: the pages agree with the lake."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every page over the demo lake by HTTP: its text, its links, and its resources."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Callable

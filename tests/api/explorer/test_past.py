@@ -1,7 +1,5 @@
 """Pages as of a past block: later rows are left out, links keep the block, and one leads back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pictures draw what was requested, and nothing overlaps."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import date, timedelta
 from itertools import pairwise

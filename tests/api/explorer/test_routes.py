@@ -1,7 +1,5 @@
 """The search finds every kind of thing in every form."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The picture of shards: every block above its account ids, without overlap."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any, cast

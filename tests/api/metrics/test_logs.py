@@ -1,7 +1,5 @@
 """Logs as JSON lines, and as text."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pending messages: their emulated effects are shown until the chain has the real ones."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

@@ -1,7 +1,5 @@
 """The lake's files over HTTP: which, to whom, whole or in part; and a lake pulled from them."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

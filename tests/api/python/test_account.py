@@ -1,7 +1,5 @@
 """An account in Python equals the API's answer, which other tests verify."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any

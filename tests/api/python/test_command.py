@@ -1,7 +1,5 @@
 """``tonlake sql`` with signatures; tests of statements are in ``tests/lake/command``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from click.testing import CliRunner, Result

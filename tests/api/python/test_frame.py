@@ -1,7 +1,5 @@
 """Tables as lazy frames: the rows of the snapshot, limited to the requested days."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

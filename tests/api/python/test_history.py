@@ -1,7 +1,5 @@
 """Get-methods over time, compared with single runs on the same states."""
 
-from __future__ import annotations
-
 import json
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """A lake in Python: statements, named queries, snapshots, threads, and a lake in object storage."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 from concurrent.futures import ThreadPoolExecutor

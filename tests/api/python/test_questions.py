@@ -4,8 +4,6 @@
 """
 
 # ruff: noqa: S608 - the addresses are the test's own
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Results in every form, and how they show accounts."""
 
-from __future__ import annotations
-
 import sys
 from datetime import datetime
 

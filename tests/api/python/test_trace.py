@@ -1,7 +1,5 @@
 """A trace in Python: actions, tree and picture equal those of the API and the explorer."""
 
-from __future__ import annotations
-
 import base64
 import html
 import re

@@ -1,7 +1,5 @@
 """Query parameters: every converter, arrays, repeated and unknown keys, and errors."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from typing import Any

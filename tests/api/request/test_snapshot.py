@@ -1,7 +1,5 @@
 """Snapshots of a growing lake: the newest is served, an older one can be requested."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

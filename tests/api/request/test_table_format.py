@@ -1,7 +1,5 @@
 """CSV that spreadsheets do not interpret as formulas."""
 
-from __future__ import annotations
-
 import csv
 import io
 from typing import Any

@@ -3,8 +3,6 @@
 ``{lake}`` is its folder, ``{file}`` one of its data files, ``{out}`` a world-writable folder.
 """
 
-from __future__ import annotations
-
 WRITING = (
     "copy (select 1) to '{out}/a.csv'",
     "copy (select 1) to '{lake}/a.csv'",

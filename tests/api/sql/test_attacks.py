@@ -1,7 +1,5 @@
 """Hostile statements: nothing changes, the service stays up, the next one is answered."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

@@ -1,7 +1,5 @@
 """The page /sql in a browser: the editor, its keys, its storage, and the page without scripts."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The schema shown beside the editor equals the database's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tonlake.api.sql.catalogue import list_macros, list_views

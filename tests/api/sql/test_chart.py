@@ -1,7 +1,5 @@
 """Charts of results."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

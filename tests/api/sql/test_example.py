@@ -1,7 +1,5 @@
 """The examples of the page: everyday questions as statements that run as they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 

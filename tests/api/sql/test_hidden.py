@@ -1,7 +1,5 @@
 """No statement reveals where the lake is on the machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages of other origins or host names get no SQL; programs and the service's own page do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Cells of a result: their text and their links."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """SQL over HTTP: statements, formats, and refusals."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

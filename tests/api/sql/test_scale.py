@@ -1,7 +1,5 @@
 """Axes: round marks at the right places, for any numbers."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

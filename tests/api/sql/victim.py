@@ -4,8 +4,6 @@ It reads a list of statements from stdin. No statement is checked first: the con
 even if a statement gets past every check.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -7,8 +7,6 @@ reconnect with the id of their last event. Every client must receive every event
 once and in order, or the run fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

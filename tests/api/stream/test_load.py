@@ -1,7 +1,5 @@
 """Five hundred clients and ten commits a second, and the server killed in between."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """User-defined tables over HTTP, by the example of docs/indexer.md: the holders of a jetton."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

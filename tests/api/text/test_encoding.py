@@ -1,7 +1,5 @@
 """Text forms of values."""
 
-from __future__ import annotations
-
 import pytest
 
 from tonlake.api.text import encoding

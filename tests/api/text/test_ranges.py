@@ -1,7 +1,5 @@
 """Ranges in messages are readable, however many there are."""
 
-from __future__ import annotations
-
 from tonlake.api.text.ranges import MAX_RANGES, name_ranges
 
 

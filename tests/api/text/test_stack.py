@@ -1,7 +1,5 @@
 """The stack codec: every accepted spelling, every written form."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 from unittest import mock

@@ -1,7 +1,5 @@
 """Public libraries that are published and removed, in a lake of two blocks."""
 
-from __future__ import annotations
-
 import base64
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How a body becomes msg_data and message: comments, encrypted comments, anything else."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

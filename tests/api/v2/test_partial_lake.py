@@ -1,7 +1,5 @@
 """A lake with holes and without a beginning claims nothing that it cannot know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every request gets an envelope, and never an internal error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Messages sent to the network through lite servers, by all methods and routes."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Compares version 3's contracts with get-method results of a node's lite server."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from typing import Any

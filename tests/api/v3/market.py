@@ -1,7 +1,5 @@
 """A scene with some of everything: jettons, NFTs on sale and not, names, a multisig, vesting."""
 
-from __future__ import annotations
-
 import json
 
 from pytoniq_core import HashMap, begin_cell

@@ -1,7 +1,5 @@
 """Writes a small lake of contracts row by row: the state of each at a given block."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every route of the public service exists."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Lists of genuine nodes' contracts agree with their get-methods, now and in the past."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages of every list while commits arrive: their union is the snapshot of the first page."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

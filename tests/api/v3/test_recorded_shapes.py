@@ -1,7 +1,5 @@
 """Recorded responses of the public service have our fields, of our types, and no others."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

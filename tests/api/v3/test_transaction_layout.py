@@ -1,7 +1,5 @@
 """Rows written without structs equal those written from structs, for every row of the lake."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Answers the same questions from PostgreSQL, with the peer's statements."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any

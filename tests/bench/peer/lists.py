@@ -1,7 +1,5 @@
 """The peer's statements for lists, by name; parameters are named as in the HTTP API."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

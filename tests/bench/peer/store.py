@@ -1,7 +1,5 @@
 """Loads the rows of a lake into PostgreSQL with the peer's tables, keys and indexes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

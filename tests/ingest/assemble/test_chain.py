@@ -1,7 +1,5 @@
 """The lake's chain of masterchain blocks, and blocks that do not continue it."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The configuration of a block: from key blocks, the zero state, and the lake."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Extra currencies omitted by blocks: filled in from the same commit, and from the lake."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path

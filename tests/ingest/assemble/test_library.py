@@ -1,7 +1,5 @@
 """Publishers of libraries, followed through the states of their accounts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

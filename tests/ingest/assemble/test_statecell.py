@@ -1,7 +1,5 @@
 """The cached state of a lake equals the lake, after commits, merges and undos by any process."""
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 from pathlib import Path

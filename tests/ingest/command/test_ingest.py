@@ -1,7 +1,5 @@
 """The command ``tonlake ingest``: its output and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The commands of ``tonlake rebuild``: one for each stage of derivation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from click.testing import CliRunner

@@ -1,7 +1,5 @@
 """The trace commands: their output and their exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Memory that a process keeps, set once in a separate process."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

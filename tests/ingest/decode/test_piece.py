@@ -1,7 +1,5 @@
 """Joined pieces of decoding have every row once; of equal state cells the first is kept."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from tonlake.ingest.decode.piece import Piece, join_tables

@@ -1,7 +1,5 @@
 """Sizes of outbound queues: by the index, without it, and against what blocks say they moved."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows to Arrow: sorted, typed, and an out-of-range number is reported with its row."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole states branch by branch: the same rows however they are split, in C and in Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Whole states: zero states, persistent ones, and refusals."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The stages: their order satisfies their declarations, and each gets only declared tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa

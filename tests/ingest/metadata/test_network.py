@@ -1,7 +1,5 @@
 """Addresses that may be connected to."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import pytest

@@ -1,7 +1,5 @@
 """Values between processes: equal, with their files deleted, and a clear error on a full disk."""
 
-from __future__ import annotations
-
 import multiprocessing
 import resource
 import signal

@@ -1,7 +1,5 @@
 """A follower of a node with all kinds of faults ends with the same lake as without them."""
 
-from __future__ import annotations
-
 import resource
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """A follower reads a node's temporary packages before their blocks are archived."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable

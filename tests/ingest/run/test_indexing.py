@@ -1,7 +1,5 @@
 """Segments built during an ingest are the same for any number of workers."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from functools import partial
 from pathlib import Path

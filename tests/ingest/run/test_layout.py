@@ -1,7 +1,5 @@
 """Tables by their layout: equal for any columns, with buffers in files or inline."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from typing import Any

@@ -1,7 +1,5 @@
 """The pipeline on the demo node: everything once, the same bytes every time, holes reported."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A process that runs functions: return values, exceptions, and how its death is reported."""
 
-from __future__ import annotations
-
 import gc
 import os
 import resource

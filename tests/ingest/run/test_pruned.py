@@ -1,7 +1,5 @@
 """A pruned lake continues like an unpruned one: with new blocks, and with open traces."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
 from pathlib import Path

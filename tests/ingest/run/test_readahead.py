@@ -1,7 +1,5 @@
 """Reading ahead: every range once, in order, within the bounds, whatever workers do."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The node's pipe ends a wait; tests check the pipe's contents, not the time it took."""
 
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import closing

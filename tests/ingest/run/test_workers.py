@@ -1,7 +1,5 @@
 """Worker processes: a dead one is reported, loses nothing, and none outlives its parent."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

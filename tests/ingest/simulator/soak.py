@@ -9,8 +9,6 @@ compared with the node's blocks, and the final lake with one ingested from the l
 run. Figures are printed as JSON; the exit code is 1 if one is out of bounds.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

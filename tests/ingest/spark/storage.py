@@ -4,8 +4,6 @@
 lake to a URL, and compares every table and every named query there with the local lake.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

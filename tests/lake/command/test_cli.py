@@ -1,7 +1,5 @@
 """The commands: their output for people and machines, and their exit codes."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

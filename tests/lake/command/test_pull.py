@@ -1,7 +1,5 @@
 """The command ``tonlake pull``: its output, its refusals, and a copy that follows its source."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Delta logs: each version reads as the snapshot it names, whatever happens to the lake."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from functools import partial

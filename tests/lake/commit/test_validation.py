@@ -1,7 +1,5 @@
 """Rows that a lake accepts and rows that it refuses."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

@@ -1,7 +1,5 @@
 """A pulled lake equals its source, whatever happens, or the error names the file."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import shutil

@@ -1,7 +1,5 @@
 """One DuckDB for many snapshots: each sees its own files, and unused views are dropped."""
 
-from __future__ import annotations
-
 import gc
 import re
 from pathlib import Path

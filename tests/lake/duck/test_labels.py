@@ -1,7 +1,5 @@
 """Labels: the shipped ones, a user's file, and errors in one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

@@ -1,7 +1,5 @@
 """Hourly prices equal those computed by hand, and one absurd trade changes nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from decimal import Decimal

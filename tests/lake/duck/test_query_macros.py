@@ -1,7 +1,5 @@
 """Macros of the named queries that users may also call, against rows selected in Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Everyday questions in two lines of SQL, compared with plain Python over the Parquet files."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Lakes in object storage: copied there and back, queries there, and failures."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

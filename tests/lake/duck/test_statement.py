@@ -1,7 +1,5 @@
 """Composed SQL text: DuckDB reads any value back unchanged."""
 
-from __future__ import annotations
-
 import duckdb
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The hand-off files give the same rows in the DuckDB command line and in Python, anywhere."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The query watchdog: queries past their limit are interrupted, whenever they began; no others."""
 
-from __future__ import annotations
-
 import threading
 
 import duckdb

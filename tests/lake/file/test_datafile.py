@@ -1,7 +1,5 @@
 """The files of a commit: added and removed files, and the result of a failure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock

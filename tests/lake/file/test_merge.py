@@ -1,7 +1,5 @@
 """Merging sorted pieces gives the same rows as sorting them together in memory."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

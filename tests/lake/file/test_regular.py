@@ -1,7 +1,5 @@
 """Only regular files are read, and opening any other never blocks."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable

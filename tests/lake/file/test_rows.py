@@ -1,7 +1,5 @@
 """Rows read back from one data file, and errors of a damaged file."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Column values equal those of pyarrow, for any number of rows."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from hypothesis import given

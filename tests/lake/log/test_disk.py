@@ -1,7 +1,5 @@
 """Durable files: complete or absent, locks, and clear errors on full disks."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Groups of live files carried from commit to commit equal those computed from the files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """Paths of data files round-trip."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Files by table belong to the requested state, even after requests for other states."""
 
-from __future__ import annotations
-
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """A log read incrementally gives the same state as one read from the beginning."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

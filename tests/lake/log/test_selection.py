@@ -1,7 +1,5 @@
 """Ranges of days as people write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tonlake.lake.log.selection import parse_days

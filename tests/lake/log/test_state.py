@@ -1,7 +1,5 @@
 """The log: entries, checkpoints, and the state that they add up to."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Changed files of an open snapshot are detected by mtime, then by digest."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

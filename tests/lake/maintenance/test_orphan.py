@@ -1,7 +1,5 @@
 """Orphans are found, kept for the grace period, then removed; live files are never touched."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """User-defined tables equal their statements over the whole lake, whatever happened to it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Bit rot that leaves the mtime unchanged is found by reading the file again."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time

@@ -1,7 +1,5 @@
 """Verify finds all kinds of damage, and none in an intact lake."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from unittest import mock

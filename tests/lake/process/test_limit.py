@@ -1,7 +1,5 @@
 """The limit of open files, in a separate process: a lowered one can be raised again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Memory arenas are shared by threads, and memory is returned to the system."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """An unused library is not loaded, and is importable again afterwards."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Files of a web server: complete, interrupted, without ranges, refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

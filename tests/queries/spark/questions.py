@@ -1,7 +1,5 @@
 """Parameters for which the named queries return rows on the demo lake."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from duckdb import DuckDBPyConnection

@@ -1,7 +1,5 @@
 """Macros are expanded for Spark: no query or view has a macro call left."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Every query that Spark supports has parameters here; the long tests run all of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.queries.spark.questions import Questions

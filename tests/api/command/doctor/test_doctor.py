@@ -1,7 +1,5 @@
 """The doctor's findings and exit codes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Members of pools: those of nominators, of Whales and of liquid staking, read from their data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tonlake.api.chain.configuration import decode_members

@@ -1,7 +1,5 @@
 """The contract tab: terms of what a contract is, and get-methods that a reader calls."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Decoded bodies as trees: wrappers are gone, dictionaries are entries, large values are cut."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How pages write numbers, times and texts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Signs and directions of actions, from the side of each account in them."""
 
-from __future__ import annotations
-
 import csv
 from importlib.resources import files
 from pathlib import Path

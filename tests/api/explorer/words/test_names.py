@@ -1,7 +1,5 @@
 """Displayed names of accounts and tokens."""
 
-from __future__ import annotations
-
 from tonlake.api.explorer.words.names import Names, list_certain, load_labels
 from tonlake.api.v3.resource.answer import AddressBookRow, AddressMetadata, TokenInfo
 from tonlake.lake.settings import LakeSettings

@@ -1,7 +1,5 @@
 """Outcomes of transactions: every combination of phases on the demo lake, and single cases."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Phases in words, and money whose lines add up to the change of the balance."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Actions in words: every type has a sentence, of fields that the type has."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 from typing import Any

@@ -4,8 +4,6 @@ serialized_boc#b5ee9c72 has_idx:Bool has_crc32c:Bool has_cache_bits:Bool flags:u
 off_bytes:uint8 cells roots absent (size bytes each) tot_cells_size (off_bytes) root_list (size) ...
 """
 
-from __future__ import annotations
-
 _MAGIC = bytes.fromhex("b5ee9c72")
 _HAS_INDEX, _SIZE = 0x80, 0x07
 _SIMPLE_CELL = 4

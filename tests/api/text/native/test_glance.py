@@ -1,7 +1,5 @@
 """The peeked opcode equals that of the parsed bag, or is None."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

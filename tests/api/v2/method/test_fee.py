@@ -1,7 +1,5 @@
 """estimateFee of both versions, compared with the fees that the chain charged."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Get-methods over the demo lake give the lite server's answers, now and in the past."""
 
-from __future__ import annotations
-
 import base64
 import os
 import signal

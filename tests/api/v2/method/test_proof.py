@@ -1,7 +1,5 @@
 """Signatures and proofs of blocks, verified without trusting the server."""
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Sizes of message queues in the recorded form; unknown is not empty."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sent messages are checked first, then refused, or passed to an upstream."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Suspended accounts, by a synthetic configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """getTokenData and dnsResolve, compared with the deployed data of the demo node's contracts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Both writers follow one layout: they give the same bytes for generated rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

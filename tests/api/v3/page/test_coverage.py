@@ -1,7 +1,5 @@
 """Lakes with a hole and without a beginning: data that may be in a gap is never called empty."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lakes that were not searched for contracts say so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

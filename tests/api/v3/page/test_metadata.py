@@ -1,7 +1,5 @@
 """Metadata of tokens, alone and within other responses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Traces written without structs equal those written from structs."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

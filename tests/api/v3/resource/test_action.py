@@ -1,7 +1,5 @@
 """Actions as version 3 writes them, from rows that classification makes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Actions of multisig orders: those of a genuine node, and one of every kind of body."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Rendered transactions equal the public service's answers for the same bytes."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Operations about accounts and wallets, compared with the demo node's lite server."""
 
-from __future__ import annotations
-
 import base64
 from contextlib import closing
 from pathlib import Path

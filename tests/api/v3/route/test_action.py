@@ -1,7 +1,5 @@
 """Actions over HTTP, on the demo lake."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import closing

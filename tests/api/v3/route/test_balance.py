@@ -1,7 +1,5 @@
 """Balance changes of transactions, compared with the states around them."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

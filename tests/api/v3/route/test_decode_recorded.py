@@ -1,7 +1,5 @@
 """``/decode`` of every body whose decoded object is recorded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

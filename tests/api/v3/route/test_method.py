@@ -1,7 +1,5 @@
 """runGetMethod of version 3, over the demo lake."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

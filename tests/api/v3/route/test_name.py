@@ -1,7 +1,5 @@
 """Domains over HTTP, and in address books."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

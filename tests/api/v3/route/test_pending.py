@@ -1,7 +1,5 @@
 """Pending data, and messages submitted without an upstream."""
 
-from __future__ import annotations
-
 import base64
 import threading
 from http.server import ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """Decodes a transaction with another implementation (pytoniq-core) for comparison."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

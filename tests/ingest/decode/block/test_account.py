@@ -1,7 +1,5 @@
 """Account cells of every form: synthetic ones round-trip, recorded and invalid ones."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Configuration parameters of key blocks, states and recorded configurations."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

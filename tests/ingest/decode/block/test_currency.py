@@ -1,7 +1,5 @@
 """Amounts: every length of VarUInteger, and extra currencies as JSON in the order of ids."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Blocks and states with wrong cells raise only this package's errors."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

@@ -1,7 +1,5 @@
 """Headers: compared with whole networks, recorded summaries, and invalid cells."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Messages: every kind of info, address, StateInit and body, written field by field."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from typing import Any
 

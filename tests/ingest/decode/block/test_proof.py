@@ -1,7 +1,5 @@
 """A node's proofs of blocks: genuine ones hold, and any flipped bit is detected."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import closing

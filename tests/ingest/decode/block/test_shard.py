@@ -1,7 +1,5 @@
 """Shard tops of masterchain blocks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

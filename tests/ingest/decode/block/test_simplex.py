@@ -1,7 +1,5 @@
 """Signatures of Simplex consensus: verified from the zero state; every damage is refused."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

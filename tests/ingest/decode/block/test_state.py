@@ -1,7 +1,5 @@
 """Tops of shard states, whole and on both sides of an update."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.networks import Network

@@ -1,7 +1,5 @@
 """State cells: whatever an update prunes, hashes and levels are those of the whole state."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Account states from Merkle updates: complete, equal to the node's, and whole without it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import closing
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Public libraries: published, changed and removed, seen through updates as the node makes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from hypothesis import given

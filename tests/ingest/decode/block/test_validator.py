@@ -1,7 +1,5 @@
 """Signatures under masterchain blocks, verified with the validators of the key block before."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Random cells for property tests, bags in the node's forms, and a simple reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Bags of cells: every form is read, false fields are refused, bombs cost nothing."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

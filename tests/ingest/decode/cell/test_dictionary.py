@@ -1,7 +1,5 @@
 """Hash maps of another library are walked in order; bombs and false fields are refused."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Hash maps as the node writes them: read back by our reader, compared with another writer."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Damaged bags of cells raise only BocError, quickly."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The order of cells in a bag equals the node's, by its definition and in its files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

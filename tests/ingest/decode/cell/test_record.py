@@ -1,7 +1,5 @@
 """Cells as rows: any tree round-trips through its packed cells."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

@@ -1,7 +1,5 @@
 """Slices read back what builders stored, and never more."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Hashes, depths and levels of cells, against another implementation and by their rules."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A file of classified traces is what ``tonlake classify`` prints (a JSON object a
 compressed), or one JSON object from ``trace_key`` to the rest of such a line.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Basic actions, hidden actions, and traces without any other action."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Sequence
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """The comparison of two classifiers' actions, on actions that differ in known ways."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

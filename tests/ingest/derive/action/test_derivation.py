@@ -1,7 +1,5 @@
 """Actions in a lake: independent of the order of its blocks, and rebuilt without old rows."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The order in which rules see the blocks of a trace is the same in every run."""
 
-from __future__ import annotations
-
 from tonlake.ingest.derive.action.block import CALL, TRANSFER, Block
 from tonlake.ingest.derive.action.engine import Index, RuleBook, run_rules
 from tonlake.ingest.derive.action.interface import Interfaces

@@ -1,7 +1,5 @@
 """Trees of messages, with their names and the actions that claimed them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.protocol import test_dedust_v2 as dedust

@@ -1,7 +1,5 @@
 """Gathered rows of traces: all of theirs, and no others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

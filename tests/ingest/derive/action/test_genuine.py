@@ -1,7 +1,5 @@
 """Activities on the demo node as listed by their authors, against the classified actions."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

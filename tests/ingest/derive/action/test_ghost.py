@@ -1,7 +1,5 @@
 """Actions of external messages that sent nothing, on built bodies of wallets."""
 
-from __future__ import annotations
-
 import base64
 from hashlib import sha256
 

@@ -3,8 +3,6 @@
 The requests are read with another library, from the messages that the facts list.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Recorded traces, compared with the actions of TON Center's classifier."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

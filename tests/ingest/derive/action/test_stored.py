@@ -1,7 +1,5 @@
 """Facts of accounts from rows of the lake."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables derived from actions: swaps and sales in separate columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.ingest.derive.action.protocol import test_dedust_v2 as dedust

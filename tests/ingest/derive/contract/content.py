@@ -1,7 +1,5 @@
 """Token content (TEP-64) for tests, written in every possible form."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from hashlib import sha256
 

@@ -1,7 +1,5 @@
 """Contracts derived again: the same bytes for any order in which ranges were ingested."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Interface names: by code hash, else by methods."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of messages to jetton wallets and NFT items, for any content from their senders."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """World: cells looked up by one commit are available to the next."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Lines of recorded traces."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decoding of recorded lines, and of files into lakes with the recorded traces."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

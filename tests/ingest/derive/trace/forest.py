@@ -1,7 +1,5 @@
 """Generated chains for the tests of traces: forests of messages spread over masterchain blocks."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Lakes of generated chains, and the contents of their trace tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

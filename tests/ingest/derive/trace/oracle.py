@@ -1,7 +1,5 @@
 """A reference implementation of traces, one transaction at a time, to compare the assembly with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Row = dict[str, Any]

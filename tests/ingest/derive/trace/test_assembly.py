@@ -1,7 +1,5 @@
 """The assembly against the reference, batch by batch, and the edges that make or end a tree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Traces in a lake: the same rows for any order and any ranges of its commits."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

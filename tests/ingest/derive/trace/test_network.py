@@ -1,7 +1,5 @@
 """Traces of genuine networks: complete except for messages in flight at either end of the lake."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

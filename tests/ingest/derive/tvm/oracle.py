@@ -3,8 +3,6 @@
 It uses tonpy's native module directly: tonpy's Python layer drops the sign of the exit code.
 """
 
-from __future__ import annotations
-
 import base64
 from functools import lru_cache
 from typing import Any

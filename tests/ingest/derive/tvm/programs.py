@@ -1,7 +1,5 @@
 """Small programs for the TVM, as instructions of its specification, and calls of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tonlake.ingest.decode.cell.build import CellBuilder

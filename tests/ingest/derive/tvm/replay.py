@@ -1,7 +1,5 @@
 """Replays the transactions of a lake with the emulator, from the states before them."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator

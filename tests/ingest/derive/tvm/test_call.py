@@ -1,7 +1,5 @@
 """Ids of get-methods."""
 
-from __future__ import annotations
-
 import pytest
 
 from tonlake.ingest.derive.tvm.call import method_id

@@ -1,7 +1,5 @@
 """Encoding of values between processes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

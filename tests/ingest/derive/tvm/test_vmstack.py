@@ -1,7 +1,5 @@
 """Stack values as cells, read back by another implementation."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

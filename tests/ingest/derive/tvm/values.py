@@ -1,7 +1,5 @@
 """Randomly drawn stack values, and their normal form."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

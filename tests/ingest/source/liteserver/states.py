@@ -1,7 +1,5 @@
 """Builds proofs of states from a node's celldb, as a lite server does."""
 
-from __future__ import annotations
-
 from tonlake.api.chain.place import list_ancestors
 from tonlake.ingest.blocks import BlockId, RawBlock
 from tonlake.ingest.decode.block.header import read_header

@@ -1,7 +1,5 @@
 """A lake that follows lite servers, run by the commands."""
 
-from __future__ import annotations
-
 import base64
 import ipaddress
 import json

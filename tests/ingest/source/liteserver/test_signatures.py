@@ -1,7 +1,5 @@
 """Signatures of validators: genuine ones are accepted, too few or none are refused."""
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import ExitStack, closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Blocks from lite servers over the real protocol equal those of the node's folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path

@@ -4,8 +4,6 @@ Writes the bundles of one node's folder into another folder, and prints each mas
 once it is complete. Small buffers make flushes, compactions and log changes frequent.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from contextlib import closing

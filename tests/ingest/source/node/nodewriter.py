@@ -3,8 +3,6 @@
 The encoders here are independent of the reader's: they follow the scheme, not its code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Genuine celldbs of both forms have the states of their blocks, cell by cell."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import struct

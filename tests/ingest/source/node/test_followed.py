@@ -1,7 +1,5 @@
 """Stores are followed while they are written, and are never changed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Block handles: every field has its own presence bit."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """A pipe or a folder in place of a node's file gives an error with its name, without blocking."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A writing node is followed block by block, and a copy of it at any moment is readable."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Packages: entries by offset and by scan, cut at every byte, flipped at many bits."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from pathlib import Path

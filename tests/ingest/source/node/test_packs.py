@@ -1,7 +1,5 @@
 """Archive packages alone: everything is found, and gaps are distinguished from damage."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Private folders: kept while their process lives, removed once it is dead."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

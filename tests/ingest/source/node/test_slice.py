@@ -1,7 +1,5 @@
 """Slices of every form: locations of blocks, and refusals."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from contextlib import closing

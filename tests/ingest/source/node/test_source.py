@@ -1,7 +1,5 @@
 """A node's folder as a source: genuine databases, and all inconsistencies between files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """TL values: constructor ids follow from the scheme, readers refuse truncated or wrong data."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

@@ -1,7 +1,5 @@
 """Facts of accounts as of a block: the newest row until then, of the lake or of a new range."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cocoon rules on built traces; types with recordings are compared elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account

@@ -1,7 +1,5 @@
 """DeDust deposits on built traces: one side, both sides in one trace, refusals."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account

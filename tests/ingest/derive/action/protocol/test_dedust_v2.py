@@ -1,7 +1,5 @@
 """DeDust v2 rules on built traces, and on all of its recorded ones against TON Center."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

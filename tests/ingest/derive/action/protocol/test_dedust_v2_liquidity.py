@@ -1,7 +1,5 @@
 """Liquidity of DeDust v2 on built traces, for cases without recordings."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account

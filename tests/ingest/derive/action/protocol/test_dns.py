@@ -1,7 +1,5 @@
 """Rules of domains on built traces."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account

@@ -1,7 +1,5 @@
 """Ethena rules on built traces."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, account

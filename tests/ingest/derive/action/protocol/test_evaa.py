@@ -1,7 +1,5 @@
 """EVAA rules on built traces: liquidations, and payouts of jettons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Hipo: deposits and withdrawals of stakes, at once and at the end of a round."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account

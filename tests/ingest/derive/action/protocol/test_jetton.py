@@ -1,7 +1,5 @@
 """Jetton rules on built traces."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 

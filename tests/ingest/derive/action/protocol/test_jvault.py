@@ -1,7 +1,5 @@
 """JVault rules on built traces: returned stakes, and claims of several jettons."""
 
-from __future__ import annotations
-
 import base64
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account

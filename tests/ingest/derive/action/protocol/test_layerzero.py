@@ -1,7 +1,5 @@
 """Records and packets of LayerZero, read back as written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Rules of sales and auctions on built traces."""
 
-from __future__ import annotations
-
 import pytest
 from pytoniq.contract.nft.nft_sale import NFT_SALE_CODE
 from pytoniq_core import Address, begin_cell

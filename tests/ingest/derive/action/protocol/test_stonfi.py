@@ -1,7 +1,5 @@
 """Ston.fi rules on built traces: refunds, failures, payouts of coins, liquidity."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account

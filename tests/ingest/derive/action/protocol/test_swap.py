@@ -1,7 +1,5 @@
 """Shared parts of the rules for exchanges."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

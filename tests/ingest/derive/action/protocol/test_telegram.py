@@ -1,7 +1,5 @@
 """Telegram wallets: signed requests, including gasless ones, and key rotations."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

@@ -1,7 +1,5 @@
 """tgBTC rules on built traces: logs without the messages around them."""
 
-from __future__ import annotations
-
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tonlake.ingest.derive.action.protocol import tgbtc
 

@@ -1,7 +1,5 @@
 """TONCO liquidity rules on built traces: positions minted side by side, and burnt."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.protocol.test_tonco import (

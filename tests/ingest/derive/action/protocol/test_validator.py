@@ -1,7 +1,5 @@
 """Rules for stakes on built traces: the elector, and nominator pools."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account

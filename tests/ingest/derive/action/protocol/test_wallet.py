@@ -1,7 +1,5 @@
 """Wallets on built traces: subscriptions, and extensions added and removed by external messages."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.derive.action.scene import Cell, Scene, Step, account

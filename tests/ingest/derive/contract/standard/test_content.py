@@ -1,7 +1,5 @@
 """Token content: every written form is read back, and garbage is never an error."""
 
-from __future__ import annotations
-
 import base64
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Temporary packages of a genuine node continue its archive, and never with forks."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import closing
