@@ -239,9 +239,9 @@ def _save_into_variable(machine: Machine) -> None:
 
 
 def _save_many(machine: Machine, mask: int) -> None:
-    target = machine.pop_continuation()
     if mask >> 6 & 1:
         raise VmError(RANGE_CHECK)
+    target = machine.pop_continuation()
     for number in range(8):
         if mask >> number & 1:
             target = _define(machine, target, number, machine.c[number])

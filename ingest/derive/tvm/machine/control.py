@@ -64,12 +64,7 @@ def _jump(machine: Machine) -> Continuation:
 
 @control("CALLXARGS")
 def _call_with(code: Slice, passed: int, returned: int) -> Step:
-    def run(machine: Machine) -> Continuation:
-        if returned >= 0:
-            machine.need(passed + 1)
-        return _call(machine, code, passed, returned)
-
-    return run
+    return lambda machine: _call(machine, code, passed, returned)
 
 
 def _call(machine: Machine, code: Slice, passed: int, returned: int) -> Continuation:

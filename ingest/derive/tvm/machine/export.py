@@ -77,7 +77,7 @@ class _Writer:
         head: tuple[Cell, ...] = ()
         for place, cell in enumerate(cells):
             if place > 1:  # the values so far in a cell of their own
-                head = (Cell(0, 0, head),)
+                head = (Builder(0, 0, head).cell(),)
             head = (*head, cell)
         return Builder().store(7 << 16 | len(values), 24, head)
 

@@ -271,8 +271,8 @@ def _register_divisions() -> None:
 _register_divisions()
 
 
-_WORD_BITS = 52
-"""Width of the words of the node's big integers."""
+_WORD_BITS, _MOST_WORDS = 52, 5
+"""Width and number of the words of the node's big integers."""
 
 
 def _shift_nan(bits: int, mode: int | None) -> Number:
@@ -293,6 +293,8 @@ def _shift(machine: Machine, bits: Number, *, left: bool, quiet: bool, since: in
         _leave(machine, NAN, quiet=quiet)
     elif value is NAN:
         _leave(machine, _shift_nan(bits, None if left else 0), quiet=quiet)  # type: ignore[arg-type]
+    elif left and bits >= _MOST_WORDS * _WORD_BITS:  # type: ignore[operator]
+        _leave(machine, NAN, quiet=quiet)  # zero, too: it would take more words
     else:
         made = value << bits if left else value >> bits  # type: ignore[operator]
         _leave(machine, made, quiet=quiet)

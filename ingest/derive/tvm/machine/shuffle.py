@@ -455,30 +455,31 @@ def _explode(machine: Machine, most: int) -> None:
     machine.stack.append(len(values))
 
 
-def _register_tuple(name: str, most: int, run: Any) -> None:  # noqa: ANN401 - a function below
-    """Register both forms of an instruction: its number in the code, and on the stack."""
+def _register_tuple(name: str, most: int, count: int, run: Any) -> None:  # noqa: ANN401 - a function below
+    """Register both forms of an instruction: its number in the code, or on a stack of ``count``."""
 
     def make(number: int) -> Step:
         return lambda machine: run(machine, number)
 
     def take(machine: Machine) -> None:
+        machine.need(count)
         run(machine, machine.pop_range(most))
 
     maker(name)(make)
     step(f"{name.removesuffix('Q')}VAR{'Q' * name.endswith('Q')}")(take)
 
 
-for _name, _most, _run in (
-    ("TUPLE", 255, _make_tuple),
-    ("INDEX", 254, _index),
-    ("UNTUPLE", 255, _open),
-    ("UNPACKFIRST", 255, _open_first),
-    ("EXPLODE", 255, _explode),
-    ("SETINDEX", 254, _set_index),
-    ("INDEXQ", 254, _index_quietly),
-    ("SETINDEXQ", 254, _set_index_quietly),
+for _name, _most, _needed, _run in (
+    ("TUPLE", 255, 1, _make_tuple),
+    ("INDEX", 254, 2, _index),
+    ("UNTUPLE", 255, 2, _open),
+    ("UNPACKFIRST", 255, 2, _open_first),
+    ("EXPLODE", 255, 2, _explode),
+    ("SETINDEX", 254, 3, _set_index),
+    ("INDEXQ", 254, 2, _index_quietly),
+    ("SETINDEXQ", 254, 3, _set_index_quietly),
 ):
-    _register_tuple(_name, _most, _run)
+    _register_tuple(_name, _most, _needed, _run)
 
 
 @step("TLEN")
