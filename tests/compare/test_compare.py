@@ -18,7 +18,7 @@ from tests.compare.draw import FULL, TABLES, Draw, read_rows
 from tonlake.api.docs import write_description
 
 SEED, SHORT = 18, 1
-MIN_REQUESTS, MIN_SHORT = 2000, 300
+MIN_REQUESTS, MIN_SHORT = 2000, 200
 START = "from tonlake.api.command.start import start; start()"
 
 
@@ -39,8 +39,13 @@ def _serve(lake_dir: Path, native: str) -> Iterator[str]:
 
 
 def test_answers_are_the_same_without_the_extensions(demo_lake: Path) -> None:
-    # Tables contain whole transactions as JSON text, whose names are in another order there.
-    requests = [one for one in _draw(demo_lake, SHORT) if one.headers.get("Accept") not in TABLES]
+    # Tables contain whole transactions as JSON text, whose names are in another order there. SQL
+    # uses no extension, and starts a process for each statement.
+    requests = [
+        one
+        for one in _draw(demo_lake, SHORT)[::2]
+        if one.headers.get("Accept") not in TABLES and "/sql" not in one.route
+    ]
     assert len(requests) >= MIN_SHORT
     answers = []
     for native in ("1", "0"):
