@@ -133,7 +133,7 @@ class TvmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="Path of the node's libemulator, which then runs get-methods and emulates"
-            " messages; empty: tonpy does"
+            " messages; empty: tonlake's own TVM and tonpy do"
         ),
     ] = ""
 
