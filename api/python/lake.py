@@ -75,9 +75,9 @@ class Lake:
     ) -> Result:
         """Run a read-only DuckDB statement; ``parameters`` are the values of its ``$name``.
 
-        ``signature`` is a TL-B constructor, a Tact ABI as JSON, the name of a built-in layout, or
-        a list of these: messages that match it become a table. Bodies with its opcode that do not
-        match raise a UserWarning.
+        ``signature`` is a TL-B constructor, an ABI of Tact or Tolk, the name of a built-in layout,
+        or a list of these: messages that match it become a table. Bodies with its opcode that do
+        not match raise a UserWarning.
 
         Raises:
             SignatureInvalid: a signature is invalid (``tonlake.ingest.errors``).

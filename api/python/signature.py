@@ -8,7 +8,7 @@ import click
 
 from tonlake.ingest.derive.body.signature import MAX_CHARACTERS
 
-HELP = "TL-B, a Tact ABI or the name of a built-in layout; messages that match it are a table."
+HELP = "TL-B, an ABI (Tact, Tolk) or a built-in layout by name; messages that match are a table."
 
 
 def read_signature(text: str) -> str:

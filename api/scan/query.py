@@ -62,8 +62,8 @@ class Scan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     signature: Annotated[
         str | None,
         Meta(
-            description="Layout of message bodies that defines tables: TL-B, a Tact ABI as JSON, or"
-            " the name of a built-in layout"
+            description="Layout of message bodies that defines tables: TL-B, an ABI of Tact or "
+            "Tolk, or the name of a built-in layout"
         ),
     ] = None
     start: Annotated[

@@ -38,8 +38,8 @@ SIGNATURES = 20
 class SqlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A statement as JSON; ``format`` overrides the Accept header.
 
-    ``signature`` has TL-B constructors, Tact ABIs or names of built-in layouts; messages that match
-    them are tables of the statement.
+    ``signature`` has TL-B constructors, ABIs of Tact or Tolk, or names of built-in layouts;
+    messages that match them are tables of the statement.
     """
 
     query: str

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tonlake.ingest.decode.cell.slice import CellSlice
     from tonlake.ingest.decode.cell.tree import CellTree
 
+MAX_REPEATED = 1023
+"""Maximum number of values in a cell."""
+
 FIRST, SECOND = "first_from_either", "second_from_either"
 CELL_REFERENCE = "cell_reference"
 
@@ -109,6 +112,28 @@ class Chunks(WrappingCodec):
                 work.visit()
                 items.append(self.inner.decode(chunk, work))
         return items
+
+
+class Repeat(WrappingCodec):
+    """``(count * T)``: values one after another in the same cell.
+
+    ``count`` is None if an earlier field has the number.
+    """
+
+    def __init__(self, count: int | None, inner: Codec) -> None:
+        """Set the number of values."""
+        super().__init__(inner)
+        self._count = count
+
+    def decode(self, source: CellSlice, work: Work) -> str:
+        """Read the values as one list."""
+        return f"[{','.join(self.decode_items(source, work, self._count or 0))}]"
+
+    def decode_items(self, source: CellSlice, work: Work, count: int) -> list[str]:
+        """Read ``count`` values; raise BodyError if no cell has so many."""
+        if count > MAX_REPEATED:
+            raise BodyError(f"{count} values where a cell has at most {MAX_REPEATED} bits")
+        return [self.inner.decode(source, work) for _ in range(count)]
 
 
 EMPTY, ROOT, EDGE = "hashmap_empty", "hashmap_root", "hashmap_edge"

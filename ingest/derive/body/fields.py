@@ -19,7 +19,7 @@ from tonlake.ingest.derive.body.composite import (
     Wrapped,
     check_end,
 )
-from tonlake.ingest.derive.body.record import OPCODE_BITS, Union
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Condition, Part, Record, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.derive.body.signature import Layout, parse_signature
 from tonlake.ingest.derive.body.simple import Address, Bits, Flag, Signed, Unsigned, VarUnsigned
@@ -34,7 +34,7 @@ from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 from tonlake.lake.duck.body_table import BodyField, BodyLayout, BodyTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from tonlake.lake.duck.body_table import FieldKind
 
@@ -75,13 +75,27 @@ def describe_layout(layout: Layout) -> BodyLayout:
             texts.append(shown if text else None)
         return pa.array(texts, pa.string())
 
-    fields = []
+    fields: dict[str, BodyField] = {}
     for place, part in enumerate(layout.record.parts):
+        if isinstance(part.codec, Condition):
+            continue
         kind, path = _classify(part.codec)
         name = part.name or f"field_{place + 1}"
         is_plain = not path and kind not in {"json", "string", "address"}
-        fields.append(BodyField(name, kind, path, partial(read, place, is_plain=is_plain)))
-    return BodyLayout(layout.opcode, tuple(fields), fit)
+        fields[name] = BodyField(name, kind, path, partial(read, place, is_plain=is_plain))
+    for place, part in enumerate(layout.record.parts):
+        for inner in _list_inside(part.codec):
+            kind, path = _classify(inner.codec)
+            if inner.name not in fields and kind != "json":
+                decode_group = partial(read, place, is_plain=False)
+                fields[inner.name] = BodyField(inner.name, kind, (inner.name, *path), decode_group)
+    return BodyLayout(layout.opcode, tuple(fields.values()), fit)
+
+
+def _list_inside(codec: Codec) -> Sequence[Part]:
+    """Return the fields of a group in brackets, in its own cell or not, which have columns, too."""
+    group = codec.inner if isinstance(codec, Reference) else codec
+    return group.parts if isinstance(group, Record) and not group.name else ()
 
 
 def _decode_fields(layout: Layout, body: bytes | None) -> list[str] | None:

@@ -1,14 +1,21 @@
-"""Parses layouts written in a subset of TL-B into a tree of types.
+"""Parses layouts written in TL-B into a tree of types.
 
-A statement is ``name#hex field:type ... = Type;``, with ``$bits`` or ``#_`` / ``$_`` (no tag)
-instead of ``#hex``; a constructor named ``_`` is not shown in decoded objects, and a field named
-``_`` has no name. Types: a name, ``^T``, ``[ fields ]``, ``(Name argument ...)`` and ``field?T``
-(present if that field is not zero) or ``field.n?T`` (if its bit n is set).
+A statement is ``name#hex field:type ... = Type;``. The tag may be ``$bits``, or ``#_`` or ``$_``
+for none; a constructor without a tag has the CRC-32 of its text, as the compiler ``tlbc`` gives
+it. A constructor named ``_`` has no tag and is not shown in decoded objects; a field named ``_``
+has no name, and a type without a name is ``field_`` and its place. Types: a name, ``^T``,
+``[ fields ]``, ``(Name argument ...)``, ``(count * T)``, ``#``, ``(## bits)``, ``(#< n)``,
+``(#<= n)``, ``field?T`` (present if that field is not zero) and ``field.n?T`` (if its bit n is
+set). Braces hold parameters, ``{X:Type}`` and ``{n:#}``, and conditions such as ``{ mode <= 3 }``.
+Comments are ``//``, ``/* */`` and lines that begin with ``# ``.
+
+Source: https://docs.ton.org (TL-B language), block.tlb.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tonlake.ingest.errors import BodyError
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Named(NamedTuple):
-    """A named type with its arguments; numbers are text."""
+    """A named type with its arguments; numbers are text, ``*`` and ``#<=`` names."""
 
     name: str
     arguments: tuple[Type, ...] = ()
@@ -44,7 +51,15 @@ class Conditional(NamedTuple):
     of: Type
 
 
-Type: TypeAlias = "Named | Linked | Group | Conditional"
+class Constraint(NamedTuple):
+    """``{ left op right }``: a condition on earlier fields; the sides are fields or numbers."""
+
+    left: str
+    op: str
+    right: str
+
+
+Type: TypeAlias = "Named | Linked | Group | Conditional | Constraint"
 
 
 class Field(NamedTuple):
@@ -55,28 +70,39 @@ class Field(NamedTuple):
 
 
 class Constructor(NamedTuple):
-    """A statement; ``tag`` has ``tag_bits`` bits, ``name`` is empty for ``_``."""
+    """A statement; ``tag`` has ``tag_bits`` bits, ``name`` is empty for ``_``.
+
+    ``parameters`` are the names in the arguments of its result type.
+    """
 
     name: str
     tag: int
     tag_bits: int
     fields: tuple[Field, ...]
     result: str
+    parameters: tuple[str, ...] = ()
 
 
+REPEATED, BELOW, AT_MOST = "*", "#<", "#<="
+"""Names of ``(count * T)``, ``(#< n)`` and ``(#<= n)``."""
+OPERATORS = ("<=", ">=", "!=", "<", ">", "=")
+_CRC_BITS = 32
 _STATEMENT = re.compile(
-    r"([A-Za-z_][\w,]*)(?:#([0-9a-f]+|_)|\$([01]+|_))?\s(.*)=\s*(\w+)", re.DOTALL
+    r"([A-Za-z_][\w,]*)(?:#([0-9a-fA-F]+|_)|\$([01]+|_))?\s(.*)=\s*(\w+)((?:\s+\w+)*)",
+    re.DOTALL,
 )
-_TOKEN = re.compile(r"\s+|([A-Za-z_]\w*|\d+|[\^\[\]():?.])")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*# [^\n]*", re.DOTALL | re.MULTILINE)
+_TOKEN = re.compile(r"\s+|([A-Za-z_]\w*|\d+|##|#<=|#<|#|<=|>=|!=|[\^\[\]():?.*{}<>=~+])")
+_PARAMETER = re.compile(r"\{\s*(\w+)\s*:\s*(?:Type|#)\s*\}")
 
 
 def parse_scheme(text: str) -> list[Constructor]:
-    """Parse all statements in order; ``//`` begins a comment.
+    """Parse all statements in order.
 
     Raises:
         BodyError: a statement does not follow the grammar; the message quotes it.
     """
-    bare = re.sub(r"//.*", "", text)
+    bare = _COMMENT.sub(" ", text)
     return [_parse_statement(part.strip()) for part in bare.split(";") if part.strip()]
 
 
@@ -85,16 +111,25 @@ def _parse_statement(text: str) -> Constructor:
     match = _STATEMENT.fullmatch(text)
     if match is None:
         raise BodyError(f"invalid TL-B statement: {text!r}")
-    name, digits, bits, fields, result = match.groups()
+    name, digits, bits, fields, result, arguments = match.groups()
     tag, tag_bits = 0, 0
-    if digits not in {None, "_"}:
+    if digits is None and bits is None and name != "_":
+        tag, tag_bits = compute_tag(text), _CRC_BITS
+    elif digits not in {None, "_"}:
         tag, tag_bits = int(digits, 16), len(digits) * 4
     elif bits not in {None, "_"}:
         tag, tag_bits = int(bits, 2), len(bits)
-    tokens = _Tokens(text, fields)
+    tokens = _Tokens(text, _PARAMETER.sub(" ", fields))
     parsed = tuple(_parse_fields(tokens))
     tokens.take("")
-    return Constructor(name.strip("_") and name, tag, tag_bits, parsed, result)
+    parameters = tuple(arguments.split())
+    return Constructor(name.strip("_") and name, tag, tag_bits, parsed, result, parameters)
+
+
+def compute_tag(text: str) -> int:
+    """Return the tag of a constructor without one: the CRC-32 of its text, with single spaces."""
+    plain = re.sub(r"\s*:\s*", ":", re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text)))
+    return zlib.crc32(" ".join(plain.split()).encode())
 
 
 class _Tokens:
@@ -102,7 +137,7 @@ class _Tokens:
 
     def __init__(self, statement: str, text: str) -> None:
         """Split ``text`` into tokens; raise BodyError for other characters."""
-        self._statement = statement
+        self.statement = statement
         self._tokens: list[str] = []
         at = 0
         while at < len(text):
@@ -114,27 +149,44 @@ class _Tokens:
         self._tokens.append("")
         self._at = 0
 
-    def peek(self) -> str:
-        """Return the next token without consuming it."""
-        return self._tokens[self._at]
+    def peek(self, ahead: int = 0) -> str:
+        """Return a following token without consuming it."""
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
     def take(self, expected: str | None = None) -> str:
         """Consume the next token; raise BodyError if it is not ``expected``."""
         token = self.peek()
         if expected is not None and token != expected:
             raise BodyError(
-                f"expected {expected or 'end'}, found {token or 'end'}: {self._statement}"
+                f"expected {expected or 'end'}, found {token or 'end'}: {self.statement}"
             )
         self._at += 1
         return token
 
 
 def _parse_fields(tokens: _Tokens) -> Iterator[Field]:
-    """Parse ``name:type`` up to a bracket or the end."""
+    """Parse fields and conditions up to a bracket or the end."""
+    place = 0
     while tokens.peek() not in {"", "]"}:
-        name = tokens.take()
-        tokens.take(":")
-        yield Field("" if name == "_" else name, _parse_type(tokens))
+        place += 1
+        if tokens.peek() == "{":
+            yield Field("", _parse_constraint(tokens))
+        elif tokens.peek(1) == ":":
+            name = tokens.take()
+            tokens.take(":")
+            yield Field("" if name == "_" else name, _parse_type(tokens))
+        else:
+            yield Field(f"field_{place}", _parse_type(tokens))
+
+
+def _parse_constraint(tokens: _Tokens) -> Constraint:
+    """Parse a condition in braces."""
+    tokens.take("{")
+    left, op, right = tokens.take(), tokens.take(), tokens.take()
+    if op not in OPERATORS or tokens.peek() != "}":
+        raise BodyError(f"conditions compare two fields or numbers: {tokens.statement}")
+    tokens.take("}")
+    return Constraint(left, op, right)
 
 
 def _parse_type(tokens: _Tokens) -> Type:
@@ -147,17 +199,45 @@ def _parse_type(tokens: _Tokens) -> Type:
         tokens.take("]")
         return Group(fields)
     if head == "(":
-        name = tokens.take()
-        arguments = []
-        while tokens.peek() not in {")", ""}:
-            arguments.append(_parse_type(tokens))
-        tokens.take(")")
-        return Named(name, tuple(arguments))
+        return _parse_parentheses(tokens)
+    if head == "#":
+        return Named("uint32")
     bit = None
     if tokens.peek() == ".":
         tokens.take()
-        bit = int(tokens.take())
+        bit = _read_bit(tokens)
     if tokens.peek() == "?":
         tokens.take()
         return Conditional(head, bit, _parse_type(tokens))
+    if not head.isidentifier() and not head.isdecimal():
+        raise BodyError(f"expected a type, found {head or 'end'}: {tokens.statement}")
     return Named(head)
+
+
+def _read_bit(tokens: _Tokens) -> int:
+    digits = tokens.take()
+    if not digits.isdecimal():
+        raise BodyError(f"{digits} is not the number of a bit: {tokens.statement}")
+    return int(digits)
+
+
+def _parse_parentheses(tokens: _Tokens) -> Type:
+    """Parse what follows an opening parenthesis, up to the closing one."""
+    head = tokens.peek()
+    if head in {"##", BELOW, AT_MOST}:
+        tokens.take()
+        size = tokens.take()
+        found: Type = Named(f"uint{size}") if head == "##" else Named(head, (Named(size),))
+    elif tokens.peek(1) == REPEATED:
+        count = Named(tokens.take())
+        tokens.take(REPEATED)
+        found = Named(REPEATED, (count, _parse_type(tokens)))
+    elif head.isidentifier() and tokens.peek(1) not in {".", "?"}:
+        name, arguments = tokens.take(), []
+        while tokens.peek() not in {")", ""}:
+            arguments.append(_parse_type(tokens))
+        found = Named(name, tuple(arguments))
+    else:
+        found = _parse_type(tokens)
+    tokens.take(")")
+    return found

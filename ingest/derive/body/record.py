@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from tonlake.ingest.derive.body.codec import Codec, Object, Work
-from tonlake.ingest.derive.body.composite import Chunks, Reference, check_end
+from tonlake.ingest.derive.body.composite import Chunks, Reference, Repeat, check_end
 from tonlake.ingest.errors import BocError, BodyError
 
 if TYPE_CHECKING:
@@ -47,6 +48,36 @@ class Part(NamedTuple):
         return bool(number if self.bit is None else number >> self.bit & 1)
 
 
+class Condition(Codec):
+    """A condition on earlier fields, which has no bits; ``sides`` are their names or numbers."""
+
+    def __init__(self, op: str, left: str, right: str) -> None:
+        """Compare two sides by an operator."""
+        self._holds = _OPERATORS[op]
+        self._sides = left, right
+
+    def decode(self, source: CellSlice, work: Work) -> str:
+        """Read nothing."""
+        del source, work
+        return ""
+
+    def check(self, fields: Object) -> None:
+        """Raise BodyError if the fields read so far do not fulfil the condition."""
+        left, right = (int(str(fields.get(side, side))) for side in self._sides)
+        if not self._holds(left, right):
+            raise BodyError(f"the condition on {self._sides[0]} is not fulfilled")
+
+
+_OPERATORS: dict[str, Callable[[int, int], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": operator.eq,
+}
+
+
 class Link(NamedTuple):
     """An item of a list: its JSON before and after the next item, and the cell of that one."""
 
@@ -71,7 +102,9 @@ class Record(Codec):
             f"{',' if name or place else ''}{_encode(part.name)}:"
             for place, part in enumerate(parts)
         ]
-        self.is_plain = not any(part.switch or part.length for part in parts)
+        self.is_plain = not any(
+            part.switch or part.length or isinstance(part.codec, Condition) for part in parts
+        )
         self.size = _add_sizes(parts) if self.is_plain else None
         self._link: int | None = None
 
@@ -113,18 +146,16 @@ class Record(Codec):
         for part in self.parts:
             if not part.is_present(values):
                 texts.append("")
-                continue
-            if isinstance(part.codec, Chunks) and part.length:
-                items = part.codec.decode_items(source, work)
-                if values[part.length] != str(len(items)):
-                    raise BodyError(
-                        f"{part.name} has {len(items)} items, not {values[part.length]}"
-                    )
+            elif isinstance(part.codec, Condition):
+                part.codec.check(values)
+                texts.append("")
+            elif part.length:
+                items = _decode_items(part, int(str(values[part.length])), source, work)
                 texts.append(f"[{','.join(items)}]")
-                continue
-            texts.append(part.codec.decode(source, work))
-            if not self.is_plain:
-                values[part.name] = msgspec.json.decode(texts[-1])
+            else:
+                texts.append(part.codec.decode(source, work))
+                if not self.is_plain:
+                    values[part.name] = msgspec.json.decode(texts[-1])
         return texts
 
     def link(self, union: Codec) -> bool:
@@ -154,6 +185,16 @@ class Record(Codec):
             key + part.codec.decode(source, work) for key, part in zip(keys, parts, strict=True)
         ]
         return "".join(texts)
+
+
+def _decode_items(part: Part, count: int, source: CellSlice, work: Work) -> list[str]:
+    """Read the items of a list; raise BodyError if there are not ``count``."""
+    if isinstance(part.codec, Repeat):
+        return part.codec.decode_items(source, work, count)
+    items = part.codec.decode_items(source, work) if isinstance(part.codec, Chunks) else []
+    if len(items) != count:
+        raise BodyError(f"{part.name} has {len(items)} items, not {count}")
+    return items
 
 
 def _add_sizes(parts: Sequence[Part]) -> tuple[int, int] | None:

@@ -14,10 +14,15 @@ from tonlake.ingest.derive.body.composite import (
     Maybe,
     MaybeHashmap,
     Reference,
+    Repeat,
     Wrapped,
 )
 from tonlake.ingest.derive.body.grammar import (
+    AT_MOST,
+    BELOW,
+    REPEATED,
     Conditional,
+    Constraint,
     Constructor,
     Field,
     Group,
@@ -27,10 +32,11 @@ from tonlake.ingest.derive.body.grammar import (
     parse_scheme,
 )
 from tonlake.ingest.derive.body.raw import End, LinkedRaw, Rest
-from tonlake.ingest.derive.body.record import OPCODE_BITS, Choice, Part, Record, Union
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Choice, Condition, Part, Record, Union
 from tonlake.ingest.derive.body.simple import (
     Address,
     Bits,
+    Bounded,
     Flag,
     Signed,
     Unreadable,
@@ -102,13 +108,13 @@ class Scheme:
 
     def union(self, name: str) -> Union:
         """Return the codec of a type that the table defines."""
+        if name not in self._types:
+            raise BodyError(f"no type {name} is defined")
         if name not in self._unions:
             union = self._unions[name] = Union()
-            for constructor in self._types.get(name, ()):
+            for constructor in self._types[name]:
                 record = self._record(constructor)
                 union.choices.append(Choice(constructor.tag, constructor.tag_bits, record))
-            if not union.choices:
-                raise BodyError(f"no type {name} is defined")
         return self._unions[name]
 
     def _bodies(self) -> Iterable[Constructor]:
@@ -138,10 +144,16 @@ class Scheme:
         if isinstance(field.type, Conditional):
             optional = field.type
             return Part(field.name, self._codec(optional.of), optional.field, optional.bit)
-        if isinstance(field.type, Named) and field.type.name == _LIST:
+        if isinstance(field.type, Constraint):
+            condition = field.type
+            return Part("", Condition(condition.op, condition.left, condition.right))
+        if isinstance(field.type, Named) and field.type.name in {_LIST, REPEATED}:
             count, item = field.type.arguments
-            counted = count.name if isinstance(count, Named) else None
-            return Part(field.name, Chunks(self._codec(item)), length=counted)
+            if isinstance(count, Named) and not count.name.isdecimal():
+                codec = self._codec(item)
+                is_chunked = field.type.name == _LIST
+                items = Chunks(codec) if is_chunked else Repeat(None, codec)
+                return Part(field.name, items, length=count.name)
         return Part(field.name, self._codec(field.type))
 
     def _codec(self, of: Type) -> Codec:
@@ -158,22 +170,29 @@ class Scheme:
             if match:
                 return _WIDTHS[match[1]](int(match[2]))
             return _SIMPLE.get(of.name) or self.union(of.name)
+        if isinstance(of, Constraint):
+            raise BodyError(f"a condition on {of.left} stands in place of a type")
         raise BodyError(f"a condition on {of.field} is nested inside another type")
 
     def _applied(self, of: Named) -> Codec:
         """Compile a type with arguments."""
         name, arguments = of
-        if name == "VarUInteger":
-            return VarUnsigned(_read_number(arguments[0]))
-        if name == "Maybe":
-            return Maybe(self._argument(arguments[0]))
-        if name == "Either":
-            return Either(self._argument(arguments[0]), self._argument(arguments[1]))
-        if name == "HashmapE":
-            return MaybeHashmap(_read_number(arguments[0]), self._argument(arguments[1]))
-        if name == "Hashmap":
-            return Hashmap(_read_number(arguments[0]), self._argument(arguments[1]))
-        raise BodyError(f"type {name} takes no arguments")
+        if name in {"Maybe", "Either"}:
+            inner = [self._argument(each) for each in arguments]
+            return Maybe(inner[0]) if name == "Maybe" else Either(*inner)
+        if name in {"HashmapE", "Hashmap"}:
+            bits, value = _read_number(arguments[0]), self._argument(arguments[1])
+            return MaybeHashmap(bits, value) if name == "HashmapE" else Hashmap(bits, value)
+        if name == REPEATED:
+            return self._repeated(_read_number(arguments[0]), arguments[1])
+        if name not in {"VarUInteger", AT_MOST, BELOW}:
+            raise BodyError(f"type {name} takes no arguments")
+        number = _read_number(arguments[0])
+        return VarUnsigned(number) if name == "VarUInteger" else Bounded(number - (name == BELOW))
+
+    def _repeated(self, count: int, of: Type) -> Codec:
+        """Compile ``(count * T)``, of bits as a bit string."""
+        return Bits(count) if of == Named("Bit") else Repeat(count, self._codec(of))
 
     def _argument(self, of: Type) -> Codec:
         """Compile an argument: a reference is shown as such, unless it is a plain ``^Cell``."""

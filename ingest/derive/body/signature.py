@@ -1,4 +1,4 @@
-"""Parses user-defined layouts: TL-B, a Tact ABI, or the name of a shipped layout.
+"""Parses user-defined layouts: TL-B, an ABI of Tact or Tolk, or the name of a shipped layout.
 
 Untrusted input is checked before it is compiled, so that decoding a body takes bounded work.
 """
@@ -9,8 +9,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.body.abi import read_abi
+from tonlake.ingest.derive.body.generic import instantiate
 from tonlake.ingest.derive.body.grammar import (
+    AT_MOST,
+    BELOW,
+    REPEATED,
     Conditional,
+    Constraint,
     Constructor,
     Field,
     Group,
@@ -21,6 +26,7 @@ from tonlake.ingest.derive.body.grammar import (
 )
 from tonlake.ingest.derive.body.record import OPCODE_BITS, Record
 from tonlake.ingest.derive.body.scheme import BODY_TYPES, OWN_BODY, Scheme, load_scheme
+from tonlake.ingest.derive.body.tolk import is_tolk, read_tolk_abi
 from tonlake.ingest.errors import BodyError, SignatureInvalid
 
 if TYPE_CHECKING:
@@ -39,21 +45,20 @@ MAX_PARTS, MAX_NUMBER_BITS = 64, 64
 """Maximum fields of a constructor, and bits of a number that fields depend on."""
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,62}", re.ASCII)
-_COMMENT = re.compile(r"//[^\n]*")
-_TAG = re.compile(r"^(\s*\w+#)([0-9a-fA-F]+)", re.ASCII)
-_SYNONYMS = (
-    (re.compile(r"\(\s*##\s*(\d+)\s*\)"), r"uint\1"),
-    (re.compile(r"\(\s*(u?int|bits)\s+(\d+)\s*\)"), r"\1\2"),
-    (re.compile(r":\s*#(?=\s)"), ":uint32"),
-    (re.compile(r"\bMsgAddress(Int|Ext)\b"), "MsgAddress"),
-)
-"""Other notations of block.tlb for the same types."""
-
 _WIDTH = re.compile(r"(uint|int|bits)(\d+)")
 _MAX_BITS = {"uint": 256, "int": 257, "bits": 1023}
 _MAX_KEY_BITS = 1023
 _VAR_LIMITS = range(2, 33)
-_ARGUMENTS = {"Maybe": 1, "Either": 2, "Hashmap": 2, "HashmapE": 2, "VarUInteger": 1}
+_ARGUMENTS = {
+    "Maybe": 1,
+    "Either": 2,
+    "Hashmap": 2,
+    "HashmapE": 2,
+    "VarUInteger": 1,
+    REPEATED: 2,
+    BELOW: 1,
+    AT_MOST: 1,
+}
 
 
 class Layout(NamedTuple):
@@ -68,7 +73,7 @@ def parse_signature(text: str) -> list[Layout]:
     """Return the layouts in a signature; those with equal name and opcode in the order tried.
 
     A signature is TL-B (constructors with 32-bit tags are layouts, others types that they use;
-    shipped types are available), the JSON of a Tact ABI, or the name of a shipped layout.
+    shipped types are available), the JSON of a Tact or Tolk ABI, or the name of a shipped layout.
 
     Raises:
         SignatureInvalid: it is none of these, or has an error; the message describes it.
@@ -79,8 +84,8 @@ def parse_signature(text: str) -> list[Layout]:
     if _NAME.fullmatch(bare):
         return _find_shipped(bare)
     try:
-        parsed = read_abi(bare) if bare.startswith("{") else _read_scheme(bare)
-        return _compile(parsed)
+        parsed = read_json(bare) if bare.startswith("{") else parse_scheme(bare)
+        return _compile(instantiate(parsed))
     except RecursionError as error:
         raise SignatureInvalid("the types of the signature are nested too deeply") from error
     except (BodyError, ValueError) as error:
@@ -103,15 +108,9 @@ def _find_shipped(name: str) -> list[Layout]:
     return found
 
 
-def _read_scheme(text: str) -> list[Constructor]:
-    """Parse TL-B in the notation of block.tlb, as far as the grammar of layouts supports it."""
-    text = _COMMENT.sub("", text)
-    if "{" in text:
-        raise SignatureInvalid("type parameters (in braces) are not supported in a signature")
-    for pattern, replacement in _SYNONYMS:
-        text = pattern.sub(replacement, text)
-    parts = (_TAG.sub(lambda tag: tag[1] + tag[2].lower(), part) for part in text.split(";"))
-    return parse_scheme(";".join(parts))
+def read_json(text: str) -> list[Constructor]:
+    """Return the messages and structures of an ABI of either compiler."""
+    return read_tolk_abi(text) if is_tolk(text) else read_abi(text)
 
 
 def _compile(constructors: Sequence[Constructor]) -> list[Layout]:
@@ -189,6 +188,8 @@ class _Checker:
             return self.measure(name, of.fields)
         if isinstance(of, Conditional):
             return self._count(name, of.of)
+        if isinstance(of, Constraint):
+            return 0
         return self._count_applied(name, of) if of.arguments else self._count_named(name, of)
 
     def _count_named(self, name: str, of: Named) -> int:
@@ -223,6 +224,13 @@ class _Checker:
         if len(of.arguments) != _ARGUMENTS.get(of.name, -1):
             raise SignatureInvalid(f"{_show(of.name)} in {name} does not take these arguments")
         first, last = of.arguments[0], of.arguments[-1]
+        if of.name in {BELOW, AT_MOST}:
+            digits = first.name if isinstance(first, Named) and first.name.isdecimal() else ""
+            if not 0 < int(digits[:20] or 0) < 1 << MAX_NUMBER_BITS:
+                raise SignatureInvalid(f"{of.name} in {name} takes a number below 2^64")
+            return 1
+        if of.name == REPEATED:
+            return 1 + self._count(name, last) * (_read_size(first) or 1)
         if of.name == "VarUInteger":
             if _read_size(first) not in _VAR_LIMITS:
                 raise SignatureInvalid(f"VarUInteger in {name} takes a number from 2 to 32")
@@ -242,12 +250,15 @@ class _Checker:
         seen: set[str] = set()
         for field in fields:
             folded = field.name.lower()
-            if folded in seen:
+            if folded in seen and not isinstance(field.type, Constraint):
                 raise SignatureInvalid(f"{_show(name)} has two fields {_show(field.name)!r}")
             seen.add(folded)
-            if isinstance(field.type, Conditional):
+            if isinstance(field.type, Constraint):
+                _check_constraint(name, field.type, numbers)
+            elif isinstance(field.type, Conditional):
                 _check_condition(name, field, field.type, numbers)
-            elif field.name:
+            else:
+                _check_count(name, field, numbers)
                 numbers |= _list_number(field)
 
 
@@ -261,9 +272,34 @@ def _check_condition(name: str, field: Field, of: Conditional, numbers: dict[str
         raise SignatureInvalid(f"{_show(of.field)} in {_show(name)} has no bit {of.bit}")
 
 
+def _check_constraint(name: str, of: Constraint, numbers: dict[str, int]) -> None:
+    for side in (of.left, of.right):
+        if side not in numbers and not side.isdecimal():
+            raise SignatureInvalid(
+                f"the condition on {_show(side)} in {_show(name)} is not on an earlier number"
+            )
+
+
+def _check_count(name: str, field: Field, numbers: dict[str, int]) -> None:
+    """Check the count of ``(count * T)``: a number, or an earlier field."""
+    of = field.type
+    if isinstance(of, Named) and of.name == REPEATED:
+        count = of.arguments[0]
+        of_field = isinstance(count, Named) and count.name in numbers
+        if not of_field and not 0 < _read_size(count) <= _MAX_KEY_BITS:
+            raise SignatureInvalid(
+                f"the count of {_show(field.name)} in {_show(name)} is neither a number from 1 to "
+                f"{_MAX_KEY_BITS} nor an earlier field"
+            )
+
+
 def _list_number(field: Field) -> dict[str, int]:
     """Return the name and bits of a field that conditions can depend on; empty for others."""
-    if not isinstance(field.type, Named) or field.type.arguments:
+    if not field.name or not isinstance(field.type, Named):
+        return {}
+    if field.type.name in {BELOW, AT_MOST}:
+        return {field.name: MAX_NUMBER_BITS}
+    if field.type.arguments:
         return {}
     if field.type.name in {"Bool", "Bit"}:
         return {field.name: 1}

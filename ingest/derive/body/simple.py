@@ -32,6 +32,23 @@ class Unsigned(Sized):
         return f'"{source.load_uint(self.bits)}"'
 
 
+class Bounded(Unsigned):
+    """``(#<= n)`` and ``(#< n)``: a number of as many bits as its maximum has."""
+
+    def __init__(self, most: int) -> None:
+        """Set the maximum."""
+        super().__init__(most.bit_length())
+        self._most = most
+
+    def decode(self, source: CellSlice, work: Work) -> str:
+        """Read decimal text; raise BodyError for a larger number."""
+        del work
+        number = source.load_uint(self.bits)
+        if number > self._most:
+            raise BodyError(f"{number} where at most {self._most} is allowed")
+        return f'"{number}"'
+
+
 class Signed(Sized):
     """``intN``."""
 

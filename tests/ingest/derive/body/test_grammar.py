@@ -31,9 +31,14 @@ def test_a_statement_has_name_tag_fields_and_result() -> None:
     ]
 
 
-@pytest.mark.parametrize("tag", ["#_", "$_", ""])
+@pytest.mark.parametrize("tag", ["#_", "$_"])
 def test_a_constructor_may_have_no_tag(tag: str) -> None:
     assert parse_scheme(f"one{tag} = Type;") == [Constructor("one", 0, 0, (), "Type")]
+
+
+def test_a_constructor_without_a_tag_has_that_of_its_text() -> None:
+    [found] = parse_scheme("refund  query_id:uint64\n amount:( VarUInteger 16 ) = Body;")
+    assert (found.tag, found.tag_bits) == (0x4DC0933A, 32)
 
 
 def test_a_constructor_may_have_no_name() -> None:
@@ -55,6 +60,12 @@ def test_a_name_may_join_several() -> None:
         ("[ a:X ]", Group((Field("a", Named("X")),))),
         ("^[ a:X b:Y ]", Linked(Group((Field("a", Named("X")), Field("b", Named("Y")))))),
         ("flag?X", Conditional("flag", None, Named("X"))),
+        ("#", Named("uint32")),
+        ("(## 8)", Named("uint8")),
+        ("(#<= 30)", Named("#<=", (Named("30"),))),
+        ("(512 * Bit)", Named("*", (Named("512"), Named("Bit")))),
+        ("(^X)", Linked(Named("X"))),
+        ("(flags.3?X)", Conditional("flags", 3, Named("X"))),
         ("flags.3?^X", Conditional("flags", 3, Linked(Named("X")))),
     ],
 )
@@ -67,7 +78,6 @@ def test_types(text: str, expected: object) -> None:
     [
         "one a:Bool",
         "one#xyz a:Bool = Type;",
-        "one a = Type;",
         "one a:(Maybe Bool = Type;",
         "one a:[ b:Bool = Type;",
         "one a:Bool ] = Type;",

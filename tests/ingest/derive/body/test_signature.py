@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pytoniq_core import Cell, begin_cell
 
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.ingest.derive.body.scheme import load_scheme
@@ -14,6 +17,9 @@ from tonlake.ingest.derive.body.signature import (
     parse_signature,
 )
 from tonlake.ingest.errors import SignatureInvalid
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TRANSFER = """
     // TEP-74, in the notation of block.tlb
@@ -114,7 +120,7 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
         ("", "no constructor"),
         ("no_such_layout", "no layout is called no_such_layout"),
         ("transfer#0f8a7ea5 query_id:uint64", "invalid TL-B statement"),
-        ("transfer query_id:uint64 = Body", "no opcode|no constructor"),
+        ("transfer$_ query_id:uint64 = Body", "no constructor"),
         ("transfer#0f8a query_id:uint64 = Body", "no constructor"),
         ("a#0123456789abcdef = B; b#00000001 = B", "more than 32 bits"),
         ("a#00000001 x:uint64 x:uint8 = B", "two fields 'x'"),
@@ -131,10 +137,18 @@ ABI_FIELD = '{"types": [{"name": "A", "header": 1, "fields": [%s]}]}'
         ("a#00000001 x:MsgAddress y:x?uint8 = B", "not an earlier number"),
         ("a#00000001 y:x?uint8 = B", "not an earlier number"),
         ("a#00000001 x:uint8 y:x.8?uint8 = B", "no bit 8"),
-        ("a#00000001 x:uint8 y:x.z?uint8 = B", "invalid literal"),
+        ("a#00000001 x:uint8 y:x.z?uint8 = B", "not the number of a bit"),
         ("a#00000001 x:A = A", "contains itself"),
         ("t$_ x:(Maybe T) = T; a#00000001 x:T = B", "contains itself"),
-        ("a#00000001 {X:Type} x:X = B", "parameters"),
+        ("a#00000001 {X:Type} x:X = B", "no type X"),
+        ("p$_ {X:Type} x:X = P X; a#00000001 p:(P uint8 uint8) = B", "takes 1 arguments"),
+        ("p$_ {X:Type} x:^(P (Maybe X)) = P X; a#00000001 p:(P Bool) = B", "more than 500"),
+        ("a#00000001 {x <= 3} x:uint8 = B", "not on an earlier number"),
+        ("a#00000001 x:uint8 {x ? 3} = B", "conditions compare"),
+        ("a#00000001 x:(n * uint8) = B", "neither a number"),
+        ("a#00000001 x:(9999 * uint8) = B", "neither a number"),
+        ("a#00000001 x:(900 * ^[ y:uint8 z:uint8 ]) y:(900 * Bool) = B", "more than 1000"),
+        ("a#00000001 x:(#<= y) = B", "below 2"),
         ("a#00000001 x:" + "^" * 5000 + "Cell = B", "nested too deep"),
         ("a#00000001 x:" + "[ y:" * 5000 + "= B", "nested too deep"),
         ("a#00000001 " + "".join(f"x{i}:Bool " for i in range(65)) + "= B", "more than 64 fields"),
@@ -166,3 +180,162 @@ def test_types_that_double_in_every_line_are_rejected() -> None:
     chain = "".join(f"t{i}$_ x:T{i + 1} = T{i}; " for i in range(20))
     with pytest.raises(SignatureInvalid, match="nested in each other"):
         parse_signature(chain + "t$_ = T20; a#00000001 x:T0 = B")
+
+
+REPORTED = """
+# what people write
+pay_fee#1f00aa01 query_id:uint64 ^[ fee:Coins payer:MsgAddressInt ] = Body;
+set_mode#1f00aa02 query_id:uint64 mode:(## 8) { mode <= 3 } = Body;
+sign#1f00aa03 query_id:uint64 sig:(512 * Bit) = Body;
+depth#1f00aa04 d:(#<= 30) = Body;
+relay#1f00aa05 query_id:uint64 msg:^(MessageRelaxed Any) = Body; // as in block.tlb
+note#1f00aa06 query_id:uint64 /* number; of
+  the note */ n:# = Body;
+refund query_id:uint64 amount:(VarUInteger 16) = Body;
+pair$_ {X:Type} {Y:Type} first:X second:^Y = Pair X Y;
+swap#1F00AA07 of:(Pair uint8 (Pair (uint 16) Bool)) count:(## 4) items:(count * int8) = Body;
+bare#1f00aa08 uint16 [ a:Bool b:Bool ] below:(#< 8) = Body;
+"""
+
+
+def make_body(opcode: int) -> Any:
+    return begin_cell().store_uint(opcode, 32)
+
+
+def read_row(name: str, body: Cell) -> dict[str, str | None] | None:
+    """Return the JSON of each column of a table for a body; None if it misfits."""
+    tables = {table.name: table.layouts[0] for table in read_tables([REPORTED])}
+    bodies = pa.array([body.to_boc()], pa.binary())
+    if not tables[name].fit(bodies)[0].as_py():
+        return None
+    return {field.name: field.decode(bodies)[0].as_py() for field in tables[name].fields}
+
+
+def test_reported_notation_is_accepted(shared: Path) -> None:
+    folder = shared / "data" / "reports" / "10-tlb-standard-syntax"
+    text = (folder / "signatures.txt").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert [len(read_tables([line])) for line in lines] == [1] * 7
+    names = [table.name for table in read_tables([text])]
+    assert len(names) == 7
+    assert read_tables([lines[-1]])[0].layouts[0].opcode == 0x4DC0933A
+
+
+def test_groups_without_a_name_have_columns() -> None:
+    fee = begin_cell().store_coins(5).store_uint(0, 2).end_cell()
+    row = read_row("pay_fee", make_body(0x1F00AA01).store_uint(9, 64).store_ref(fee).end_cell())
+    assert row is not None
+    assert list(row) == ["query_id", "field_2", "fee", "payer"]
+    assert row["query_id"] == "9"
+    assert '"value":"5"' in str(row["fee"])
+    bare = make_body(0x1F00AA08).store_uint(7, 16).store_bits("10").store_uint(5, 3).end_cell()
+    row = read_row("bare", bare)
+    assert row is not None
+    assert (row["field_1"], row["below"]) == ("7", "5")
+
+
+@pytest.mark.parametrize(("mode", "fits"), [(0, True), (3, True), (4, False), (255, False)])
+def test_conditions_are_checked(*, mode: int, fits: bool) -> None:
+    body = make_body(0x1F00AA02).store_uint(9, 64).store_uint(mode, 8).end_cell()
+    row = read_row("set_mode", body)
+    assert row == ({"query_id": "9", "mode": str(mode)} if fits else None)
+
+
+@pytest.mark.parametrize(("number", "fits"), [(0, True), (30, True), (31, False)])
+def test_bounded_numbers_are_checked(*, number: int, fits: bool) -> None:
+    row = read_row("depth", make_body(0x1F00AA04).store_uint(number, 5).end_cell())
+    assert row == ({"d": str(number)} if fits else None)
+
+
+def test_bits_repeated_values_and_parameters() -> None:
+    row = read_row("sign", make_body(0x1F00AA03).store_uint(9, 64).store_uint(255, 512).end_cell())
+    assert row == {"query_id": "9", "sig": f"{255:0128X}"}
+    inner = begin_cell().store_bit(1).end_cell()
+    second = begin_cell().store_uint(300, 16).store_ref(inner).end_cell()
+    body = make_body(0x1F00AA07).store_uint(4, 8).store_ref(second).store_uint(2, 4)
+    row = read_row("swap", body.store_int(-1, 8).store_int(5, 8).end_cell())
+    assert row is not None
+    assert (row["count"], row["items"]) == ("2", '["-1","5"]')
+    assert json.loads(str(row["of"])) == {
+        "@type": "pair",
+        "first": "4",
+        "second": {"@type": "pair", "first": "300", "second": True},
+    }
+    assert read_row("note", make_body(0x1F00AA06).store_uint(9, 64).store_uint(1, 32).end_cell())
+    assert read_row("refund", make_body(0x4DC0933A).store_uint(9, 64).store_coins(1).end_cell())
+
+
+def test_a_reported_abi_of_tolk(shared: Path) -> None:
+    text = (shared / "data" / "reports" / "13-tolk-abi" / "counter.json").read_text()
+    [table] = read_tables([text])
+    assert (table.name, table.layouts[0].opcode) == ("Increase", 0x1F00BB01)
+    assert [field.name for field in table.layouts[0].fields] == ["queryId", "by"]
+
+
+def make_tolk(types: list[dict[str, Any]], *declarations: dict[str, Any]) -> str:
+    abi = {"abi_schema_version": "1.0", "contract_name": "c", "unique_types": types}
+    return json.dumps({**abi, "declarations": declarations})
+
+
+def declare(name: str, prefix: tuple[int, int] | None, *fields: tuple[str, int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"kind": "struct", "name": name}
+    if prefix is not None:
+        found["prefix"] = {"prefix_num": prefix[0], "prefix_len": prefix[1]}
+    return found | {"fields": [{"name": field, "ty_idx": at} for field, at in fields]}
+
+
+def test_types_of_tolk() -> None:
+    types: list[dict[str, Any]] = [
+        *({"kind": "uintN", "n": 64}, {"kind": "coins"}, {"kind": "address"}, {"kind": "bool"}),
+        {"kind": "nullable", "inner_ty_idx": 2},
+        {"kind": "nullable", "inner_ty_idx": 8},
+        {"kind": "StructRef", "struct_name": "Point"},
+        {"kind": "cellOf", "inner_ty_idx": 6},
+        {"kind": "cell"},
+        {"kind": "AliasRef", "alias_name": "Amount"},
+        {"kind": "EnumRef", "enum_name": "Colour"},
+        {"kind": "union", "variants": []},
+        {"kind": "intN", "n": 16},
+    ]
+    fields = [
+        *(("queryId", 0), ("amount", 9), ("to", 2), ("response", 4), ("payload", 5)),
+        *(("point", 7), ("colour", 10), ("what", 11), ("after", 3)),
+    ]
+    text = make_tolk(
+        types,
+        declare("Point", None, ("x", 12), ("y", 12)),
+        {"kind": "alias", "name": "Amount", "target_ty_idx": 1},
+        {"kind": "enum", "name": "Colour", "encoded_as_ty_idx": 12},
+        declare("Send", (0x1F00BB02, 32), *fields),
+        declare("Stop", (0x1F00BB03, 32)),
+    )
+    tables = {table.name: table.layouts[0] for table in read_tables([text])}
+    assert {name: table.opcode for name, table in tables.items()} == {
+        "Send": 0x1F00BB02,
+        "Stop": 0x1F00BB03,
+    }
+    kinds = {field.name: field.kind for field in tables["Send"].fields}
+    assert list(kinds) == [name for name, _at in fields[:-1]]
+    assert (kinds["to"], kinds["response"], kinds["amount"]) == ("address", "address", "amount")
+    point = begin_cell().store_int(-1, 16).store_int(2, 16).end_cell()
+    body = make_body(0x1F00BB02).store_uint(1, 64).store_coins(9).store_uint(0, 4).store_bit(0)
+    body = body.store_ref(point).store_int(3, 16).store_uint(5, 7)
+    bodies = pa.array([body.end_cell().to_boc()], pa.binary())
+    assert tables["Send"].fit(bodies).to_pylist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"abi_schema_version": "1.0"}', "not a Tolk ABI"),
+        (make_tolk([], declare("A", (1, 32), ("x", 0))), "no type 0"),
+        (
+            make_tolk([{"kind": "bool"}], declare("A", (1, 32), ("a b", 0))),
+            "not a valid field name",
+        ),
+        (make_tolk([{"kind": "bool"}], declare("A", (1, 8), ("a", 0))), "no constructor"),
+    ],
+)
+def test_unusable_abis_of_tolk(text: str, complaint: str) -> None:
+    with pytest.raises(SignatureInvalid, match=complaint):
+        read_tables([text])
