@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 _LEFT_OUT = (
     *("DUMP", "DEBUG", "STRDUMP", "BLS", "RIST", "SETCP"),
-    *("GETPARAM", "INMSG", "PUSHCTR", "GETGLOB", "UNPACKEDCONFIG"),
+    *("GETPARAM", "INMSG", "PUSHCTR", "GETGLOB", "UNPACKEDCONFIG", "DUEPAYMENT"),
 )
-"""Debugging, slow groups, and what shows c7, where tonpy is given slices of other cells."""
+"""Debugging, slow groups, and what shows c7: tonpy is given slices of other cells, and answers
+DUEPAYMENT with the unpacked configuration."""
 
 _SHORT = {"tiny": 4, "most": 4, "words": 3}
 _INLINE = ("code", "slice", "text", "long")
