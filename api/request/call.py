@@ -163,6 +163,11 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
     if snapshot.lacking:
         lacking = ", ".join(snapshot.lacking)
         state.setdefault("notes", []).append(f"this lake is a copy without the tables {lacking}")
+    for first, last in snapshot.state.reported_ranges:
+        state.setdefault("notes", []).append(
+            f"masterchain blocks {first} to {last} are as the public data set reports them:"
+            " not verified"
+        )
     return Call(
         arguments,
         settings,

@@ -33,10 +33,10 @@ _LINK = ("root_hash", "prev_root_hash")
 
 
 class Link(msgspec.Struct, frozen=True):
-    """Root hashes of a masterchain block and its predecessor."""
+    """Root hashes of a masterchain block and its predecessor, None if that is unknown."""
 
     root_hash: bytes
-    prev_root_hash: bytes
+    prev_root_hash: bytes | None
 
 
 class Chain:
@@ -58,7 +58,9 @@ class Chain:
             link, before = links.get(seqno), links.get(seqno - 1)
             if link is None and seqno <= span.last:
                 raise SourceError(f"masterchain block {seqno} is missing from the decoded blocks")
-            if link and before and link.prev_root_hash != before.root_hash:
+            if link is None or before is None or link.prev_root_hash is None:
+                continue
+            if link.prev_root_hash != before.root_hash:
                 raise SourceError(
                     f"masterchain block {seqno} does not follow block {seqno - 1}: its predecessor "
                     f"is {link.prev_root_hash.hex()}, but that block's root hash is "

@@ -1,4 +1,4 @@
-"""The command ``tonlake ingest``: decodes blocks of a node, packages or lite servers to a lake."""
+"""The command ``tonlake ingest``: decodes blocks, or rows of the public data set, to a lake."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 
+from tonlake.ingest.command.dataset import bring_days, print_day
 from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.command.recording import replay_recording
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
@@ -28,7 +30,7 @@ from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import SpanError, choose_span
-from tonlake.lake.command.argument import Folder, make_lake_option
+from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option
 from tonlake.lake.command.cli import describe_error, read_settings
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.reader import LogReader
@@ -54,6 +56,7 @@ Examples:
   tonlake ingest --packs archive/packages/arch0000 --lake old.lake
   tonlake ingest --liteserver global.config.json --lake laptop.lake --range=-100: --follow
   tonlake ingest --traces recorded.jsonl.zst --lake recorded.lake
+  tonlake ingest --dataset s3://aws-public-blockchain/v1.1/ton --days 2026-11-01 --lake day.lake
 
 Ranges are of masterchain blocks, both ends included: 1000:2000, 1000:, :2000, 1500, and -1000:
 for the newest thousand. Blocks that are already in the lake are skipped, so the same command
@@ -74,6 +77,12 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=File,
     help="File of recorded traces, .jsonl or .jsonl.zst; each message with its cell (msg_boc).",
 )
+@click.option(
+    "--dataset",
+    type=FolderOrURL(Folder(), web=True),
+    help="Public data set of the chain (Parquet): a folder, s3:// or https://; with --days.",
+)
+@click.option("--days", help="UTC days of the data set, such as 2026-11-01..2026-11-03.")
 @make_lake_option("lake")
 @click.option("--range", "span", help="Masterchain blocks, such as 1000:2000 or -1000:.")
 @click.option("--from", "first", type=click.IntRange(min=1), help="First masterchain block.")
@@ -96,6 +105,8 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     packs: Path | None,
     liteserver: Path | None,
     traces: Path | None,
+    dataset: Path | str | None,
+    days: str | None,
     lake: Path,
     span: str | None,
     first: int | None,
@@ -109,9 +120,10 @@ def ingest_command(  # noqa: PLR0913 - one for each option
 
     Without a node, blocks come from the lite servers in a network's configuration file.
     """
-    node = choose_node(node, elsewhere=any((packs, liteserver, traces)))
+    node = choose_node(node, elsewhere=any((packs, liteserver, traces, dataset)))
     is_partial = any((span, first, last, workers, follow))
-    _check_source([node, packs, liteserver, traces], is_partial=is_partial, state=state)
+    _check_source([node, packs, liteserver, traces, dataset], state=state)
+    _check_rows(traces or dataset, is_partial=is_partial)
     keep_apart(lake, node, packs)
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
@@ -120,6 +132,9 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         settings = read_settings(IngestSections)
         if traces is not None:
             replay_recording(traces, lake, settings, as_json=as_json)
+            return
+        if dataset is not None:
+            _bring_dataset(dataset, days, lake, settings, as_json=as_json)
             return
         if follow and range_text == ":" and not state:
             _follow(origin, lake, settings, as_json=as_json, reminds=True)
@@ -140,15 +155,32 @@ def ingest_command(  # noqa: PLR0913 - one for each option
         sys.exit(EXIT_PARTIAL)
 
 
-def _check_source(named: list[Path | None], *, is_partial: bool, state: bool) -> None:
-    node, *_, traces = named
+def _check_rows(source: Path | str | None, *, is_partial: bool) -> None:
+    if source is not None and is_partial:
+        raise click.UsageError("--traces and --dataset take no ranges of blocks and no workers")
+
+
+def _bring_dataset(
+    place: Path | str, days: str | None, lake: Path, settings: IngestSections, *, as_json: bool
+) -> None:
+    """Bring days of the public data set; exit if one is incomplete."""
+    if days is None:
+        raise click.UsageError("--dataset needs --days: name the days to ingest")
+    with show_blocks() as show:
+        reports = bring_days(place, days, lake, settings, show)
+        printer = partial(print_report, as_json=False)
+        are_whole = [print_day(report, printer, as_json=as_json) for report in reports]
+    if not all(are_whole):
+        sys.exit(EXIT_PARTIAL)
+
+
+def _check_source(named: list[Path | str | None], *, state: bool) -> None:
     if named.count(None) != len(named) - 1:
         raise click.UsageError(
-            "name one source: --node DIR, --packs DIR, --liteserver FILE or --traces FILE"
+            "name one source: --node DIR, --packs DIR, --liteserver FILE, --dataset URL or"
+            " --traces FILE"
         )
-    if traces is not None and is_partial:
-        raise click.UsageError("--traces takes a whole file: leave out ranges and workers")
-    if state and node is None:
+    if state and named[0] is None:
         raise click.UsageError("--state reads the state of a node: name it with --node DIR")
 
 

@@ -183,7 +183,7 @@ def _check_chain(lake_dir: Path, state: LogState, named: NamedStates) -> None:
     (file, *_) = list_files_between(state, at, at, BLOCKS.name)
     link = masterchain_links(read_rows(lake_dir, file))[at]
     ours = link.root_hash if at == named.mc_seqno else link.prev_root_hash
-    if ours != named.root_hash:
+    if ours is not None and ours != named.root_hash:
         raise SourceError(
             f"masterchain block {named.mc_seqno} of the node is {named.root_hash.hex()}, but the"
             f" one of the lake's chain is {ours.hex()}: this node follows another chain"

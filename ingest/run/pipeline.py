@@ -287,8 +287,9 @@ class Pipeline:
         is_first = pc.and_(pc.equal(blocks["workchain"], MASTERCHAIN), pc.equal(blocks["seqno"], 1))
         first = blocks.filter(is_first)
         if first.num_rows:
-            root, file = first["prev_root_hash"][0], first["prev_file_hash"][0]
-            return Network(global_id, root.as_py().hex(), file.as_py().hex())
+            root, file = (first[name][0].as_py() for name in ("prev_root_hash", "prev_file_hash"))
+            if root is not None and file is not None:
+                return Network(global_id, root.hex(), file.hex())
         return Network(global_id)
 
     def _note_hole(self, hole: Hole) -> None:

@@ -68,6 +68,7 @@ class Status(msgspec.Struct, frozen=True):
     removed blocks of an abandoned fork. ``lag`` is how far the lake is behind its follower's node.
     ``selection`` is the days and tables of a partial copy; None if the lake is complete.
     ``baseline`` is the state that the lake begins with, if not with the zero state.
+    ``reported`` are masterchain blocks whose rows come from the public data set.
     ``unanswered_methods`` are the get-methods that no engine could run.
     """
 
@@ -87,6 +88,7 @@ class Status(msgspec.Struct, frozen=True):
     lag: Lag
     selection: Selection | None = None
     baseline: Baseline | None = None
+    reported: tuple[Range, ...] = ()
     own_tables: dict[str, OwnTableStatus] = {}
     unanswered_methods: tuple[Unanswered, ...] = ()
 
@@ -116,6 +118,7 @@ def read_status(snapshot: Snapshot, last_commit: Commit) -> Status:
         lag=measure_lag(snapshot.lake_dir, snapshot),
         selection=None if selection == WHOLE else selection,
         baseline=snapshot.baseline,
+        reported=snapshot.state.reported_ranges,
         own_tables={
             name: _own_table_status(read_own_state(snapshot.lake_dir, name))
             for name in read_definitions(snapshot.lake_dir)
@@ -162,8 +165,7 @@ def render_status(status: Status, console: Console) -> None:
     console.print(f"Holes {_spans(status.holes) or 'none'}")
     if status.selection is not None:
         console.print(_describe_selection(status.selection))
-    if status.pruned:
-        console.print(f"Pruned {_spans(status.pruned)}")
+    _print_ranges(status, console)
     if status.baseline is not None:
         console.print(_describe_baseline(status.baseline))
     console.print(
@@ -189,6 +191,15 @@ def render_status(status: Status, console: Console) -> None:
         size = f"{own.rows:,} rows, {own.bytes:,} bytes, commit {own.commit}"
         text = f"User-defined table {name}: {size}"
         console.print(f"{text}; failed since: {own.error}" if own.error else text, markup=False)
+
+
+def _print_ranges(status: Status, console: Console) -> None:
+    for what, ranges in (
+        ("Reported by the public data set, not verified:", status.reported),
+        ("Pruned", status.pruned),
+    ):
+        if ranges:
+            console.print(f"{what} {_spans(ranges)}")
 
 
 def _describe_selection(selection: Selection) -> str:

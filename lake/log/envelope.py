@@ -18,15 +18,15 @@ from tonlake.lake.schema import SCHEMA_VERSION
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOG_FORMAT = 2
+LOG_FORMAT = 3
 """Raised when earlier versions of this program could not read entries, or would misread them.
 
 An entry has the lowest format that it needs, so earlier versions can read a lake as long as nothing
 in it is new to them.
 """
 
-_PRUNED_FORMAT = 2
-"""The first format whose bodies may have ``pruned``."""
+_FORMATS = {"pruned": 2, "reported": 3}
+"""Fields that bodies may have, each with the first format that has it."""
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -52,8 +52,12 @@ def encode_entry(body: msgspec.Struct) -> tuple[bytes, str]:
     """Return the bytes of an entry or a checkpoint, and the digest of its body."""
     raw = msgspec.json.encode(body, order="deterministic")
     digest = hashlib.sha256(raw).hexdigest()
-    is_pruned = getattr(body, "pruned", msgspec.UNSET) is not msgspec.UNSET
-    envelope = Envelope(digest, msgspec.Raw(raw), _PRUNED_FORMAT if is_pruned else 1)
+    used = (
+        lowest
+        for name, lowest in _FORMATS.items()
+        if getattr(body, name, msgspec.UNSET) is not msgspec.UNSET
+    )
+    envelope = Envelope(digest, msgspec.Raw(raw), max(used, default=1))
     return msgspec.json.encode(envelope) + b"\n", digest
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOG_FOLDER = "_log"
+REPORTED_KIND = "dataset"
+"""``kind`` in the source of a commit whose rows come from the public data set: they are reported by
+others, and not decoded from blocks."""
+
 SEGMENT_FOLDER = "lookups"
 """Folder of index segments; a segment's file is named ``<first>-<last>-<digest>.run``."""
 
@@ -117,6 +121,12 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
     undoings: tuple[Undoing, ...] = ()
     pruned: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
     baseline: Baseline | msgspec.UnsetType = msgspec.UNSET
+    reported: tuple[Range, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def reported_ranges(self) -> tuple[Range, ...]:
+        """The ranges whose rows others reported: no hash of a block proves them."""
+        return () if self.reported is msgspec.UNSET else self.reported
 
     @property
     def pruned_ranges(self) -> tuple[Range, ...]:
@@ -154,12 +164,16 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
         removed, added = groups.sum_changes(commit for commit, _digest in entries)
         ranges, undoings, network = self.ranges, self.undoings, self.network
         segments, pruned, baseline = self.segments, self.pruned, self.baseline
+        reported = self.reported_ranges
         for commit, _digest in entries:
             span = commit.first_mc_seqno, commit.last_mc_seqno
             if commit.has_blocks:
                 ranges = merge_ranges((*ranges, span))
+                if commit.source.get("kind") == REPORTED_KIND:
+                    reported = merge_ranges((*reported, span))
             elif commit.undone:
                 ranges = subtract_ranges(ranges, [span])
+                reported = subtract_ranges(reported, [span])
                 undoings = (*undoings, Undoing(commit.number, *span))
             if commit.pruned is not msgspec.UNSET:
                 pruned = commit.pruned
@@ -177,6 +191,7 @@ class LogState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tru
             undoings=undoings,
             pruned=pruned,
             baseline=baseline,
+            reported=reported or msgspec.UNSET,
         )
         names = {"by_table": groups.name_table, "by_place": groups.name_place}
         for name in names.keys() & self.__dict__:

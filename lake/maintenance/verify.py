@@ -20,7 +20,7 @@ from tonlake.lake.duck.seal import find_changed
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.log.digest import find_damage
 from tonlake.lake.log.own import read_definitions, read_own_state
-from tonlake.lake.log.ranges import overlaps
+from tonlake.lake.log.ranges import Range, overlaps
 from tonlake.lake.log.state import (
     LOG_FOLDER,
     LogState,
@@ -49,7 +49,11 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 class VerifyReport(msgspec.Struct):
-    """Counts of what was checked, all damage, and unused files."""
+    """Counts of what was checked, all damage, unused files, and what no digest can tell.
+
+    Masterchain blocks that are ``reported`` have rows of the public data set: their files are as
+    committed, but no hash of a block proves the rows.
+    """
 
     commits: int
     files: int
@@ -57,6 +61,7 @@ class VerifyReport(msgspec.Struct):
     bytes: int
     damage: list[Damage]
     orphans: list[str]
+    reported: tuple[Range, ...] = ()
 
 
 def verify_lake(
@@ -94,6 +99,7 @@ def verify_lake(
         bytes=sum(file.bytes for file in files),
         damage=damage,
         orphans=_list_unused(lake_dir),
+        reported=state.reported_ranges,
     )
 
 

@@ -59,6 +59,7 @@ def explain(name: str, text: str, environment: Mapping[str, str]) -> StorageErro
     return StorageError(f"{name}: {advice.format(endpoint=endpoint)} ({text.strip()})")
 
 
+_ACCOUNT = {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"}
 _URL = re.compile(r"s3a?://(?P<bucket>[^/]*)/*(?P<prefix>.*?)/*")
 _NO_FILE = {fs.FileType.Directory, fs.FileType.Unknown}
 _CONNECT_S, _REQUEST_S = 10, 60
@@ -211,11 +212,12 @@ def is_url(place: str) -> bool:
     return place.startswith(("s3://", "s3a://"))
 
 
-def open_storage(place: str | Path) -> Storage:
+def open_storage(place: str | Path, *, public: bool = False) -> Storage:
     """Open a local folder, or object storage by ``s3://bucket/prefix``.
 
     Server, region and credentials come from Amazon's environment variables: AWS_ENDPOINT_URL,
-    AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE.
+    AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE. A
+    ``public`` bucket is asked for without an account unless they name one.
 
     Raises:
         StorageError: the URL is malformed, or the server lacks the bucket, refuses or is down.
@@ -230,6 +232,7 @@ def open_storage(place: str | Path) -> Storage:
     root = f"{bucket}/{prefix}" if prefix else bucket
     try:
         filesystem = fs.S3FileSystem(
+            anonymous=public and os.environ.keys().isdisjoint(_ACCOUNT),
             endpoint_override=find_endpoint(os.environ),
             connect_timeout=_CONNECT_S,
             request_timeout=_REQUEST_S,

@@ -177,7 +177,7 @@ def _is_master(row: Row) -> bool:
 
 
 def _previous_names(row: Row) -> tuple[str, ...]:
-    return ("prev",) if row["prev2_seqno"] is None else ("prev", "prev2")
+    return tuple(name for name in ("prev", "prev2") if row[f"{name}_seqno"] is not None)
 
 
 def _render_previous(row: Row, name: str) -> dict[str, Any]:

@@ -34,11 +34,12 @@ def render_block(row: Mapping[str, Any]) -> Block:
 
 
 def list_sources(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the sources of a block's layout: two previous blocks after a merge, else one."""
+    """Return the sources of a block's layout: itself, and the previous blocks that are known."""
     workchain, names = row["workchain"], ("prev", "prev2")
     previous = [
         {"workchain": workchain, "shard": row[f"{name}_shard"], "seqno": row[f"{name}_seqno"]}
-        for name in (names if row["prev2_seqno"] is not None else names[:1])
+        for name in names
+        if row[f"{name}_seqno"] is not None
     ]
     return row, _MASTERCHAIN_SHARD | {"seqno": row["mc_seqno"]}, previous
 

@@ -1,0 +1,292 @@
+"""Reads one UTC day of the public data set as pieces: rows of all base tables.
+
+The day's files, and those of the days beside it as far as they have rows of the same masterchain
+blocks, go through DuckDB, which keeps them on disk. A masterchain block whose rows are incomplete
+or wrong is a hole, and the reason names the row.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tonlake.ingest.assemble.batch import DAY_S
+from tonlake.ingest.dataset.cells import StateReader, check_messages, normalize_all
+from tonlake.ingest.dataset.form import FORM
+from tonlake.ingest.decode.piece import Hole, Piece
+from tonlake.ingest.decode.rows import Row, make_table
+from tonlake.ingest.errors import BlockNeverHad, DecodeError, SourceError
+from tonlake.ingest.span import Span
+from tonlake.lake.file.values import iter_dicts
+from tonlake.lake.log.disk import TEMPORARY_PREFIX
+from tonlake.lake.log.state import LOG_FOLDER
+from tonlake.lake.schema import (
+    ACCOUNT_STATES,
+    BASE_TABLES,
+    BLOCKS,
+    MESSAGES,
+    SHARD_BLOCKS,
+    STATE_CELLS,
+    TRANSACTIONS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+    from pathlib import Path
+
+    from tonlake.ingest.dataset.chain import Tops
+    from tonlake.ingest.dataset.files import DataSet
+    from tonlake.lake.schema import Table
+    from tonlake.lake.settings import LakeSettings
+
+SLACK_S = 3_600
+"""A shard block may be this much older than the masterchain block that commits it."""
+
+FLAWED = "RowsFlawed"
+"""Kind of the hole of a masterchain block whose rows are incomplete or wrong."""
+
+_CHUNK = 256
+"""Masterchain blocks read at a time; their rows are held in memory."""
+
+Tables = dict[str, pa.Table]
+
+
+def _read_statement(name: str) -> str:
+    return (files("tonlake.ingest.dataset") / f"{name}.sql").read_text(encoding="utf-8")
+
+
+class Day:
+    """The rows of one day; close it after use, which removes them from the disk."""
+
+    def __init__(self, dataset: DataSet, day: date, lake_dir: Path, settings: LakeSettings) -> None:
+        """Find the masterchain blocks of the day; all other rows are loaded on demand.
+
+        Raises:
+            SourceError: a file is damaged, or has other columns than the data set.
+        """
+        self._dataset, self._day = dataset, day
+        self._settings = settings
+        begin_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+        self._times = begin_s, begin_s + DAY_S - 1
+        self._is_loaded = False
+        self._flaws: dict[int, str] = {}
+        with ExitStack() as stack:
+            self._folder = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER)
+            )
+            self._connection = stack.enter_context(self._connect())
+            self.heads = self._read_heads()
+            self._stack = stack.pop_all()
+
+    def close(self) -> None:
+        """Remove the rows."""
+        self._stack.close()
+
+    @property
+    def span(self) -> Span | None:
+        """The masterchain blocks of the day, missing ones between them included."""
+        return Span(min(self.heads), max(self.heads)) if self.heads else None
+
+    def read(self, span: Span, tops: Tops) -> Iterator[list[Piece | Hole]]:
+        """Yield the pieces and holes of a span of the day, in order.
+
+        Raises:
+            SourceError: a file is damaged, or has other columns than the data set.
+        """
+        self._load()
+        for first in range(span.first, span.last + 1, _CHUNK):
+            yield self._read_chunk(Span(first, min(span.last, first + _CHUNK - 1)), tops)
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(
+            f"{self._folder}/rows.duckdb",
+            config={
+                "memory_limit": f"{self._settings.duckdb_memory_mib}MiB",
+                "threads": self._settings.duckdb_threads,
+                "temp_directory": f"{self._folder}/spill",
+            },
+        )
+        connection.execute(_read_statement("macros"))
+        return connection
+
+    def _read_heads(self) -> dict[int, bytes]:
+        """Return the root hashes of the day's masterchain blocks by seqno."""
+        rows = self._dataset.read("blocks", [self._day], self._times)
+        self._connection.register("incoming", rows)
+        found = self._run(
+            "select distinct seqno, from_base64(root_hash) from incoming "
+            "where workchain = -1 and gen_utime between $start and $end",
+            {"start": self._times[0], "end": self._times[1]},
+        ).fetchall()
+        return dict(found)
+
+    def _load(self) -> None:
+        """Load the rows of the day's masterchain blocks, and look for what they lack."""
+        if self._is_loaded or self.span is None:
+            return
+        start, end = self._times[0] - SLACK_S, self._times[1] + SLACK_S
+        bounds = {"first": self.span.first, "last": self.span.last, "start": start, "end": end}
+        days = [self._day + timedelta(days) for days in (-1, 0, 1)]
+        for table in FORM:
+            # The zero state is older than the first block, by any time.
+            times = (0, end) if table == "account_states" and self.span.first == 1 else (start, end)
+            self._connection.register("incoming", self._dataset.read(table, days, times))
+            statement = _read_statement(table)
+            used = {name: value for name, value in bounds.items() if f"${name}" in statement}
+            self._run(statement, used)
+        self._flaws = dict(self._run(_read_statement("flaws")).fetchall())
+        self._is_loaded = True
+
+    def _run(self, statement: str, parameters: dict[str, int] | None = None) -> Any:  # noqa: ANN401
+        """Run a statement; an error of the files that it reads becomes a SourceError."""
+        try:
+            return self._connection.execute(statement, parameters)
+        except duckdb.OutOfMemoryException as error:
+            raise SourceError(
+                f"{self._day}: [lake] duckdb_memory_mib is too little for this day ({error})"
+            ) from error
+        except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
+            raise SourceError(f"{self._dataset.name}, {self._day}: {error}") from error
+
+    def _fetch(self, table: str, span: Span) -> pa.Table:
+        bounds = {"first": span.first, "last": span.last}
+        return self._connection.sql(_SELECTS[table], params=bounds).to_arrow_table()
+
+    def _read_chunk(self, span: Span, tops: Tops) -> list[Piece | Hole]:
+        messages = self._fetch(MESSAGES.name, span)
+        flaws = check_messages(iter_dicts(messages)) | self._flaws
+        blocks, shards = self._follow_chain(span, tops, flaws)
+        # The zero state comes with block 1.
+        states = self._fetch(ACCOUNT_STATES.name, Span(span.first - (span.first == 1), span.last))
+        tables = {table.name: table.empty for table in BASE_TABLES} | {
+            BLOCKS.name: make_table(BLOCKS, blocks),
+            SHARD_BLOCKS.name: make_table(SHARD_BLOCKS, shards),
+            TRANSACTIONS.name: _fit(self._fetch(TRANSACTIONS.name, span), TRANSACTIONS),
+            MESSAGES.name: _fit(_add_normal_forms(messages, flaws), MESSAGES),
+            ACCOUNT_STATES.name: _fit(states, ACCOUNT_STATES),
+            STATE_CELLS.name: make_table(STATE_CELLS, _read_cells(states, flaws)),
+        }
+        return list(self._cut(span, tables, flaws))
+
+    def _follow_chain(
+        self, span: Span, tops: Tops, flaws: dict[int, str]
+    ) -> tuple[list[Row], list[Row]]:
+        """Return rows of blocks and shard tops; add to ``flaws`` blocks that are missing."""
+        by_mc: dict[int, list[dict[str, Any]]] = {}
+        for block in iter_dicts(self._fetch(BLOCKS.name, span)):
+            by_mc.setdefault(block["mc_seqno"], []).append(block)
+        rows, shards = list[Row](), list[Row]()
+        for mc_seqno in range(span.first, span.last + 1):
+            blocks = by_mc.get(mc_seqno, [])
+            if mc_seqno not in self.heads or mc_seqno in flaws:
+                continue
+            try:
+                more_rows, more_shards = tops.add(mc_seqno, blocks)
+            except ValueError as error:
+                flaws[mc_seqno] = str(error)
+                continue
+            rows += more_rows
+            shards += more_shards
+        return rows, shards
+
+    def _cut(self, span: Span, tables: Tables, flaws: dict[int, str]) -> Iterator[Piece | Hole]:
+        """Yield the unbroken parts of the rows, and a hole for each other masterchain block."""
+        begun = span.first
+        for mc_seqno in range(span.first, span.last + 2):
+            hole = None
+            if mc_seqno <= span.last and mc_seqno not in self.heads:
+                reason = f"the data set has no masterchain block {mc_seqno}"
+                hole = Hole(mc_seqno, BlockNeverHad.__name__, reason)
+            elif mc_seqno in flaws:
+                hole = Hole(mc_seqno, FLAWED, flaws[mc_seqno])
+            if hole is None and mc_seqno <= span.last:
+                continue
+            if begun < mc_seqno:
+                yield Piece(begun, mc_seqno - 1, _take_blocks(tables, begun, mc_seqno - 1))
+            begun = mc_seqno + 1
+            if hole is not None:
+                yield hole
+
+
+def _read_cells(states: pa.Table, flaws: dict[int, str]) -> list[Row]:
+    """Return the cells of account states; add to ``flaws`` what is wrong with them."""
+    rows = list(iter_dicts(states))
+    known = -1
+    found: list[Row] = []
+    while len(flaws) != known:  # cells of a block with a flaw are left out, and may be in others
+        known, reader, found = len(flaws), StateReader(), []
+        for row in rows:
+            mc_seqno = max(row["mc_seqno"], 1)
+            if mc_seqno in flaws:
+                continue
+            try:
+                found += reader.read(row)
+            except DecodeError as error:
+                flaws[mc_seqno] = str(error)
+    return found
+
+
+def _take_blocks(tables: Tables, first: int, last: int) -> Tables:
+    lowest = 0 if first == 1 else first
+    inside = (pc.field("mc_seqno") >= lowest) & (pc.field("mc_seqno") <= last)
+    return {name: rows.filter(inside) for name, rows in tables.items()}
+
+
+def _add_normal_forms(messages: pa.Table, flaws: dict[int, str]) -> pa.Table:
+    hashes = normalize_all(iter_dicts(messages), flaws)
+    return messages.append_column("hash_norm", pa.array(hashes, pa.binary(32)))
+
+
+def _fit(rows: pa.Table, table: Table) -> pa.Table:
+    """Return rows with the columns of a table; those that they lack are NULL."""
+    known = set(rows.column_names)
+    columns = [
+        rows[field.name].cast(field.type)
+        if field.name in known
+        else pa.nulls(len(rows), field.type)
+        for field in table.arrow
+    ]
+    return pa.table(columns, schema=table.arrow)
+
+
+_SELECTS = {
+    "blocks": "select * from blocks where mc_seqno between $first and $last",
+    "transactions": """
+        select
+            transactions.*,
+            coalesce(ends.outmsg_cnt, 0) as outmsg_cnt,
+            ends.in_msg_hash
+        from transactions
+        left join (
+            select
+                tx_hash,
+                count(*) filter (direction = 'out') as outmsg_cnt,
+                any_value(msg_hash) filter (direction = 'in') as in_msg_hash
+            from messages
+            where mc_seqno between $first and $last
+            group by tx_hash
+        ) as ends on transactions.hash = ends.tx_hash
+        where mc_seqno between $first and $last
+        order by transactions.lt, transactions.workchain, transactions.account
+    """,
+    "messages": """
+        select *
+        from messages
+        where mc_seqno between $first and $last
+        order by tx_lt, tx_workchain, tx_account, direction, msg_index
+    """,
+    "account_states": """
+        select *
+        from account_states
+        where mc_seqno between $first and $last
+        order by workchain, account, mc_seqno, block_seqno
+    """,
+}

@@ -1,0 +1,178 @@
+"""Files of the public data set by table and UTC day: a folder, object storage or a web server.
+
+A table's folder has one folder per day, ``date=2026-11-21`` with any key, or the day alone, as
+``2026-11-21`` or ``20261121``. Object storage is asked without an account unless the environment
+has one; of a web server, Amazon's or one that lists folders as HTML, files are fetched whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from contextlib import contextmanager
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tonlake.ingest.dataset.form import FORM, TIMES, check_columns
+from tonlake.ingest.errors import SourceError
+from tonlake.lake.storage.storage import open_storage
+from tonlake.lake.storage.web import WebFolder, is_web
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from tonlake.lake.log.ranges import Range
+
+_DAY = re.compile(r"(?:\w+=)?(\d{4})-?(\d\d)-?(\d\d)")
+_LINK = re.compile(r'<a\s[^>]*href="([^"?#]+)"', re.IGNORECASE)
+_AMAZON = re.compile(r"https://(?:([\w.-]+)\.)?s3[.-]([\w-]+)\.amazonaws\.com/(.*)")
+_ENDING = ".parquet"
+_BATCH_ROWS = 65_536
+_CHUNK_BYTES = 1 << 20
+
+
+def parse_days(text: str) -> list[date]:
+    """Return the UTC days of ``2026-11-01..2026-11-03``, both ends included, or of one day.
+
+    Raises:
+        ValueError: the text is not such a range.
+    """
+    first_text, dots, last_text = text.partition("..")
+    try:
+        first = date.fromisoformat(first_text)
+        last = date.fromisoformat(last_text) if dots else first
+    except ValueError as error:
+        raise ValueError(f"{text!r}: write a day or 2026-11-01..2026-11-03") from error
+    if last < first:
+        raise ValueError(f"{text!r} ends before it begins")
+    return [first + timedelta(days) for days in range((last - first).days + 1)]
+
+
+class DataSet:
+    """The files of a data set by table and day."""
+
+    def __init__(self, place: Path | str) -> None:
+        """List the folders of every table.
+
+        Raises:
+            SourceError: it lacks a table, or has no day.
+            StorageError: it cannot be reached.
+        """
+        self.name = str(place).rstrip("/")
+        amazon = _AMAZON.fullmatch(self.name)
+        if amazon is not None:
+            bucket, region, path = amazon.groups()
+            os.environ.setdefault("AWS_REGION", region)
+            place = f"s3://{bucket}/{path}" if bucket else f"s3://{path}"
+        self._web = WebFolder(str(place)) if is_web(str(place)) else None
+        self._storage = None if self._web else open_storage(place, public=True)
+        self._files = {table: self._list_table(table) for table in FORM}
+        for table, days in self._files.items():
+            if not days:
+                raise SourceError(f"{self.name} has no day of {table}: name the folder above it")
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._web is not None:
+            self._web.close()
+
+    def list_lacking(self, day: date) -> list[str]:
+        """Return the tables that lack a day."""
+        return [table for table, days in self._files.items() if day not in days]
+
+    def list_days(self) -> list[date]:
+        """Return the days of blocks, in order."""
+        return sorted(self._files["blocks"])
+
+    def read(self, table: str, days: Iterable[date], times: Range) -> pa.RecordBatchReader:
+        """Return the columns that are read of a table's rows, days after days.
+
+        Row groups without rows of the Unix seconds ``times`` are left out.
+
+        Raises:
+            SourceError: a file has other columns, or is damaged, raised by the reader, too.
+        """
+        paths = [path for day in days for path in self._files[table].get(day, ())]
+        batches = self._read_files(table, paths, times)
+        return pa.RecordBatchReader.from_batches(_choose_schema(table), batches)
+
+    def _list_table(self, table: str) -> dict[date, list[str]]:
+        found: dict[date, list[str]] = {}
+        for path in sorted(self._list_files(table)):
+            match = _DAY.fullmatch(path.split("/")[1])
+            if match is not None and path.endswith(_ENDING):
+                found.setdefault(date(*map(int, match.groups())), []).append(path)
+        return found
+
+    def _list_files(self, table: str) -> Iterator[str]:
+        """Yield the paths of a table's files, relative to the data set."""
+        if self._storage is not None:
+            yield from (path for path in self._storage.list_files([table]))
+            return
+        for folder in self._list_links(table):
+            yield from (
+                f"{table}/{folder}/{name}" for name in self._list_links(f"{table}/{folder}")
+            )
+
+    def _list_links(self, folder: str) -> list[str]:
+        assert self._web is not None  # noqa: S101 - the caller has checked it
+        try:
+            with self._web.open(f"{folder}/") as stream:
+                page = b"".join(iter(lambda: stream.read(_CHUNK_BYTES), b""))
+        except FileNotFoundError:
+            return []
+        links = map(unquote, _LINK.findall(page.decode(errors="replace")))
+        return [name.strip("/") for name in links if not name.startswith((".", "/", "http"))]
+
+    def _read_files(
+        self, table: str, paths: Iterable[str], times: Range
+    ) -> Iterator[pa.RecordBatch]:
+        schema = _choose_schema(table)
+        for path in paths:
+            name = f"{self.name}/{path}"
+            try:
+                with self._open(path) as file:
+                    check_columns(name, table, file.schema_arrow)
+                    groups = _pick_groups(file.metadata, TIMES[table], times)
+                    for batch in file.iter_batches(_BATCH_ROWS, groups, schema.names):
+                        rows = pa.table(batch.select(schema.names)).cast(schema)
+                        yield from rows.combine_chunks().to_batches()
+            except (pa.ArrowException, OSError) as error:
+                raise SourceError(f"{name} cannot be read: {error}") from error
+
+    @contextmanager
+    def _open(self, path: str) -> Iterator[pq.ParquetFile]:
+        if self._storage is not None:
+            with self._storage.open(path) as stream:
+                yield pq.ParquetFile(stream, pre_buffer=not self._storage.is_local)
+            return
+        assert self._web is not None  # noqa: S101 - either is there
+        with tempfile.TemporaryFile() as copy, self._web.open(path) as stream:
+            copy.writelines(iter(lambda: stream.read(_CHUNK_BYTES), b""))
+            copy.seek(0)
+            yield pq.ParquetFile(copy)
+
+
+_TYPES = {"int": pa.int64(), "bool": pa.bool_(), "text": pa.string(), "bytes": pa.binary()}
+
+
+def _choose_schema(table: str) -> pa.Schema:
+    return pa.schema([(name, _TYPES[kind]) for name, kind in FORM[table].items()])
+
+
+def _pick_groups(metadata: pq.FileMetaData, column: str, times: Range) -> list[int]:
+    """Return the row groups that may have rows of the Unix seconds ``times``."""
+    at = metadata.schema.names.index(column)
+    picked = []
+    for group in range(metadata.num_row_groups):
+        bounds = metadata.row_group(group).column(at).statistics
+        is_known = bounds is not None and bounds.has_min_max
+        if not is_known or (bounds.min <= times[1] and times[0] <= bounds.max):
+            picked.append(group)
+    return picked

@@ -1,0 +1,67 @@
+-- What the loaded rows of a masterchain block lack: its block is then left out.
+select mc_seqno, min(reason) as reason
+from (
+    select
+        mc_seqno,
+        format(
+            'block ({},{},{}) has {} transactions, and there are {}',
+            workchain, shard, seqno, tx_count, found
+        ) as reason
+    from (
+        select
+            blocks.mc_seqno,
+            blocks.workchain,
+            blocks.shard,
+            blocks.seqno,
+            blocks.tx_count,
+            count(transactions.lt) as found
+        from blocks
+        left join transactions on
+            blocks.workchain = transactions.workchain
+            and blocks.shard = transactions.shard
+            and blocks.seqno = transactions.block_seqno
+        group by all
+    )
+    where found <> tx_count
+    union all
+    select
+        transactions.mc_seqno,
+        format('transaction {} is of a block that is not there', lower(hex(transactions.hash)))
+    from transactions
+    anti join blocks on
+        transactions.workchain = blocks.workchain
+        and transactions.shard = blocks.shard
+        and transactions.block_seqno = blocks.seqno
+    union all
+    select
+        mc_seqno,
+        format(
+            'transaction {} has {} in messages and {} of {} out messages',
+            lower(hex(hash)), in_count, out_count, expected
+        )
+    from (
+        select
+            transactions.mc_seqno,
+            transactions.hash,
+            transactions.descr,
+            coalesce(transactions.action_msgs_created, 0)
+            + if(transactions.bounce = 'ok', 1, 0) as expected,
+            count(*) filter (messages.direction = 'in') as in_count,
+            count(*) filter (messages.direction = 'out') as out_count
+        from transactions
+        left join messages on transactions.hash = messages.tx_hash
+        group by all
+    )
+    where out_count <> expected or (descr = 'ord' and in_count <> 1)
+    union all
+    select
+        mc_seqno,
+        format(
+            'account {}:{} has no state {} after transaction {}',
+            workchain, lower(hex(account)), lower(hex(hash)), lower(hex(last_trans_hash))
+        )
+    from account_states
+    where account_status is null
+)
+group by mc_seqno
+order by mc_seqno

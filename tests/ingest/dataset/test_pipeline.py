@@ -1,0 +1,349 @@
+"""The public data set gives the lake that its blocks give, but for what its form lacks."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.ingest.dataset.generate import TABLES as GENERATED
+from tests.ingest.dataset.generate import Row, read_table, write_dataset, write_rows
+from tests.lake.killed import run_killed
+from tonlake.api.settings import Settings
+from tonlake.ingest.dataset.files import DataSet
+from tonlake.ingest.dataset.form import FORM, LACKING, LACKING_TABLES, TIMES
+from tonlake.ingest.dataset.pipeline import DayReport, ingest_days
+from tonlake.ingest.errors import SourceError
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.verify import verify_lake
+from tonlake.lake.schema import BASE_TABLES, DERIVED_TABLES, TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAST, BORDER = 238, 121
+"""The demo network's last masterchain block; the first of the second day where there are two."""
+
+DAY_S = 86_400
+BY_COMMIT = {"interfaces", "action_ranges", "state_cells", "shard_blocks", "open_edges"}
+"""Tables that depend on the borders of commits, or that have only some of the node's rows."""
+
+
+@pytest.fixture(scope="module")
+def rows(demo_lake: Path) -> dict[str, list[Row]]:
+    """The rows of the demo network as the data set has them; not to be changed."""
+    return {table: list_rows(demo_lake) for table, (list_rows, _) in GENERATED.items()}
+
+
+@pytest.fixture(scope="module")
+def dataset(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dataset(demo_lake, tmp_path_factory.mktemp("dataset"))
+
+
+@pytest.fixture(scope="module")
+def imported(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of that data set, for reading."""
+    lake = tmp_path_factory.mktemp("imported") / "lake"
+    (report,) = bring(dataset, lake)
+    assert report.ingest is not None
+    assert not report.ingest.holes
+    return lake
+
+
+def bring(folder: Path, lake: Path) -> list[DayReport]:
+    with closing(DataSet(folder)) as found:
+        return list(ingest_days(found, found.list_days(), lake, Settings()))
+
+
+def list_holes(reports: list[DayReport]) -> dict[int, str]:
+    holes = [hole for report in reports if report.ingest for hole in report.ingest.holes]
+    return {hole.mc_seqno: f"{hole.kind}: {hole.reason}" for hole in holes}
+
+
+def write_changed(rows: dict[str, list[Row]], folder: Path, change: Any) -> Path:
+    """Write rows after a change of a copy of them."""
+    copy = {table: [dict(row) for row in members] for table, members in rows.items()}
+    change(copy)
+    for table, members in copy.items():
+        write_rows(folder, table, members)
+    return folder
+
+
+def index_rows(lake: Path, table: str, *, without: tuple[str, ...] = ()) -> dict[str, Row]:
+    found = read_table(lake, table)
+    return {
+        repr([row[name] for name in TABLES[table].key]): {
+            name: value for name, value in row.items() if name not in without
+        }
+        for row in found
+    }
+
+
+def compare(node: Path, imported: Path) -> None:
+    """Compare all tables of two lakes, but for what the form lacks."""
+    for table in (*BASE_TABLES, *DERIVED_TABLES):
+        name = table.name
+        if name in LACKING_TABLES:
+            assert name not in read_state(imported).by_table
+            continue
+        without = LACKING.get(name, ())
+        theirs = index_rows(node, name, without=without)
+        ours = index_rows(imported, name, without=without)
+        if name in BY_COMMIT:
+            assert ours.keys() <= theirs.keys() or name in {"interfaces", "action_ranges"}
+            continue
+        assert ours.keys() == theirs.keys(), name
+        for key, row in ours.items():
+            # The blocks before the first ones of the lake are unknown.
+            known = {each for each in row if not (each.startswith("prev") and row[each] is None)}
+            assert {each: row[each] for each in known} == {
+                each: theirs[key][each] for each in known
+            }, name
+
+
+def test_the_rows_are_those_of_the_node(demo_lake: Path, imported: Path) -> None:
+    compare(demo_lake, imported)
+    tops = index_rows(demo_lake, "shard_blocks")
+    unknown = [row for key, row in tops.items() if key not in index_rows(imported, "shard_blocks")]
+    assert all(row["seqno"] == 0 for row in unknown), "only the zero state of a shard is unknown"
+    for name in LACKING["blocks"]:
+        assert {row[name] for row in read_table(imported, "blocks")} == {None}
+    assert verify_lake(imported).damage == []
+
+
+def test_the_shared_data_set_gives_the_demo_network(
+    shared: Path, demo_lake: Path, tmp_path: Path
+) -> None:
+    (report,) = bring(shared / "data" / "dataset-demo", tmp_path)
+    assert report.ingest is not None
+    assert (report.ingest.committed, report.ingest.holes) == ([f"1:{LAST}"], [])
+    compare(demo_lake, tmp_path)
+
+
+def test_its_origin_is_recorded(imported: Path) -> None:
+    assert read_state(imported).reported_ranges == ((1, LAST),)
+    assert verify_lake(imported).reported == ((1, LAST),)
+
+
+def test_what_is_there_is_skipped(dataset: Path, imported: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(imported, tmp_path / "lake")
+    (report,) = bring(dataset, lake)
+    assert report.ingest is not None
+    assert (report.ingest.commits, report.ingest.skipped) == (0, [f"1:{LAST}"])
+
+
+def cut_at_midnight(copy: dict[str, list[Row]]) -> None:
+    """Move all times, so that ``BORDER`` is the first masterchain block of the second day.
+
+    The shard blocks that it commits are ten seconds older, of the first day.
+    """
+    (head,) = (row for row in copy["blocks"] if at_block(row) and row["workchain"] == -1)
+    lag = DAY_S - head["gen_utime"] % DAY_S
+    older = {row["hash"] for row in filter(at_block, copy["transactions"]) if not is_master(row)}
+    assert older
+    names = {"messages": "tx_hash", "transactions": "hash", "account_states": "last_trans_hash"}
+    for table, column in TIMES.items():
+        for row in copy[table]:
+            is_older = row[names[table]] in older if table in names else is_shard_block(row)
+            row[column] += lag - 10 * is_older
+
+
+def at_block(row: Row) -> bool:
+    return bool(row["mc_block_seqno"] == BORDER)
+
+
+def is_master(row: Row) -> bool:
+    return bool(row["block_workchain"] == -1)
+
+
+def is_shard_block(row: Row) -> bool:
+    return at_block(row) and row["workchain"] != -1
+
+
+@pytest.fixture
+def two_days(rows: dict[str, list[Row]], tmp_path: Path) -> Path:
+    return write_changed(rows, tmp_path / "two", cut_at_midnight)
+
+
+def test_blocks_of_two_days_are_whole(two_days: Path, imported: Path, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    reports = bring(two_days, lake)
+    assert len(reports) == 2
+    assert list_holes(reports) == {}
+    assert read_state(lake).ranges == ((1, LAST),)
+    for table in ("transactions", "messages", "account_states", "traces"):
+        assert index_rows(lake, table).keys() == index_rows(imported, table).keys()
+
+
+def test_a_day_that_is_missing_is_named(two_days: Path, tmp_path: Path) -> None:
+    days = sorted(path.name for path in (two_days / "messages").iterdir())
+    shutil.rmtree(two_days / "messages" / days[0])
+    first, second = bring(two_days, tmp_path / "lake")
+    assert (first.ingest, first.lacking) == (None, ["messages"])
+    assert second.ingest is not None
+    assert second.ingest.committed
+
+
+def test_rows_that_come_twice_count_once(
+    rows: dict[str, list[Row]], imported: Path, tmp_path: Path
+) -> None:
+    def double(copy: dict[str, list[Row]]) -> None:
+        for members in copy.values():
+            members.extend(members[::2])
+
+    reports = bring(write_changed(rows, tmp_path / "twice", double), tmp_path / "lake")
+    assert list_holes(reports) == {}
+    for table in ("blocks", "transactions", "messages", "account_states", "actions"):
+        assert index_rows(tmp_path / "lake", table) == index_rows(imported, table)
+
+
+def drop_block(copy: dict[str, list[Row]]) -> None:
+    copy["blocks"] = [row for row in copy["blocks"] if not at_block(row)]
+
+
+def drop_shard_block(copy: dict[str, list[Row]]) -> None:
+    copy["blocks"].remove(next(filter(is_shard_block, copy["blocks"])))
+
+
+def drop_transaction(copy: dict[str, list[Row]]) -> None:
+    copy["transactions"].remove(next(filter(at_block, copy["transactions"])))
+
+
+def find_hashes(copy: dict[str, list[Row]]) -> set[str]:
+    return {row["hash"] for row in copy["transactions"] if at_block(row) and row["descr"] == "ord"}
+
+
+def find_message(copy: dict[str, list[Row]]) -> Row:
+    hashes = find_hashes(copy)
+    return next(row for row in copy["messages"] if row["tx_hash"] in hashes)
+
+
+def drop_message(copy: dict[str, list[Row]]) -> None:
+    copy["messages"].remove(find_message(copy))
+
+
+def spoil_body(copy: dict[str, list[Row]]) -> None:
+    message = find_message(copy)
+    message["body_boc"] = next(
+        row["body_boc"] for row in copy["messages"] if row["body_hash"] != message["body_hash"]
+    )
+
+
+def break_body(copy: dict[str, list[Row]]) -> None:
+    find_message(copy)["body_boc"] = b"no bag"
+
+
+def drop_state(copy: dict[str, list[Row]]) -> None:
+    hashes = {row["hash"] for row in copy["transactions"] if at_block(row)}
+    copy["account_states"] = [
+        row for row in copy["account_states"] if row["last_trans_hash"] not in hashes
+    ]
+
+
+def spoil_data(copy: dict[str, list[Row]]) -> None:
+    hashes = {row["hash"] for row in copy["transactions"] if at_block(row)}
+    for row in copy["account_states"]:
+        if row["last_trans_hash"] in hashes:
+            row["data_boc"] = row["code_boc"]
+
+
+FLAWS = {
+    drop_block: "BlockNeverHad: the data set has no masterchain block",
+    drop_shard_block: "is of a block that is not there",
+    drop_transaction: "transactions, and there are",
+    drop_message: "in messages and",
+    spoil_body: "its body has the hash",
+    break_body: "its body is not a bag of cells",
+    drop_state: "has no state",
+    spoil_data: "its data has the hash",
+}
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_a_flaw_is_a_hole_until_it_is_mended(
+    rows: dict[str, list[Row]], dataset: Path, imported: Path, tmp_path: Path, flaw: Any
+) -> None:
+    lake = tmp_path / "lake"
+    holes = list_holes(bring(write_changed(rows, tmp_path / "flawed", flaw), lake))
+    assert list(holes) == [BORDER]
+    assert FLAWS[flaw] in holes[BORDER]
+    assert read_state(lake).ranges == ((1, BORDER - 1), (BORDER + 1, LAST))
+    assert list_holes(bring(dataset, lake)) == {}
+    assert read_state(lake).ranges == ((1, LAST),)
+    for table in ("transactions", "messages", "account_states", "traces", "wallets", "actions"):
+        assert index_rows(lake, table) == index_rows(imported, table)
+
+
+def rewrite(path: Path, change: Any) -> None:
+    pq.write_table(change(pq.ParquetFile(path).read()), path)
+
+
+@pytest.mark.parametrize("table", FORM)
+def test_a_column_of_another_name_or_type_is_refused(
+    dataset: Path, tmp_path: Path, table: str
+) -> None:
+    copy = shutil.copytree(dataset, tmp_path / "copy")
+    (path,) = (copy / table).glob("*/*.parquet")
+    name = {"blocks": "seqno", "transactions": "lt", "messages": "value"}.get(table, "balance")
+    rewrite(path, lambda rows: rows.rename_columns({name: "renamed"}))
+    with pytest.raises(SourceError, match=rf"{path.name} .*it lacks {name}; it has .*renamed"):
+        bring(copy, tmp_path / "lake")
+    rewrite(
+        path,
+        lambda rows: rows.rename_columns({"renamed": name}).set_column(
+            rows.column_names.index("renamed"), name, rows["renamed"].cast(pa.string())
+        ),
+    )
+    with pytest.raises(SourceError, match=f"{name} is string and not int"):
+        bring(copy, tmp_path / "lake")
+
+
+@pytest.mark.parametrize("table", FORM)
+def test_a_truncated_file_is_named(dataset: Path, tmp_path: Path, table: str) -> None:
+    copy = shutil.copytree(dataset, tmp_path / "copy")
+    (path,) = (copy / table).glob("*/*.parquet")
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(SourceError, match=rf"{table}/.*{path.name}"):
+        bring(copy, tmp_path / "lake")
+    assert list_holes(bring(dataset, tmp_path / "lake")) == {}
+
+
+def test_a_table_that_is_missing_is_named(dataset: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(dataset, tmp_path / "copy")
+    shutil.rmtree(copy / "messages")
+    with pytest.raises(SourceError, match="has no day of messages"):
+        bring(copy, tmp_path / "lake")
+
+
+@pytest.mark.parametrize("point", ["file.renamed:3", "log.linked:1", "delta.written:9"])
+def test_a_killed_ingest_goes_on(
+    two_days: Path, imported: Path, tmp_path: Path, point: str
+) -> None:
+    lake = tmp_path / "lake"
+    assert run_killed(lambda: bring(two_days, lake), point)
+    assert list_holes(bring(two_days, lake)) == {}
+    assert verify_lake(lake).damage == []
+    for table in ("blocks", "messages", "account_states", "actions"):
+        assert index_rows(lake, table).keys() == index_rows(imported, table).keys()
+
+
+def test_a_node_goes_on_where_the_data_set_ends(
+    rows: dict[str, list[Row]], demo_node: Path, demo_lake: Path, tmp_path: Path
+) -> None:
+    def cut(copy: dict[str, list[Row]]) -> None:
+        copy["blocks"] = [row for row in copy["blocks"] if row["mc_block_seqno"] < BORDER]
+
+    lake = tmp_path / "lake"
+    bring(write_changed(rows, tmp_path / "first", cut), lake)
+    with closing(open_node(demo_node, proofs=True)) as source:
+        ingest(source, lake, Span(1, LAST), Settings())
+    state = read_state(lake)
+    assert (state.ranges, state.reported_ranges) == (((1, LAST),), ((1, BORDER - 1),))
+    assert index_rows(lake, "actions") == index_rows(demo_lake, "actions")
