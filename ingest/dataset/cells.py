@@ -8,17 +8,22 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from tonlake.ingest.decode.block.config import read_params
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import pack_head
 from tonlake.ingest.decode.cell.record import pack_cell
 from tonlake.ingest.decode.native import hash_root
 from tonlake.ingest.errors import BocError, DecodeError
+from tonlake.lake.account import MASTERCHAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from tonlake.ingest.decode.cell.tree import CellTree
     from tonlake.ingest.decode.rows import Row
+
+CONFIG_ACCOUNT = (MASTERCHAIN, bytes([0x55]) * 32)
+"""The configuration contract of every network."""
 
 _HASHED = (("body_hash", "body"), ("init_state_hash", "init_state"))
 
@@ -71,6 +76,26 @@ class StateReader:
                 found += _list_cells(tree, row["mc_seqno"])
                 self._roots.add(expected)
         return found
+
+
+def list_params(
+    states: Iterable[Mapping[str, Any]], key_blocks: Collection[int], *, is_known: bool
+) -> list[Row]:
+    """Return rows of ``config_params``: of key blocks, the zero state and, unless known, the first.
+
+    The configuration is the first reference of the configuration contract's data. Its states are
+    in order of masterchain blocks, and their bags are verified.
+    """
+    found: list[Row] = []
+    for row in states:
+        if (row["workchain"], row["account"]) != CONFIG_ACCOUNT or row["data_boc"] is None:
+            continue
+        mc_seqno = row["mc_seqno"]
+        if not mc_seqno or mc_seqno in key_blocks or not (is_known or found):
+            tree = parse_boc(row["data_boc"])
+            root = tree.refs(tree.roots[0])[0]
+            found += read_params(tree, root, mc_seqno, row["utime"])
+    return found
 
 
 def _parse(bag: bytes, expected: bytes, what: str) -> CellTree:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import DAY_S
-from tonlake.ingest.dataset.cells import StateReader, check_messages, normalize_all
+from tonlake.ingest.dataset.cells import StateReader, check_messages, list_params, normalize_all
 from tonlake.ingest.dataset.form import FORM
 from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.decode.rows import Row, make_table
@@ -31,6 +31,7 @@ from tonlake.lake.schema import (
     ACCOUNT_STATES,
     BASE_TABLES,
     BLOCKS,
+    CONFIG_PARAMS,
     MESSAGES,
     SHARD_BLOCKS,
     STATE_CELLS,
@@ -78,6 +79,10 @@ class Day:
         self._times = begin_s, begin_s + DAY_S - 1
         self._is_loaded = False
         self._flaws: dict[int, str] = {}
+        self._key_blocks: set[int] = set()
+        self.knows_config = False
+        """Whether the lake has a configuration; else that of the first block is added."""
+
         with ExitStack() as stack:
             self._folder = stack.enter_context(
                 tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER)
@@ -143,6 +148,8 @@ class Day:
             used = {name: value for name, value in bounds.items() if f"${name}" in statement}
             self._run(statement, used)
         self._flaws = dict(self._run(_read_statement("flaws")).fetchall())
+        keys = self._run("select seqno from blocks where workchain = -1 and key_block").fetchall()
+        self._key_blocks = {seqno for (seqno,) in keys}
         self._is_loaded = True
 
     def _run(self, statement: str, parameters: dict[str, int] | None = None) -> Any:  # noqa: ANN401
@@ -166,15 +173,25 @@ class Day:
         blocks, shards = self._follow_chain(span, tops, flaws)
         # The zero state comes with block 1.
         states = self._fetch(ACCOUNT_STATES.name, Span(span.first - (span.first == 1), span.last))
+        cells = _read_cells(states, flaws)
+        params = self._read_params(states, flaws)
         tables = {table.name: table.empty for table in BASE_TABLES} | {
+            CONFIG_PARAMS.name: make_table(CONFIG_PARAMS, params),
             BLOCKS.name: make_table(BLOCKS, blocks),
             SHARD_BLOCKS.name: make_table(SHARD_BLOCKS, shards),
             TRANSACTIONS.name: _fit(self._fetch(TRANSACTIONS.name, span), TRANSACTIONS),
             MESSAGES.name: _fit(_add_normal_forms(messages, flaws), MESSAGES),
             ACCOUNT_STATES.name: _fit(states, ACCOUNT_STATES),
-            STATE_CELLS.name: make_table(STATE_CELLS, _read_cells(states, flaws)),
+            STATE_CELLS.name: make_table(STATE_CELLS, cells),
         }
         return list(self._cut(span, tables, flaws))
+
+    def _read_params(self, states: pa.Table, flaws: dict[int, str]) -> list[Row]:
+        """Return the configuration as far as it is new."""
+        rows = [row for row in iter_dicts(states) if max(row["mc_seqno"], 1) not in flaws]
+        found = list_params(rows, self._key_blocks, is_known=self.knows_config)
+        self.knows_config = self.knows_config or bool(found)
+        return found
 
     def _follow_chain(
         self, span: Span, tops: Tops, flaws: dict[int, str]

@@ -7,7 +7,6 @@ has one; of a web server, Amazon's or one that lists folders as HTML, files are 
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 _DAY = re.compile(r"(?:\w+=)?(\d{4})-?(\d\d)-?(\d\d)")
 _LINK = re.compile(r'<a\s[^>]*href="([^"?#]+)"', re.IGNORECASE)
-_AMAZON = re.compile(r"https://(?:([\w.-]+)\.)?s3[.-]([\w-]+)\.amazonaws\.com/(.*)")
+_AMAZON = re.compile(r"https://(?:([\w.-]+)\.)?s3[.-][\w-]+\.amazonaws\.com/(.*)")
 _ENDING = ".parquet"
 _BATCH_ROWS = 65_536
 _CHUNK_BYTES = 1 << 20
@@ -67,9 +66,7 @@ class DataSet:
         self.name = str(place).rstrip("/")
         amazon = _AMAZON.fullmatch(self.name)
         if amazon is not None:
-            bucket, region, path = amazon.groups()
-            os.environ.setdefault("AWS_REGION", region)
-            place = f"s3://{bucket}/{path}" if bucket else f"s3://{path}"
+            place = "s3://" + "/".join(filter(None, amazon.groups()))
         self._web = WebFolder(str(place)) if is_web(str(place)) else None
         self._storage = None if self._web else open_storage(place, public=True)
         self._files = {table: self._list_table(table) for table in FORM}

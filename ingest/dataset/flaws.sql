@@ -44,7 +44,8 @@ from (
             transactions.mc_seqno,
             transactions.hash,
             transactions.descr,
-            coalesce(transactions.action_msgs_created, 0)
+            -- A failed action phase sends nothing, whatever it created.
+            if(transactions.action_success, transactions.action_msgs_created, 0)
             + if(transactions.bounce = 'ok', 1, 0) as expected,
             count(*) filter (messages.direction = 'in') as in_count,
             count(*) filter (messages.direction = 'out') as out_count

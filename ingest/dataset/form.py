@@ -87,7 +87,7 @@ LACKING: dict[str, tuple[str, ...]] = {
 where the destination is external. ``previous`` hashes of the first blocks of a lake are NULL, too.
 """
 
-LACKING_TABLES = ("config_params", "libraries", "queue_sizes", "block_proofs")
+LACKING_TABLES = ("libraries", "queue_sizes", "block_proofs")
 """Tables of ours that stay empty. Of ``state_cells`` there are the cells of code and data."""
 
 _KINDS: dict[str, Callable[[pa.DataType], bool]] = {

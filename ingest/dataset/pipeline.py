@@ -15,6 +15,7 @@ from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND
+from tonlake.lake.schema import CONFIG_PARAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -90,7 +91,9 @@ class DatasetPipeline(Pipeline):
 
     def _read(self, span: Span) -> Iterator[list[Piece | Hole]]:
         """Yield the pieces and holes of a span of the day, in order."""
-        self._tops.read(self.lake_dir, self.log.read(), span.first - 1)
+        state = self.log.read()
+        self._tops.read(self.lake_dir, state, span.first - 1)
+        self.day.knows_config = CONFIG_PARAMS.name in state.by_table
         return self.day.read(span, self._tops)
 
 

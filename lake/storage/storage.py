@@ -59,6 +59,7 @@ def explain(name: str, text: str, environment: Mapping[str, str]) -> StorageErro
     return StorageError(f"{name}: {advice.format(endpoint=endpoint)} ({text.strip()})")
 
 
+_REGIONS = {"AWS_REGION", "AWS_DEFAULT_REGION"}
 _ACCOUNT = {"AWS_ACCESS_KEY_ID", "AWS_PROFILE"}
 _URL = re.compile(r"s3a?://(?P<bucket>[^/]*)/*(?P<prefix>.*?)/*")
 _NO_FILE = {fs.FileType.Directory, fs.FileType.Unknown}
@@ -217,7 +218,7 @@ def open_storage(place: str | Path, *, public: bool = False) -> Storage:
 
     Server, region and credentials come from Amazon's environment variables: AWS_ENDPOINT_URL,
     AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE. A
-    ``public`` bucket is asked for without an account unless they name one.
+    ``public`` bucket is asked for without an account unless they name one, and for its region.
 
     Raises:
         StorageError: the URL is malformed, or the server lacks the bucket, refuses or is down.
@@ -233,6 +234,7 @@ def open_storage(place: str | Path, *, public: bool = False) -> Storage:
     try:
         filesystem = fs.S3FileSystem(
             anonymous=public and os.environ.keys().isdisjoint(_ACCOUNT),
+            region=_find_region(bucket) if public else None,
             endpoint_override=find_endpoint(os.environ),
             connect_timeout=_CONNECT_S,
             request_timeout=_REQUEST_S,
@@ -249,6 +251,18 @@ def open_storage(place: str | Path, *, public: bool = False) -> Storage:
         if filesystem.get_file_info(bucket).type == fs.FileType.NotFound:
             raise OSError(f"NoSuchBucket: {bucket}")
     return storage
+
+
+def _find_region(bucket: str) -> str | None:
+    """Return the region of a bucket at Amazon; None: as the environment says.
+
+    Raises:
+        OSError: Amazon cannot be reached, or has no such bucket.
+    """
+    if find_endpoint(os.environ) or not os.environ.keys().isdisjoint(_REGIONS):
+        return None
+    region: str = fs.resolve_s3_region(bucket)
+    return region
 
 
 def work_through(

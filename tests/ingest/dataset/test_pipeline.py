@@ -26,6 +26,7 @@ from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import BASE_TABLES, DERIVED_TABLES, TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 LAST, BORDER = 238, 121
@@ -86,14 +87,14 @@ def index_rows(lake: Path, table: str, *, without: tuple[str, ...] = ()) -> dict
     }
 
 
-def compare(node: Path, imported: Path) -> None:
-    """Compare all tables of two lakes, but for what the form lacks."""
+def compare(node: Path, imported: Path, more: Mapping[str, tuple[str, ...]] = {}) -> None:
+    """Compare all tables of two lakes, but for what the form lacks, and ``more`` columns."""
     for table in (*BASE_TABLES, *DERIVED_TABLES):
         name = table.name
         if name in LACKING_TABLES:
             assert name not in read_state(imported).by_table
             continue
-        without = LACKING.get(name, ())
+        without = LACKING.get(name, ()) + more.get(name, ())
         theirs = index_rows(node, name, without=without)
         ours = index_rows(imported, name, without=without)
         if name in BY_COMMIT:

@@ -1,0 +1,45 @@
+"""The lakes of the shared networks, in the form of the data set and back."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.ingest.dataset.generate import write_dataset
+from tests.ingest.dataset.test_pipeline import bring, compare, list_holes
+from tonlake.api.settings import Settings
+from tonlake.ingest.run.pipeline import ingest
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.span import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.long
+
+CURRENCIES = dict.fromkeys(("actions", "action_accounts"), ("type", "value_extra_currencies"))
+"""Transfers of extra currencies are transfers of TON, as the form has no extra currencies."""
+
+
+def check(node: Path, scratch: Path) -> None:
+    lake, imported = scratch / "lake", scratch / "imported"
+    with closing(open_node(node)) as source:
+        span = Span(source.first_mc_seqno(), source.last_mc_seqno())
+        ingest(source, lake, span, Settings())
+    reports = bring(write_dataset(lake, scratch / "dataset"), imported)
+    assert list_holes(reports) == {}
+    compare(lake, imported, more=CURRENCIES)
+
+
+@pytest.mark.parametrize("name", ["main", "celldb-v2"])
+def test_a_network_of_2025(
+    genuine: Callable[[str], tuple[Path, Path]], tmp_path: Path, name: str
+) -> None:
+    check(genuine(name)[0], tmp_path)
+
+
+def test_the_network_of_2026(newest_node: Path, tmp_path: Path) -> None:
+    check(newest_node, tmp_path)
