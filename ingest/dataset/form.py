@@ -75,7 +75,7 @@ LACKING: dict[str, tuple[str, ...]] = {
         *("gen_software_version", "gen_software_capabilities"),
         *("state_root_hash", "boc_bytes"),
     ),
-    "transactions": ("total_fees_extra_currencies", "credit_extra_currencies", "boc", "recipe"),
+    "transactions": ("total_fees_extra_currencies", "credit_extra_currencies", "boc"),
     "messages": ("value_extra_currencies", "extra_flags", "destination_kind"),
     "account_states": (
         *("extra_currencies", "extra_currencies_hash", "library_hash", "fixed_prefix_length"),

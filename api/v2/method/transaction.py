@@ -208,7 +208,7 @@ def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes]:
     """Return the bags of transactions by hash.
 
     Raises:
-        NotDerived: an earlier version of tonlake wrote a row, without the bag.
+        NotDerived: a row has no bag: an earlier version of tonlake wrote it, or it is reported.
     """
     if not records:
         return {}
@@ -222,7 +222,8 @@ def read_bags(reader: Reader, records: Sequence[Record]) -> dict[bytes, bytes]:
     for row in found:
         if row["boc"] is None:
             raise NotDerived(
-                f"this lake has transaction {row['hash'].hex()} without its bag of cells, as an "
-                "earlier version wrote it: ingest its block into a new lake"
+                f"this lake has transaction {row['hash'].hex()} without its bag of cells: an "
+                "earlier version wrote it, or it is from the public data set; ingest its block "
+                "from a node into a new lake"
             )
     return {row["hash"]: row["boc"] for row in found}

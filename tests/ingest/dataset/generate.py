@@ -30,7 +30,7 @@ _SAME = (
 )
 _HASHES = ("tx_hash", "msg_hash", "body_hash", "init_state_hash")
 _PREVIOUS = ("shard", "seqno", "root_hash", "file_hash")
-_LEFT_OUT = {"boc", "recipe", "workchain", "mc_seqno", "time", "outmsg_cnt", "in_msg_hash"}
+_LEFT_OUT = {"boc", "workchain", "mc_seqno", "time", "outmsg_cnt", "in_msg_hash"}
 
 
 def read_table(lake: Path, table: str) -> list[Row]:
