@@ -68,10 +68,9 @@ def test_the_data_dictionary_is_that_of_the_code() -> None:
     assert read("data-dictionary.md") == render_markdown() + "\n", "run make docs"
 
 
-def test_the_architecture_names_what_is_there() -> None:
-    named = set(
-        re.findall(r"`((?:lake|ingest|queries|api|tests|docs)/[\w/.]+)`", read("architecture.md"))
-    )
+@pytest.mark.parametrize("page", ["architecture.md", "reliability.md"])
+def test_pages_about_the_code_name_what_is_there(page: str) -> None:
+    named = set(re.findall(r"\b((?:lake|ingest|queries|api|tests|docs)/[\w/.]*\w)", read(page)))
     assert len(named) > 30
     assert not [name for name in sorted(named) if not (ROOT / name).exists()]
 
