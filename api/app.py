@@ -54,7 +54,7 @@ from tonlake.api.pending.pool import PendingPool
 from tonlake.api.request.call import STARTED_S, join_notes, measure_ms
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.request.table_format import HTML, choose_format
-from tonlake.api.scan.lane import ScanLane
+from tonlake.api.scan.routes import ScanLane
 from tonlake.api.sql.pool import SqlPool
 from tonlake.api.stream.hub import Hub
 from tonlake.ingest.derive.tvm.pool import TvmPool

@@ -14,7 +14,7 @@ from tonlake.lake.duck.connection import choose_views, find_damage_behind
 from tonlake.lake.duck.database import list_tables
 from tonlake.lake.duck.watch import WATCH
 from tonlake.lake.errors import QueryError as QueryRefused
-from tonlake.lake.index.answer import ANSWERS, find_answer, find_selected
+from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.lake.index.rowgroup.work import count_work
 from tonlake.queries.composed import find_composed
 from tonlake.queries.errors import (
@@ -28,16 +28,13 @@ from tonlake.queries.loader import REQUIRED, Query, load_queries
 from tonlake.queries.parameter import advise_narrowing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from tonlake.lake.duck.database import Views
     from tonlake.lake.index.index import Index
-    from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
-    from tonlake.lake.scan.plan import Selections
-    from tonlake.lake.schema import Table
 
 
 INDEX, SQL = "index", "sql"
@@ -146,17 +143,6 @@ class Reader:
             )
         except duckdb.Error as error:
             raise ParameterMismatch(f"query {name} with these parameters: {error}") from error
-
-    def select(
-        self, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int
-    ) -> Iterable[tuple[pa.Table, int]] | None:
-        """Return the selected rows of some blocks, and possibly others, from the index.
-
-        See ``lake.scan.rows.Select``; None without an index, or if it declines.
-        """
-        if self._index is None:
-            return None
-        return find_selected(self._index, table, columns, chosen, span, most)
 
     def ask(self, statement: str, parameters: Mapping[str, object]) -> pa.Table:
         """Run a user's read-only statement, with values for its ``$name`` placeholders.

@@ -10,7 +10,6 @@ from tonlake.api.python.history import NAME, add_history
 from tonlake.ingest.derive.body.fields import read_tables
 from tonlake.lake.duck.answer import ask, naming_the_fault
 from tonlake.lake.duck.body_table import add_tables
-from tonlake.lake.scan.body import read_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,9 +32,7 @@ def ask_bodies(
     tables = read_tables(signatures)
     views = name_views(statement, tables)
     with closing(opened.connect(views)) as connection, naming_the_fault(opened.snapshot):
-        misfits = add_tables(
-            connection, tables, lambda table: read_messages(opened.call().reader, table)
-        )
+        misfits = add_tables(connection, tables)
         if NAME in statement.lower():
             add_history(connection, opened)
         found = ask(connection, opened.snapshot, statement, parameters).read_all()

@@ -29,7 +29,6 @@ from tonlake.lake.duck.answer import ask
 from tonlake.lake.duck.body_table import add_tables
 from tonlake.lake.duck.remote import open_to_ask
 from tonlake.lake.log.disk import unfinished
-from tonlake.lake.scan.body import read_messages
 from tonlake.lake.settings import LakeSections
 
 if TYPE_CHECKING:
@@ -90,9 +89,7 @@ def sql_command(
             unfinished(output) if output else nullcontext() as path,
         ):
             indexed = _open_once(place, opened.number)
-            misfits = add_tables(
-                connection, tables, lambda table: read_messages(indexed().call().reader, table)
-            )
+            misfits = add_tables(connection, tables)
             if NAME in query.lower():
                 add_history(connection, indexed())
             write_answer(opened, ask(connection, opened, query), output_format, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -59,17 +59,20 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     misfits: dict[str, int] = {}
 
 
-class Frames(Protocol):
+class Frames:
     """Serialises the batches of one scan; each call returns complete rows."""
 
     def begin(self) -> Bytes:
         """Return the bytes before the first batch."""
+        return b""
 
     def write(self, rows: pa.Table, mark: Mark) -> Bytes:
         """Return the bytes of a batch."""
+        raise NotImplementedError
 
     def end(self) -> Bytes:
         """Return the bytes after the last batch."""
+        return b""
 
 
 class _Sink(io.RawIOBase):
@@ -91,7 +94,7 @@ class _Sink(io.RawIOBase):
         return data
 
 
-class _ArrowFrames:
+class _ArrowFrames(Frames):
     """One or more record batches per batch; the last has ``Mark`` as custom metadata, as text.
 
     ``undone`` is written ``first-last``, ``misfits`` as JSON.
@@ -128,7 +131,7 @@ def _make_empty(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 
-class _ParquetFrames:
+class _ParquetFrames(Frames):
     """One file per scan; its footer has the mark of the last batch."""
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -151,14 +154,11 @@ class _ParquetFrames:
         return self._sink.take()
 
 
-class _LineFrames:
+class _LineFrames(Frames):
     """An object per row, and after each batch one with its mark."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._names = schema.names
-
-    def begin(self) -> bytes:
-        return b""
 
     def write(self, rows: pa.Table, mark: Mark) -> bytes:
         plain = plain_rows(rows.to_reader())
@@ -166,11 +166,8 @@ class _LineFrames:
         lines.append(msgspec.json.encode({MARK: mark}))
         return b"".join(line + b"\n" for line in lines)
 
-    def end(self) -> bytes:
-        return b""
 
-
-class _CsvFrames:
+class _CsvFrames(Frames):
     """A header and rows, without marks, which CSV has no place for."""
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -181,9 +178,6 @@ class _CsvFrames:
 
     def write(self, rows: pa.Table, mark: Mark) -> bytes:  # noqa: ARG002 - no place for it
         return _write_csv(rows).partition(b"\n")[2]
-
-    def end(self) -> bytes:
-        return b""
 
 
 def _write_csv(rows: pa.Table) -> bytes:

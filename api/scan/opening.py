@@ -4,35 +4,58 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from decimal import Decimal
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-import msgspec
+import pyarrow as pa
 
 from tonlake.api.chain.place import MASTERCHAIN_SHARD
-from tonlake.api.errors import RequestInvalid
-from tonlake.api.scan.filter import make_plan
+from tonlake.api.errors import AddressInvalid, RequestInvalid
+from tonlake.api.request.params import ConversionError, parse_hash
 from tonlake.api.scan.query import TableScan
-from tonlake.api.scan.signature import make_body_rows, read_signature_tables
+from tonlake.api.text.address import parse_address
+from tonlake.ingest.derive.body.fields import read_tables
+from tonlake.ingest.errors import SignatureInvalid
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.duck.body_table import MISFITS, check_names
+from tonlake.lake.errors import QueryError
 from tonlake.lake.log.state import read_state
-from tonlake.lake.scan.body import BodyViews
-from tonlake.lake.scan.cursor import find_undone, parse_cursor
-from tonlake.lake.scan.scanner import Scanner
-from tonlake.lake.scan.source import HEIGHT, JointRows, TableRows
+from tonlake.lake.scan.plan import HEIGHT, SCANNED, Filter, match_values, scan_table
+from tonlake.lake.scan.rows import ScanDatabase, ScanRows
+from tonlake.lake.scan.scanner import Scanner, find_undone, parse_cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
-    from tonlake.api.scan.query import Position, Scan
+    from tonlake.api.scan.query import Position, Scan, Value
     from tonlake.lake.duck.body_table import BodyTable
-    from tonlake.lake.scan.cursor import Cursor
-    from tonlake.lake.scan.file import OpenFile
-    from tonlake.lake.scan.source import RowSource
+    from tonlake.lake.log.snapshot import Snapshot
+    from tonlake.lake.scan.plan import ScannedTable
+    from tonlake.lake.scan.scanner import Cursor
     from tonlake.lake.settings import LakeSettings
+    from tonlake.lake.storage.storage import Storage
     from tonlake.queries.reader import Reader
 
 _SNAPSHOT = "snapshot:"
 
+
+MAX_DIGITS = 300
+"""Maximum length of a number: 256 bits need less, and parsing longer ones would take seconds."""
+
+MAX_NAMES = 40
+"""Maximum names in an error if none is similar to the requested one."""
+
+_HASH = pa.binary(32)
+_ALIASES = {
+    "exit_code": ("compute_exit_code", "transaction.compute_exit_code"),
+    "code_hash": ("state.code_hash",),
+    "interface": ("interface.names",),
+    "action_type": ("type",),
+    "account": ("tx_account",),
+}
+"""Alternative filter names; each means the first of these columns that the table has."""
 
 MAX_VALUES = 10_000
 """Maximum values in all filters of a scan."""
@@ -40,8 +63,10 @@ MAX_VALUES = 10_000
 MAX_TABLES = 20
 
 
-def make_source(scan: Scan, settings: LakeSettings) -> RowSource:
-    """Return the source of the rows of a scan.
+def make_source(
+    scan: Scan, settings: LakeSettings, place: Path | Storage | None = None
+) -> ScanRows:
+    """Return the source of the rows of a scan; without the place of a lake, only its schema.
 
     Raises:
         RequestInvalid: a table, column or signature is invalid, or a value does not fit its column.
@@ -54,43 +79,59 @@ def make_source(scan: Scan, settings: LakeSettings) -> RowSource:
         raise RequestInvalid("with tables, set where and columns inside each of them")
     else:
         tables = scan.tables
-    chosen = [values for each in tables.values() for one in each.where for values in one.values()]
-    if sum(map(len, chosen)) > MAX_VALUES:
+    values = [listed for each in tables.values() for one in each.where for listed in one.values()]
+    if sum(map(len, values)) > MAX_VALUES:
         raise RequestInvalid(f"more than {MAX_VALUES:,} values in all filters: use several scans")
     if len(tables) > MAX_TABLES:
         raise RequestInvalid(f"more than {MAX_TABLES} tables: use several scans")
+    if any(len(set(each.columns)) < len(each.columns) for each in tables.values()):
+        raise RequestInvalid("columns names a column twice")
     if HEIGHT in scan.tables:
         raise RequestInvalid(f"no table may be called {HEIGHT}, which is a column of the scan")
-    known = read_signature_tables(scan.signature)
-    views = BodyViews(msgspec.structs.replace(settings, duckdb_threads=1)) if known else None
-    sources = {name: _make_rows(name, each, known, views) for name, each in tables.items()}
-    return JointRows(sources) if scan.tables else sources[scan.table or ""]
+    known = _read_signature(scan.signature)
+    database = ScanDatabase(settings, place, has_bodies=bool(known))
+    chosen = [
+        choose_rows(_find_table(name, known, database), each) for name, each in tables.items()
+    ]
+    return ScanRows(database, chosen, is_joint=bool(scan.tables))
 
 
-def _make_rows(
-    name: str, table: TableScan, known: dict[str, BodyTable], views: BodyViews | None
-) -> RowSource:
-    if len(set(table.columns)) < len(table.columns):
-        raise RequestInvalid("columns names a column twice")
-    rows = make_body_rows(name, table, known, views) if views else None
-    return rows or TableRows(make_plan(name, table.where, table.columns))
+def _read_signature(signature: str | None) -> dict[str, BodyTable]:
+    """Return the tables that a signature defines, by name."""
+    if signature is None:
+        return {}
+    try:
+        tables = read_tables([signature])
+        check_names(tables)
+    except (SignatureInvalid, QueryError) as error:
+        raise RequestInvalid(f"signature: {error}") from error
+    return {table.name: table for table in tables}
+
+
+def _find_table(name: str, known: dict[str, BodyTable], database: ScanDatabase) -> ScannedTable:
+    own = name if name in known else name.removesuffix(MISFITS)
+    if own in known:
+        return database.add_body_table(name, known[own])
+    if name not in SCANNED:
+        raise RequestInvalid(f"table {suggest(name, SCANNED)}")
+    return scan_table(SCANNED[name])
 
 
 def open_scan(
     scan: Scan,
     reader: Reader,
     settings: LakeSettings,
-    open_newest: Callable[[], Reader],
-    open_file: OpenFile,
+    open_newest: Callable[[], Snapshot],
+    storage: Storage | None = None,
 ) -> Scanner:
-    """Open a scan; ``reader`` finds the blocks of times.
+    """Open a scan of a local lake, or of one in ``storage``; ``reader`` finds blocks of times.
 
     Raises:
         RequestInvalid: a table, column, value or position is invalid.
         CursorRefused: the cursor is not of this lake.
         BlocksLacking: the lake does not have the blocks.
     """
-    source = make_source(scan, settings)
+    source = make_source(scan, settings, storage or reader.snapshot.lake_dir)
     if scan.cursor is not None and scan.start is not None:
         raise RequestInvalid("a scan begins at from or after cursor, not both")
     snapshot = reader.snapshot
@@ -110,7 +151,7 @@ def open_scan(
             f"to is masterchain block {last}, but the newest in the lake is"
             f" {snapshot.last_mc_seqno}: leave it out, or wait for it with follow"
         )
-    scanner = Scanner(source, start, last, open_newest, open_file, limit=scan.limit)
+    scanner = Scanner(source, start, last, open_newest, limit=scan.limit)
     height = scanner.cursor.height
     # A cursor may be past the last block because blocks were undone: the first batch reports it.
     if last is not None and height > last and find_undone(scanner.cursor, snapshot) is None:
@@ -157,3 +198,133 @@ def _read_time(text: str) -> float:
             f"{text[:80]!r} is not a masterchain seqno, an ISO 8601 time or {_SNAPSHOT}N"
         ) from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def choose_rows(table: ScannedTable, chosen: TableScan) -> ScannedTable:
+    """Return a table with only the columns and rows that a scan asks for.
+
+    Raises:
+        RequestInvalid: a column does not exist, or a value does not fit its column.
+    """
+    selections = tuple(
+        tuple(_read_filter(table, column, values) for column, values in each.items())
+        for each in chosen.where
+    )
+    columns = [_find_column(table.known, name) for name in chosen.columns]
+    return table._replace(
+        schema=pa.schema(columns) if columns else table.schema,
+        # A selection without filters matches every row.
+        selections=selections if all(selections) else (),
+    )
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return the text that ``name`` does not exist, with the most similar known names."""
+    listed = sorted(known)
+    near = get_close_matches(name[:80], listed, 3) or [
+        *listed[:MAX_NAMES],
+        *(["and others"] if len(listed) > MAX_NAMES else []),
+    ]
+    return f"{name[:80]!r} does not exist here; there are: {', '.join(near)}"
+
+
+def _find_column(known: pa.Schema, name: str) -> pa.Field:
+    if name not in known.names:
+        raise RequestInvalid(f"column {suggest(name, known.names)}")
+    return known.field(name)
+
+
+def _read_filter(table: ScannedTable, name: str, values: list[Value]) -> Filter:
+    """Return the filter on column ``name`` for ``values``; raises as above."""
+    known = table.known
+    if name not in known.names:
+        name = next((alias for alias in _ALIASES.get(name, ()) if alias in known.names), name)
+    kind = _find_column(known, name).type
+    workchain, is_list = name_workchain(name), pa.types.is_list(kind)
+    if kind == _HASH and workchain in known.names and None not in values:
+        return Filter(name, _match_accounts(name, workchain, values))
+    if name in table.addresses:
+        values = [None if value is None else str(parse_address(str(value))) for value in values]
+    kind = kind.value_type if is_list else kind
+    try:
+        items = [None if value is None else _read_value(kind, value) for value in values]
+        listed = pa.array(items, kind)
+    except (ValueError, TypeError, OverflowError, ArithmeticError, pa.ArrowException) as error:
+        raise RequestInvalid(f"{name} is of type {kind}: {error}") from error
+    return Filter(name, match_values(name, listed, is_list=is_list))
+
+
+def name_workchain(name: str) -> str:
+    """Return the name of the workchain column that belongs to a column of account ids."""
+    if name.endswith("account"):
+        return f"{name.removesuffix('account')}workchain"
+    return f"{name}_workchain"
+
+
+def _match_accounts(name: str, workchain: str, values: list[Value]) -> str:
+    """Return the condition that two columns name one of some accounts."""
+    accounts: dict[int, list[bytes]] = {}
+    for value in values:
+        if not isinstance(value, str):
+            raise RequestInvalid(f"{name} takes a list of addresses, not {value!r}")
+        address = parse_address(value)
+        accounts.setdefault(address.workchain, []).append(address.account)
+    pairs = [
+        f"{match_values(workchain, pa.array([each], pa.int32()))}"
+        f" and {match_values(name, pa.array(ids, pa.binary()))}"
+        for each, ids in accounts.items()
+    ]
+    return f"({' or '.join(pairs)})" if pairs else "false"
+
+
+def _read_value(kind: pa.DataType, value: str | int) -> object:
+    """Convert a value to its column's type: addresses to raw, hashes to bytes, opcodes signed."""
+    if pa.types.is_boolean(kind) or isinstance(value, bool):
+        if not (pa.types.is_boolean(kind) and isinstance(value, bool)):
+            raise ConversionError(f"{value!r} does not fit")
+        return value
+    if pa.types.is_string(kind):
+        return _read_text(str(value))
+    if kind == _HASH or pa.types.is_binary(kind):
+        return _read_bytes(str(value), is_hash=kind == _HASH)
+    if pa.types.is_decimal(kind) and not kind.scale:
+        return Decimal(_read_number(value))
+    if not pa.types.is_integer(kind):
+        raise ConversionError("scans cannot filter by it")
+    number, bits = _read_number(value), kind.bit_width
+    if not -1 << (bits - 1) <= number < 1 << bits:
+        raise ConversionError(f"{value!r} does not fit in {bits} bits")
+    # Opcodes and shards may be written as unsigned numbers.
+    return number - (1 << bits) if 1 << (bits - 1) <= number < 1 << bits else number
+
+
+def _read_number(value: str | int) -> int:
+    """Return a number, parsing text as decimal or with the prefix 0x, 0o or 0b."""
+    if isinstance(value, int):
+        return value
+    if len(value) > MAX_DIGITS:
+        raise ConversionError(f"the number has {len(value):,} characters")
+    try:
+        return int(value, 0)
+    except ValueError as error:
+        raise ConversionError(f"{value!r} is not a number") from error
+
+
+def _read_text(text: str) -> str:
+    """Return an address in raw form, other text unchanged."""
+    try:
+        return str(parse_address(text))
+    except AddressInvalid:
+        return text
+
+
+def _read_bytes(text: str, *, is_hash: bool) -> bytes:
+    """Return a hash from any notation, other bytes from hex."""
+    try:
+        return parse_hash(text)
+    except ConversionError as error:
+        if not is_hash:
+            return bytes.fromhex(text)
+        raise ConversionError(
+            f"{text[:80]!r} is not a hash: 64 hex digits or 43 base64 characters"
+        ) from error

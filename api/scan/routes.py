@@ -1,18 +1,24 @@
-"""``POST /api/scan``: streams rows in chain order, as fast as the client reads them."""
+"""``POST /api/scan``: streams rows in chain order, as fast as the client reads them.
+
+Scans have threads and limits of their own, so that no request waits for one.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 import time
-from contextlib import nullcontext
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from litestar import post
 from litestar.params import RawBody  # noqa: TC002 - Litestar reads the annotations
 from litestar.response import Stream
 
-from tonlake.api.errors import RequestInvalid, ServiceBusy
+from tonlake.api.errors import RequestInvalid, ServiceBusy, ShareExceeded
 from tonlake.api.http.gate import KEY_ID
 from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
@@ -24,12 +30,13 @@ from tonlake.lake.scan.scanner import Batch
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from litestar.datastructures import State
+
     from tonlake.api.request.snapshot import SnapshotHolder
-    from tonlake.api.scan.frames import Frames
-    from tonlake.api.scan.lane import ScanLane
     from tonlake.api.scan.query import Scan
-    from tonlake.lake.scan.scanner import Scanner
-    from tonlake.lake.settings import LakeSettings
+    from tonlake.api.settings import ScanSettings
+
+T = TypeVar("T")
 
 PATH = "/api/scan"
 POLL_S = 0.1
@@ -40,6 +47,65 @@ KEEP_ALIVE_S = 15.0
 
 PIECE_BYTES = 256 << 10
 """Bytes written to a connection at once; the next write waits until most of them were read."""
+
+
+THREADS = 2
+SHARE = 4
+"""One key or address may use this fraction (a quarter) of all scans."""
+
+NICENESS = 10
+"""Scan threads yield to others of the process when cores are scarce."""
+
+
+class ScanLane:
+    """The open scans of a service; used by the event loop's thread only."""
+
+    def __init__(self, settings: ScanSettings) -> None:
+        """Take the limits; threads start with the first scan."""
+        self._settings = settings
+        self._threads = ThreadPoolExecutor(THREADS, "scan", initializer=_lower_priority)
+        self._open: Counter[str] = Counter()
+        self.is_closed = False
+
+    def enter(self, client: str) -> Callable[[], None]:
+        """Register a scan of ``client`` (key or address); return a function that ends it.
+
+        Raises:
+            ServiceBusy, ShareExceeded: the limit of the service or of the client is reached.
+        """
+        share = max(1, self._settings.clients // SHARE)
+        if self._open[client] >= share:
+            raise ShareExceeded(f"{share} scans are open, the maximum per key or address")
+        if self._open.total() >= self._settings.clients:
+            raise ServiceBusy("too many scans at once")
+        self._open[client] += 1
+        is_held = True
+
+        def leave() -> None:
+            nonlocal is_held
+            if is_held:
+                is_held = False
+                self._open[client] -= 1
+                self._open += Counter()  # drops zero counts
+
+        return leave
+
+    async def call(self, work: Callable[[], T]) -> T:
+        """Run one step of a scan in a thread, queued behind the steps of other scans."""
+        return await asyncio.wrap_future(self._threads.submit(work))
+
+    def end_scans(self) -> None:
+        """Let every scan end after its current batch."""
+        self.is_closed = True
+
+    def close(self) -> None:
+        """End all scans and wait for the threads."""
+        self.end_scans()
+        self._threads.shutdown(cancel_futures=True)
+
+
+def _lower_priority() -> None:
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 @post(PATH, status_code=200)
@@ -59,9 +125,7 @@ async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
     key = request.scope["state"].get(KEY_ID)
     leave = lane.enter(f"key {key}" if key else read_address(request.scope))
     try:
-        run = await lane.call(
-            partial(_Run, lane, state.holder, state.settings.lake, scan, form, leave)
-        )
+        run = await lane.call(partial(_Run, state, scan, form, leave))
         first = await lane.call(run.scanner.advance)
     except BaseException:
         leave()
@@ -73,27 +137,14 @@ async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
 class _Run:
     """A scan running for one client."""
 
-    def __init__(
-        self,
-        lane: ScanLane,
-        holder: SnapshotHolder,
-        settings: LakeSettings,
-        scan: Scan,
-        form: str,
-        leave: Callable[[], None],
-    ) -> None:
-        reader = holder.reader()
-        lake_dir = reader.snapshot.lake_dir
-        self._lane, self._holder, self._leave = lane, holder, leave
-        self._follow = scan.follow
-        self.scanner: Scanner = open_scan(
-            scan,
-            reader,
-            settings,
-            open_newest=holder.reader,
-            open_file=lambda path: nullcontext(str(lake_dir / path)),
+    def __init__(self, state: State, scan: Scan, form: str, leave: Callable[[], None]) -> None:
+        holder: SnapshotHolder = state.holder
+        self._lane: ScanLane = state.scans
+        self._holder, self._leave, self._follow = holder, leave, scan.follow
+        self.scanner = open_scan(
+            scan, holder.reader(), state.settings.lake, lambda: holder.reader().snapshot
         )
-        self._frames: Frames = make_frames(form, self.scanner.source.schema)
+        self._frames = make_frames(form, self.scanner.source.schema)
 
     def __del__(self) -> None:
         self._leave()  # the client may disconnect before anything is written
@@ -107,9 +158,9 @@ class _Run:
                     if self.scanner.is_over:
                         break
                     batch = await self._wait()
-                data = await self._lane.call(
-                    partial(self._frames.write, batch.rows, _make_mark(batch))
-                )
+                cursor = batch.cursor
+                mark = Mark(str(cursor), cursor.height, batch.undone, dict(batch.misfits))
+                data = await self._lane.call(partial(self._frames.write, batch.rows, mark))
                 with memoryview(data) as view:
                     for at in range(0, len(data), PIECE_BYTES):
                         yield bytes(view[at : at + PIECE_BYTES])
@@ -118,7 +169,6 @@ class _Run:
                 raise ServiceBusy("the service is stopping")  # shows that rows are missing
             yield bytes(self._frames.end())
         finally:
-            self.scanner.close()
             self._leave()
 
     async def _wait(self) -> Batch:
@@ -131,10 +181,6 @@ class _Run:
                     return batch
             await asyncio.sleep(POLL_S)
         return Batch(self.scanner.source.schema.empty_table(), self.scanner.cursor)
-
-
-def _make_mark(batch: Batch) -> Mark:
-    return Mark(str(batch.cursor), batch.cursor.height, batch.undone, dict(batch.misfits))
 
 
 routes: list[Any] = [answer_scan]

@@ -102,15 +102,8 @@ class Misfits:
         ]
 
 
-def add_tables(
-    connection: DuckDBPyConnection,
-    tables: Iterable[BodyTable],
-    find_messages: Callable[[BodyTable], pa.Table | None] = lambda _table: None,
-) -> Misfits:
+def add_tables(connection: DuckDBPyConnection, tables: Iterable[BodyTable]) -> Misfits:
     """Create tables on a connection with the view ``messages``; return the counts of misfits.
-
-    ``find_messages`` returns the messages of a table with the columns of that view, or None to
-    search the view.
 
     Raises:
         QueryError: a table or a field has a name that is already in use.
@@ -119,11 +112,7 @@ def add_tables(
     check_names(listed)
     misfits = Misfits()
     for table in listed:
-        view, messages = "messages", find_messages(table)
-        if messages is not None:
-            view = f"messages of {table.name}"
-            connection.register(view, messages)
-        add_table(connection, table, view, misfits)
+        add_table(connection, table, "messages", misfits)
     return misfits
 
 

@@ -241,17 +241,24 @@ to the lake."""
 def render_view(
     table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None = None
 ) -> str:
-    """Return the SQL of the view over a table's files; columns newer than a file are NULL.
+    """Return the SQL of the view over a table's files; see ``render_rows``."""
+    name = quote_name(VIEW_NAMES.get(table.name, table.name))
+    return f"create or replace view {name} as\n{render_rows(table, files, show_paths, bound)};\n"
+
+
+def render_rows(
+    table: Table, files: tuple[DataFile, ...], show_paths: ShowPaths, bound: int | None = None
+) -> str:
+    """Return the SQL of the rows of a table's files; columns newer than a file are NULL.
 
     Rows after the masterchain block ``bound`` are left out.
     """
-    head = f"create or replace view {quote_name(VIEW_NAMES.get(table.name, table.name))} as\n"
     sources = list(_render_sources(table, files, show_paths, bound))
     if len(sources) == 1:
-        return f"{head}{sources[0]};\n"
+        return sources[0]
     columns = ",\n".join(f"    {quote_name(name)}" for name in (*table.names, PARTITION))
     union = " union all by name\n".join(sources)
-    return f"{head}select\n{columns}\nfrom (\n{union}\n);\n"
+    return f"select\n{columns}\nfrom (\n{union}\n)"
 
 
 def _render_sources(

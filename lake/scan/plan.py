@@ -1,18 +1,18 @@
-"""Plans a scan: a table, filters, columns of it and of the rows joined to it.
+"""What a scan reads: tables, the rows joined to theirs, and conditions, rendered as SQL.
 
-A column of a joined row is named with its join: ``transaction.compute_exit_code``.
+A column of a joined row is named with its join: ``transaction.compute_exit_code``. In SQL, ``t`` is
+the scanned table, and joins have their own names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, cached_property
+from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tonlake.lake.duck.statement import quote, quote_name
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     MESSAGE_BODIES,
@@ -29,7 +29,16 @@ from tonlake.lake.schema.action import SUPERSEDED_ACTIONS
 from tonlake.lake.schema.contract import INTERFACES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from tonlake.lake.duck.body_table import Misfits
+    from tonlake.lake.log.ranges import Range
+
+HEIGHT = "mc_seqno"
+"""The column with the masterchain block, in rows of several tables."""
+
+HELD_HEIGHT = "height of the scan"
+"""The first column of every statement: the masterchain block of a row, which is not returned."""
 
 _HEIGHTS = ("mc_seqno", "mc_seqno_end")
 _UNSCANNED = {table.name for table in (STATE_CELLS, OFFCHAIN_METADATA, OPEN_EDGES)} | {
@@ -51,171 +60,176 @@ SCANNED: dict[str, Table] = {
 """The tables that can be scanned, by name."""
 
 
-class Among(NamedTuple):
-    """A filter: a column has one of some values, or a list has such an item."""
-
-    column: str
-    values: pa.Array
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The columns that it reads."""
-        return (self.column,)
-
-    def mask(self, rows: pa.Table) -> pa.ChunkedArray:
-        """Return for each row whether it passes, never NULL."""
-        column = rows[self.column]
-        if not pa.types.is_list(column.type):
-            return pc.is_in(column, value_set=self.values)
-        column = column.combine_chunks()
-        found = pc.is_in(pc.list_flatten(column), value_set=self.values)
-        parents = pc.filter(pc.list_parent_indices(column), found)
-        numbers = pa.array(range(rows.num_rows), parents.type)
-        return pc.is_in(numbers, value_set=parents)
-
-
-class AmongAccounts(NamedTuple):
-    """A filter: two columns, workchain and account id, name one of some accounts."""
-
-    workchain: str
-    column: str
-    accounts: Mapping[int, pa.Array]
-    """Account ids by workchain."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The columns that it reads."""
-        return (self.workchain, self.column)
-
-    def mask(self, rows: pa.Table) -> pa.ChunkedArray:
-        """Return for each row whether it passes, never NULL."""
-        masks = [
-            pc.and_(
-                pc.is_in(rows[self.workchain], value_set=pa.array([workchain], pa.int32())),
-                pc.is_in(rows[self.column], value_set=ids),
-            )
-            for workchain, ids in self.accounts.items()
-        ]
-        return join_masks(masks, every=False)
-
-
-Filter = Among | AmongAccounts
-Selections = Sequence[Sequence[Filter]]
-"""A row is selected if it passes all filters of one selection; without selections every row is."""
-
-
-def join_masks(masks: list[pa.ChunkedArray], *, every: bool) -> pa.ChunkedArray:
-    """Combine masks with AND if ``every``, else with OR."""
-    joined = masks[0]
-    for mask in masks[1:]:
-        joined = pc.and_(joined, mask) if every else pc.or_(joined, mask)
-    return joined
-
-
 class Join(NamedTuple):
     """A table whose rows are joined to those of others, at most one to each.
 
-    ``keys`` are pairs of an own column and a column of the joined table. Rows are joined within a
-    masterchain block, or across all blocks if ``everywhere``. Of several matches, the last by
-    the column ``order`` is joined.
+    ``keys`` are pairs of an expression over the row and a column of the joined table. Rows are
+    joined within the same blocks, or across all blocks if ``everywhere``. Where several may match,
+    the last by the column ``newest`` is joined.
     """
 
     name: str
     table: Table
     keys: tuple[tuple[str, str], ...]
-    order: str = "mc_seqno"
+    newest: str | None = None
     everywhere: bool = False
 
-    def list_columns(self, columns: tuple[str, ...]) -> list[str]:
-        """Return the columns to read for ``columns``, with keys and order."""
-        keys = (other for _own, other in self.keys)
-        return list(dict.fromkeys((*keys, *columns, self.order)))
+    @property
+    def source(self) -> str:
+        """The table or view of the scan's database that has the rows."""
+        return f"all {self.table.name}" if self.everywhere else self.table.name
 
-
-EXTERNAL_IN = "external_in"
-"""A computed key: whether a message's ``kind`` is ``ext_in``."""
+    def render(self, columns: Sequence[str]) -> str:
+        """Return the join in SQL, with only some columns of its table."""
+        name, others = quote_name(self.name), [quote_name(other) for _own, other in self.keys]
+        chosen = ", ".join(dict.fromkeys((*others, *map(quote_name, columns))))
+        rows = f"{chosen} from {quote_name(self.source)}"
+        if self.newest is not None:
+            rows = f"distinct on ({', '.join(others)}) {rows} order by {self.newest} desc"
+        matches = (f"{own} = {name}.{quote_name(other)}" for own, other in self.keys)
+        return f"left join (select {rows}) as {name} on {' and '.join(matches)}"
 
 
 @cache
 def list_joins(table: Table) -> Mapping[str, Join]:
-    """Return the joins available for a table, by name."""
+    """Return the joins available for a table, by name; each after the one that it depends on."""
     names = set(table.names)
     found: list[Join] = []
-    tx_hash = "tx_hash" if "tx_hash" in names else "hash"
+    tx_hash = "t.tx_hash" if "tx_hash" in names else "t.hash"
     is_of_transaction = "tx_hash" in names or table in (TRANSACTIONS, TRANSACTION_TRACES)
     if is_of_transaction and table != TRANSACTIONS:
         found.append(Join("transaction", TRANSACTIONS, ((tx_hash, "hash"),)))
     if is_of_transaction and table != TRANSACTION_TRACES:
         found.append(Join("trace", TRANSACTION_TRACES, ((tx_hash, "hash"),)))
+    block = ("t.mc_seqno", "mc_seqno")
     if table == MESSAGES:
-        keys = (("body_hash", "body_hash"), (EXTERNAL_IN, EXTERNAL_IN), ("mc_seqno", "mc_seqno"))
-        found.append(Join("body", MESSAGE_BODIES, keys))
+        of_body = ("t.body_hash", "body_hash"), ("(t.kind = 'ext_in')", "external_in"), block
+        found.append(Join("body", MESSAGE_BODIES, of_body))
     start = "tx_" if table == MESSAGES else ""
-    code_hash = "code_hash"
+    code_hash = "t.code_hash" if "code_hash" in names else ""
     if table != ACCOUNT_STATES and f"{start}account" in names and "mc_seqno" in names:
-        pairs = ((f"{start}workchain", "workchain"), (f"{start}account", "account"))
-        keys = (*pairs, ("mc_seqno", "mc_seqno"))
-        found.append(Join("state", ACCOUNT_STATES, keys, order="block_seqno"))
-        code_hash = code_hash if code_hash in names else f"state.{code_hash}"
-    if code_hash in names or "." in code_hash:
-        found.append(Join("interface", INTERFACES, ((code_hash, "code_hash"),), everywhere=True))
+        pairs = ((f"t.{start}workchain", "workchain"), (f"t.{start}account", "account"))
+        found.append(Join("state", ACCOUNT_STATES, (*pairs, block), newest="block_seqno"))
+        code_hash = code_hash or "state.code_hash"
+    if code_hash:
+        of_code = ((code_hash, "code_hash"),)
+        found.append(Join("interface", INTERFACES, of_code, newest="mc_seqno", everywhere=True))
     return {join.name: join for join in found}
 
 
-class Plan(msgspec.Struct, frozen=True, dict=True):
-    """A scan valid for the schema: its rows pass every filter of one of ``selections``.
+class Filter(NamedTuple):
+    """A condition in SQL on a column, which may be one of a joined row."""
 
-    Without selections it returns all rows. ``columns`` are the returned columns, in order.
+    column: str
+    condition: str
+
+
+def locate(name: str) -> str:
+    """Return the SQL name of a column of a table or of a join."""
+    join, dot, column = name.partition(".")
+    return f"{quote_name(join)}.{quote_name(column)}" if dot else f"t.{quote_name(name)}"
+
+
+def match_values(column: str, values: pa.Array, *, is_list: bool = False) -> str:
+    """Return the condition that a column has one of some values, or a list has such an item."""
+    known = [_render_value(value) for value in values.to_pylist() if value is not None]
+    name = locate(column)
+    if is_list:
+        return f"list_has_any({name}, [{', '.join(known)}])" if known else "false"
+    parts = [f"{name} in ({', '.join(known)})"] if known else []
+    parts += [f"{name} is null"] if values.null_count else []
+    return f"({' or '.join(parts)})" if parts else "false"
+
+
+def _render_value(value: object) -> str:
+    """Return a value as an SQL literal."""
+    if isinstance(value, bytes):
+        return f"unhex('{value.hex()}')"
+    if isinstance(value, Decimal):
+        return f"'{value:f}'::decimal(38, 0)"
+    return quote(value) if isinstance(value, str) else str(value).lower()
+
+
+class ScannedTable(NamedTuple):
+    """One table of a scan: a row is returned if it passes all filters of one selection, if any.
+
+    ``view`` is its name in the scan's database. Rows come in the order of the files of ``table``;
+    with ``order``, in that of these expressions.
     """
 
+    name: str
+    view: str
     table: Table
-    columns: tuple[str, ...]
+    known: pa.Schema
+    """All columns, those of joined rows included."""
+    schema: pa.Schema
+    """The columns to return."""
+    height: str
     selections: tuple[tuple[Filter, ...], ...] = ()
+    order: tuple[str, ...] = ()
+    addresses: frozenset[str] = frozenset()
+    """Columns whose texts are addresses."""
+    misfits: Misfits | None = None
+    """Counts the bodies that do not fit, if the table is that of a signature."""
 
     @property
-    def height(self) -> str:
-        """The column with the masterchain block of a row."""
-        name = name_height(self.table)
-        if name is None:
-            raise KeyError(self.table.name)
-        return name
+    def is_body(self) -> bool:
+        """Whether the table is that of a signature."""
+        return self.misfits is not None
 
-    def list_needed(self) -> set[str]:
-        """Return the columns that filters and results need, keys of joins included."""
-        needed = {name for filters in self.selections for one in filters for name in one.needs}
-        needed |= {*self.columns, self.height}
+    @property
+    def joined(self) -> dict[Join, list[str]]:
+        """The joins that columns and filters need, with the columns that they need."""
+        if self.is_body:
+            return {}
+        needed = [*self.schema.names, *(one.column for each in self.selections for one in each)]
         joins = list_joins(self.table)
-        for name in ("interface", "state", "body", "trace", "transaction"):
-            if any(column.startswith(f"{name}.") for column in needed):
-                needed |= {own for own, _other in joins[name].keys if own != EXTERNAL_IN}
-                needed |= {"kind"} if name == "body" else set()
-        return needed
+        if any(name.startswith("interface.") for name in needed):
+            needed += [own for own, _ in joins["interface"].keys if own.startswith("state.")]
+        columns: dict[Join, list[str]] = {}
+        for name, join in joins.items():
+            found = [each.partition(".")[2] for each in needed if each.startswith(f"{name}.")]
+            if found:
+                columns[join] = found
+        return columns
 
-    def list_joined(self) -> dict[str, tuple[str, ...]]:
-        """Return the needed columns of each join; a join comes after those that it depends on."""
-        needed = sorted(self.list_needed())
-        found: dict[str, tuple[str, ...]] = {}
-        for name in list_joins(self.table):
-            columns = tuple(one.partition(".")[2] for one in needed if one.startswith(f"{name}."))
-            if columns:
-                found[name] = columns
-        return found
+    def render(self, span: Range, *, as_struct: bool) -> str:
+        """Return the statement that reads the rows of some blocks, as columns or as one struct."""
+        joined, height = self.joined, f"t.{quote_name(self.height)}"
+        names = {name: locate(name) for name in self.schema.names}
+        if as_struct:
+            fields = ", ".join(f"{quote_name(name)} := {each}" for name, each in names.items())
+            columns = f"struct_pack({fields}) as {quote_name(self.name)}"
+        else:
+            columns = ", ".join(f"{each} as {quote_name(name)}" for name, each in names.items())
+        passing = " or ".join(
+            "(" + " and ".join(one.condition for one in each) + ")" for each in self.selections
+        )
+        order = self.order or (self.table.sort if joined else ())
+        parts = [
+            f"select {height}::bigint as {quote_name(HELD_HEIGHT)}, {columns}",
+            f"from {quote_name(self.view)} as t",
+            *(join.render(needed) for join, needed in joined.items()),
+            f"where {height} between {span[0]} and {span[1]}",
+            f"and ({passing})" if passing else "",
+            f"order by {', '.join(f't.{each}' for each in order)}" if order else "",
+        ]
+        return "\n".join(filter(None, parts))
 
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the result; columns of joins are nullable."""
-        return pa.schema([self.find_field(name) for name in self.columns])
 
-    @cached_property
-    def held_schema(self) -> pa.Schema:
-        """The same with the masterchain block of a row, whether or not it is returned."""
-        names = dict.fromkeys((*self.columns, self.height))
-        return pa.schema([self.find_field(name) for name in names])
+def scan_table(table: Table) -> ScannedTable:
+    """Return a table of the lake with all of its columns and rows.
 
-    def find_field(self, name: str) -> pa.Field:
-        """Return the Arrow field of a column of the table or of a join."""
-        join, dot, column = name.partition(".")
-        if not dot:
-            return self.table.arrow.field(name)
-        field = list_joins(self.table)[join].table.arrow.field(column)
-        return field.with_name(name).with_nullable(True)  # noqa: FBT003 - pyarrow's signature
+    Raises:
+        KeyError: its rows have no masterchain block.
+    """
+    height = name_height(table)
+    if height is None:
+        raise KeyError(table.name)
+    joined = [
+        field.with_name(f"{join.name}.{field.name}").with_nullable(True)  # noqa: FBT003 - pyarrow's
+        for join in list_joins(table).values()
+        for field in join.table.arrow
+    ]
+    known = pa.schema([*table.arrow, *joined])
+    return ScannedTable(table.name, table.name, table, known, table.arrow, height)

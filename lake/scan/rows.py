@@ -1,236 +1,260 @@
-"""Reads rows of a snapshot in chain order: by masterchain block, then in the table's order."""
+"""Reads the rows of a scan in chain order: one statement for each stretch of blocks.
+
+A statement reads the files that have the blocks, with a view for each table, and gives the rows in
+the order of the files; they are then put in that of their masterchain blocks.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import accumulate
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import duckdb
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tonlake.lake.duck.body_table import MESSAGE_COLUMNS, MISFITS, Misfits, add_table
+from tonlake.lake.duck.connection import read_macros, render_rows
+from tonlake.lake.duck.engine import begin_database, lock_database
+from tonlake.lake.duck.remote import describe_files
+from tonlake.lake.duck.root import name_root
+from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.errors import LakeCorrupt
-from tonlake.lake.log.place import is_open, read_place
-from tonlake.lake.scan.file import mask_selections
-from tonlake.lake.scan.join import append_joined
-from tonlake.lake.scan.plan import list_joins
+from tonlake.lake.log.place import list_files_between, read_place
+from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable
+from tonlake.lake.schema import MESSAGES, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from duckdb import DuckDBPyConnection
+
+    from tonlake.lake.duck.body_table import BodyTable
     from tonlake.lake.log.ranges import Range
     from tonlake.lake.log.snapshot import Snapshot
     from tonlake.lake.log.state import DataFile
-    from tonlake.lake.scan.file import Group, OpenFiles
-    from tonlake.lake.scan.plan import Join, Plan, Selections
     from tonlake.lake.schema import Table
+    from tonlake.lake.settings import LakeSettings
+    from tonlake.lake.storage.storage import Storage
 
-    Select = Callable[
-        [Table, Sequence[str], Selections, Range, int], Iterable[tuple[pa.Table, int]] | None
-    ]
-    """Returns the selected rows of some blocks, and possibly others, in chain order.
+READ_VALUES = 1 << 22
+"""Approximate number of values that a statement reads, of rows that pass filters or not."""
 
-    Each part has the block up to which it is complete. None: too many transactions match, and the
-    files must be read.
-    """
+READ_ROWS = 131_072
+"""Least number of rows that a statement reads: two row groups, as one at each end is read twice."""
 
-HELD_ROWS = 262_144
-"""Approximate number of rows sorted at once if a file is not in the order of blocks."""
-
-ROWS_PER_RECORD = 256
-"""Approximate number of rows read from files in the time of one transaction from the index."""
+_ORDER = ("mc_seqno", "tx_lt", "tx_workchain", "tx_account", "created_lt")
+"""Sort order of a signature's rows: a transaction has at most one inbound message."""
 
 
 class Part(NamedTuple):
-    """Rows, complete up to a masterchain block."""
+    """Rows with their block as the first column, complete up to a masterchain block."""
 
     rows: pa.Table
     height: int
 
 
-class SnapshotFiles:
-    """The files of a snapshot by table, in the order of their blocks."""
+@lru_cache(maxsize=4)
+def _open_database(settings: LakeSettings, root: str, *, has_bodies: bool) -> DuckDBPyConnection:
+    """Return a database that reads the files below a folder, if any, for one thread a cursor.
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        """Take an open snapshot."""
-        self.snapshot = snapshot
-        self._files: dict[str, list[DataFile]] = {}
+    Without signatures all scans of a lake share one: opening it takes 20 ms, the macros 35.
+    """
+    database = begin_database(msgspec.structs.replace(settings, duckdb_threads=1))
+    database.execute("set async_threads = 1")  # the default is 8 for each database
+    database.execute("set parquet_metadata_cache = false")  # each file is read once
+    if has_bodies:
+        database.execute(read_macros())
+    if root:
+        folders = {"folders": [f"{root}/"]}
+        database.execute("set allowed_directories = $folders", folders)
+    lock_database(database)
+    return database
 
-    def list(self, table: Table, span: Range) -> list[DataFile]:
-        """Return the files of a table that may have final rows of some blocks.
+
+class ScanDatabase:
+    """A connection for one scan, whose views have the rows of some blocks; for one thread."""
+
+    def __init__(
+        self, settings: LakeSettings, place: Path | Storage | None, *, has_bodies: bool
+    ) -> None:
+        """Open it; without a place, only the columns of tables can be asked for.
+
+        ``has_bodies`` is whether the scan has a signature, whose functions belong to the database.
+        """
+        self._storage = None if isinstance(place, Path) else place
+        self._root = name_root(place) if isinstance(place, Path) else ""
+        open_database = _open_database.__wrapped__ if has_bodies else _open_database
+        database = open_database(settings, self._root, has_bodies=has_bodies)
+        self._connection = database.cursor()
+        self._bodies = 0
+
+    def add_body_table(self, name: str, table: BodyTable) -> ScannedTable:
+        """Create the view of a signature, or, by the suffix of its name, of bodies that do not fit.
+
+        The layout may have the name of any view in the database.
+        """
+        self.show(MESSAGES, ())
+        self._bodies += 1
+        misfits, view = Misfits(), f"scanned_{self._bodies}"
+        add_table(self._connection, table._replace(name=view), MESSAGES.name, misfits)
+        fields = {field.name.lower() for layout in table.layouts for field in layout.fields}
+        if name != table.name:
+            view, misfits, fields = view + MISFITS, Misfits(), set()
+        named = {each: f"message_{each}" if each in fields else each for each in MESSAGE_COLUMNS}
+        empty = join_scripts([f"from {quote_name(view)} limit 0"])
+        found = self._connection.sql(empty).to_arrow_table().schema
+        schema = pa.schema([field for field in found if field.name != "day"])
+        return ScannedTable(
+            name=name,
+            view=view,
+            table=MESSAGES,
+            known=schema,
+            schema=schema,
+            height=named["mc_seqno"],
+            order=tuple(f"{quote_name(named[each])} nulls first" for each in _ORDER),
+            addresses=frozenset(named[each] for each in ("account", "source", "destination")),
+            misfits=misfits,
+        )
+
+    def show(self, table: Table, files: Sequence[DataFile], name: str = "") -> None:
+        """Let the view of a table have the rows of some files, in their order."""
+        name = name or table.name
+        rows = render_rows(table, tuple(files), self._list_paths)
+        if self._storage is not None and files:
+            held = f"files of {name}"
+            self._connection.register(held, describe_files(self._storage, table, files))
+            rows = f"from {quote_name(held)}"
+        text = f"create or replace temp view {quote_name(name)} as {rows}"
+        self._connection.execute(join_scripts([text]))
+
+    def read(self, text: str) -> pa.Table:
+        """Return the rows of a statement."""
+        return self._connection.sql(join_scripts([text])).to_arrow_table()
+
+    def _list_paths(self, _name: str, paths: Iterable[str]) -> str:
+        return f"[{', '.join(quote(f'{self._root}/{path}') for path in paths)}]"
+
+
+class ScanRows:
+    """The rows that a scan returns: of one table, or of several, as a struct for each.
+
+    Of several tables, a row has its masterchain block and the struct of its table, named after it;
+    the structs of other tables are NULL. Within a block they are in the order of the tables.
+    """
+
+    def __init__(
+        self, database: ScanDatabase, tables: Sequence[ScannedTable], *, is_joint: bool
+    ) -> None:
+        """Take the tables, whose views are those of the database."""
+        self._database, self._tables, self._is_joint = database, tables, is_joint
+        self.schema = tables[0].schema
+        if is_joint:
+            # The struct of another table is NULL, and so are its fields.
+            fields = [pa.field(HEIGHT, pa.int64(), nullable=False)]
+            for each in tables:
+                inner = [field.with_nullable(True) for field in each.schema]  # noqa: FBT003 - pyarrow's signature
+                fields.append(pa.field(each.name, pa.struct(inner)))
+            self.schema = pa.schema(fields)
+
+    def read(self, snapshot: Snapshot, span: Range) -> Iterator[Part]:
+        """Yield the rows of masterchain blocks; the height of the last part is the last block.
 
         Raises:
-            LakeCorrupt: a file of the table is damaged, or the lake is a copy without it.
+            LakeCorrupt: a file is missing or damaged, or the lake is a copy without a table.
         """
-        if table.name in self.snapshot.damaged:
-            raise self.snapshot.damaged[table.name]
-        self.snapshot.watch.check(table.name)
-        if table.name not in self._files:
-            final = [
-                file
-                for file in self.snapshot.files[table.name]
-                if not is_open(file.path) and not read_place(file.path).is_baseline
-            ]
-            self._files[table.name] = sorted(final, key=_read_first)
-        files = self._files[table.name]
-        found = []
-        for at in range(bisect_left(files, span[0], key=_read_last), len(files)):
-            if _read_first(files[at]) > max(1, span[1]):
-                break
-            found.append(files[at])
+        joins = {join for each in self._tables for join in each.joined}
+        own, near = (
+            [each.table for each in self._tables],
+            [join.table for join in joins if not join.everywhere],
+        )
+        for join in joins:
+            if join.everywhere:
+                every = list_files(snapshot, (0, snapshot.last_mc_seqno), join.table)
+                self._database.show(join.table, every[join.table], join.source)
+        listed = [file for files in list_files(snapshot, span, *own).values() for file in files]
+        width = sum(len(each.schema) for each in self._tables)
+        most = max(READ_ROWS, READ_VALUES // max(1, width))
+        for stretch in cut_span(listed, span, most):
+            shown = list_files(snapshot, stretch, *own, *near)
+            try:
+                for table, files in shown.items():
+                    self._database.show(table, files)
+                rows = self._database.read(self._render(stretch))
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
+                paths = [file.path for files in shown.values() for file in files]
+                path = next((path for path in paths if path in str(error)), paths[0])
+                raise LakeCorrupt(path, str(error)) from error
+            yield Part(self._arrange(rows), stretch[1])
+
+    def take_misfits(self) -> dict[str, int]:
+        """Return how many bodies read since the last call do not fit their signature, by table."""
+        found: dict[str, int] = {}
+        for each in self._tables:
+            if each.misfits is not None:
+                count = sum(each.misfits.counts.values())
+                each.misfits.counts.clear()
+                found |= {each.name: count} if count else {}
         return found
 
+    def _render(self, span: Range) -> str:
+        texts = [each.render(span, as_struct=self._is_joint) for each in self._tables]
+        return " union all by name ".join(f"({text})" for text in texts)
 
-def _read_first(file: DataFile) -> int:
-    return read_place(file.path).first
-
-
-def _read_last(file: DataFile) -> int:
-    return read_place(file.path).last
-
-
-class RowReader:
-    """Reads the selected rows of one snapshot; for one thread at a time."""
-
-    def __init__(self, source: SnapshotFiles, plan: Plan, files: OpenFiles, select: Select) -> None:
-        """Take the files of the snapshot, the plan, a cache of open files, and an index lookup.
-
-        ``select`` may return the rows without reading files.
-        """
-        self._source, self._plan, self._files, self._select = source, plan, files, select
-        needed = plan.list_needed()
-        self._columns = [name for name in plan.table.names if name in needed]
-        self._joined = plan.list_joined()
-        self._joins = list_joins(plan.table)
-        early = [
-            tuple(one for one in filters if not _is_joined(one.needs))
-            for filters in plan.selections
+    def _arrange(self, rows: pa.Table) -> pa.Table:
+        """Return rows with the schema's types, in the order of their blocks."""
+        heights = rows[HELD_HEIGHT].combine_chunks()
+        columns = [rows[field.name] for field in self.schema if field.name in rows.column_names]
+        if self._is_joint:
+            columns.insert(0, rows[HELD_HEIGHT])
+        arrays = [
+            column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)
         ]
-        # If one selection has no filter on the table's own columns, no row can be excluded early.
-        self._early = early if all(early) else []
-        self._is_late = any(_is_joined(one.needs) for each in plan.selections for one in each)
-        self._everywhere: dict[str, pa.Table] = {}
-
-    def read(self, span: Range) -> Iterator[Part]:
-        """Yield the selected rows of masterchain blocks; the last part's height is the last block.
-
-        Raises:
-            LakeCorrupt: a file is missing or damaged.
-        """
-        height = span[0] - 1
-        files = self._source.list(self._plan.table, span)
-        if self._early and not self._joined:
-            most = sum(file.rows for file in files) // ROWS_PER_RECORD
-            found = self._select(self._plan.table, self._columns, self._early, span, most)
-            for rows, height in found or ():
-                yield Part(self._complete(rows.filter(mask_selections(rows, self._early))), height)
-            files = [] if found is not None else files
-        for file in files:
-            try:
-                for part in self._read_file(file, span):
-                    yield part
-                    height = part.height
-            except (OSError, pa.ArrowInvalid) as error:
-                raise LakeCorrupt(file.path, str(error)) from error
-        if height < span[1]:
-            yield Part(self._plan.held_schema.empty_table(), span[1])
-
-    def _read_file(self, file: DataFile, span: Range) -> Iterator[Part]:
-        groups = _choose_groups(self._files.open(file).groups, span)
-        if not groups:
-            return
-        bounds = max(span[0], groups[0].first), min(span[1], max(one.last for one in groups))
-        for part in cut_span(groups, (min(bounds), bounds[1])):
-            for rows, height in self._read_in_order(file, groups, part):
-                yield Part(self._complete(rows), height)
-
-    def _read_in_order(self, file: DataFile, groups: list[Group], span: Range) -> Iterator[Part]:
-        """Yield rows as soon as no later row group can have rows of their blocks."""
-        groups = _choose_groups(groups, span)
-        borders = [group.first for group in groups[1:]]
-        borders = list(accumulate(reversed([*borders, span[1] + 1]), min))[::-1]
-        held: list[pa.Table] = []
-        reached = span[0] - 1
-        for group, border in zip(groups, borders, strict=True):
-            opened = self._files.open(file)
-            rows = opened.read_chosen(group, span, self._columns, self._early)
-            if rows.num_rows:
-                held.append(rows)
-            if border - 1 > reached:
-                reached = border - 1
-                ready, held = split_rows(held, self._plan.height, reached)
-                yield Part(ready, reached)
-
-    def _complete(self, rows: pa.Table) -> pa.Table:
-        """Append joined columns to rows of the table, and return those that pass all filters."""
-        plan = self._plan
-        if not rows.num_rows:
-            return plan.held_schema.empty_table()
-        span = pc.min_max(rows[plan.height])
-        blocks = span["min"].as_py(), span["max"].as_py()
-        for name, columns in self._joined.items():
-            join = self._joins[name]
-            others = self._read_joined(join, join.list_columns(columns), blocks)
-            rows = append_joined(rows, join, columns, others)
-        if self._is_late:
-            rows = rows.filter(mask_selections(rows, plan.selections))
-        return rows.select(plan.held_schema.names).cast(plan.held_schema)
-
-    def _read_joined(self, join: Join, columns: Sequence[str], span: Range) -> pa.Table:
-        """Return the rows of a join that may match rows of some blocks."""
-        if join.everywhere and join.name in self._everywhere:
-            return self._everywhere[join.name]
-        span = (0, self._source.snapshot.last_mc_seqno) if join.everywhere else span
-        found = [pa.schema([join.table.arrow.field(name) for name in columns]).empty_table()]
-        for file in self._source.list(join.table, span):
-            try:
-                opened = self._files.open(file)
-                groups = _choose_groups(opened.groups, span)
-                found += [opened.read_chosen(group, span, columns, ()) for group in groups]
-            except (OSError, pa.ArrowInvalid) as error:
-                raise LakeCorrupt(file.path, str(error)) from error
-        rows = pa.concat_tables(found).combine_chunks()
-        if join.everywhere:
-            self._everywhere[join.name] = rows
+        held = pa.schema([pa.field(HELD_HEIGHT, pa.int64()), *self.schema])
+        rows = pa.Table.from_arrays([heights, *arrays], schema=held)
+        if len(heights) > 1 and not pc.all(pc.less_equal(heights[:-1], heights[1:])).as_py():
+            rows = rows.take(pc.sort_indices(heights))  # the sort is stable
         return rows
 
 
-def _is_joined(needs: Sequence[str]) -> bool:
-    return any("." in name for name in needs)
+def list_files(snapshot: Snapshot, span: Range, *tables: Table) -> dict[Table, list[DataFile]]:
+    """Return the files of each table that may have rows of some blocks, in their order.
 
-
-def _choose_groups(groups: Sequence[Group], span: Range) -> list[Group]:
-    return [group for group in groups if group.first <= span[1] and span[0] <= group.last]
-
-
-def cut_span(groups: Sequence[Group], span: Range) -> Iterator[Range]:
-    """Split a span into parts that hold about ``HELD_ROWS`` rows in memory.
-
-    The usual file, whose row groups are in the order of blocks, needs no split.
+    Raises:
+        LakeCorrupt: a file of a table is damaged, or the lake is a copy without it.
     """
-    blocks = span[1] - span[0] + 1
-    within = sum(group.last - group.first + 1 for group in groups)
-    rows = sum(group.rows for group in groups)
-    count = 1 if within < 2 * blocks else min(blocks, -(-rows // HELD_ROWS))
-    for number in range(count):
-        first, after = (span[0] + blocks * at // count for at in (number, number + 1))
-        yield first, after - 1
+    found: dict[Table, list[DataFile]] = {table: [] for table in tables}
+    for table in found:
+        if table.name in snapshot.damaged:
+            raise snapshot.damaged[table.name]
+        snapshot.watch.check(table.name)
+    last = max(1, span[1])  # block 0, the zero state, is with block 1
+    names = [table.name for table in found]
+    for file in list_files_between(snapshot.state, span[0], last, *names):
+        if not read_place(file.path).is_baseline:
+            found[TABLES[file.table]].append(file)
+    return found
 
 
-def split_rows(held: list[pa.Table], height: str, last: int) -> tuple[pa.Table, list[pa.Table]]:
-    """Return the rows up to a block in chain order, and those after it."""
-    if not held:
-        return pa.table({}), []
-    rows = sort_by_block(held[0] if len(held) == 1 else pa.concat_tables(held), height)
-    count = pc.sum(pc.less_equal(rows[height], last)).as_py() or 0
-    return rows.slice(0, count), [rows.slice(count)] if count < rows.num_rows else []
-
-
-def sort_by_block(rows: pa.Table, height: str) -> pa.Table:
-    """Return rows by ascending block; those of one block keep their order."""
-    if rows.num_rows <= 1:
-        return rows
-    blocks = rows[height].combine_chunks()
-    if pc.all(pc.less_equal(blocks[:-1], blocks[1:])).as_py():
-        return rows
-    return rows.take(pc.sort_indices(blocks))  # the sort is stable
+def cut_span(files: Iterable[DataFile], span: Range, most: int) -> Iterator[Range]:
+    """Cut blocks into stretches of which the files have about ``most`` rows."""
+    changes = {span[1] + 1: 0.0}
+    for file in files:
+        place = read_place(file.path)
+        density = file.rows / (place.last - place.first + 1)
+        begin = max(place.first, span[0])
+        changes[begin] = changes.get(begin, 0.0) + density
+        changes[place.last + 1] = changes.get(place.last + 1, 0.0) - density
+    first, at, density, rows = span[0], span[0], 0.0, 0.0
+    for change in sorted(changes):
+        end = min(change, span[1] + 1)
+        while density * (end - at) >= most - rows:
+            at = min(end, at + max(1, int((most - rows) / density)))
+            yield first, at - 1
+            first, rows = at, 0.0
+        rows += density * (end - at)
+        at, density = end, density + changes[change]
+    if first <= span[1]:
+        yield first, span[1]

@@ -10,7 +10,6 @@ from tonlake.lake.index.answer import (
     blocks,
     contracts,
     messages,
-    selected,
     span,
     traces,
     transactions,
@@ -19,14 +18,9 @@ from tonlake.lake.index.answer import (
 from tonlake.lake.index.declined import Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Callable, Mapping
 
     from tonlake.lake.index.index import Index
-    from tonlake.lake.log.ranges import Range
-    from tonlake.lake.scan.plan import Selections
-    from tonlake.lake.schema import Table
 
     Answer = Callable[[Index, Mapping[str, Any]], list[Any]]
 
@@ -72,18 +66,5 @@ def find_answer(index: Index, name: str, parameters: Mapping[str, Any]) -> list[
     """
     try:
         return ANSWERS[name](index, parameters)
-    except Declined:
-        return None
-
-
-def find_selected(
-    index: Index, table: Table, columns: Sequence[str], chosen: Selections, span: Range, most: int
-) -> Iterable[tuple[pa.Table, int]] | None:
-    """Return the selected rows of a table, and possibly others; None if the index declines.
-
-    See ``selected.select_rows``.
-    """
-    try:
-        return selected.select_rows(index, table, columns, chosen, span, most)
     except Declined:
         return None

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tonlake.api.scan.filter import name_workchain
+from tonlake.api.scan.opening import name_workchain
 from tonlake.lake.scan.plan import SCANNED, list_joins, name_height
-from tonlake.queries.reader import Reader
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Mapping, Sequence
-
-    import pytest
 
     from tonlake.api.python.lake import Lake
     from tonlake.lake.schema import Table
@@ -35,19 +32,6 @@ _JOINS = {
         qualify row_number() over (partition by code_hash order by mc_seqno desc) = 1
     ) as interface on {code_hash} = interface.code_hash""",
 }
-
-
-def watch_index(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that grows with each selection tried on the index: whether it answered."""
-    select, answered = Reader.select, []
-
-    def watch(self: Reader, *args: Any) -> Any:
-        found = select(self, *args)
-        answered.append(found is not None)
-        return found
-
-    monkeypatch.setattr(Reader, "select", watch)
-    return answered
 
 
 class Asked(NamedTuple):

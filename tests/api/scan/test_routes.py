@@ -43,7 +43,7 @@ HOSTILE = (
     '{"table": "messages", "where": [{"opcode": [true]}]}',
     '{"table": "messages", "where": [{"destination": ["x"]}]}',
     '{"table": "messages", "where": [{"tx_hash": ["00"]}]}',
-    '{"table": "messages", "where": [{"body": ["00"]}]}',
+    '{"table": "messages", "where": [{"body": ["0"]}]}',
     '{"table": "messages", "where": [{"nothing.at_all": ["00"]}]}',
     '{"table": "messages", "columns": ["mc_seqno", "mc_seqno"]}',
     '{"table": "messages", "columns": ["transaction."]}',

@@ -8,29 +8,25 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tonlake
-from tests.api.scan.selections import draw, watch_index
+from tests.api.scan.selections import draw
 from tests.conftest import unpack
-from tests.lake.chain import Chain, commit_chain
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.index.answer import ends
-from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.log.snapshot import open_snapshot
+from tonlake.lake.log.state import DataFile
 from tonlake.lake.scan import rows
-from tonlake.lake.schema import MESSAGES
+from tonlake.lake.scan.rows import cut_span
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.api.scan.selections import Asked
     from tonlake.api.python.lake import Lake
-
-# ruff: noqa: S608 - statements of names that are written here
-ORDER = "mc_seqno, tx_lt, tx_workchain, tx_account, direction, msg_index"
 
 
 def compare(lake: Lake, asked: Asked) -> int:
@@ -99,42 +95,25 @@ KEYS = {
 }
 
 
-def test_selective_scans_use_the_index(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selective_scans_equal_sql(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake, chance = tonlake.open(demo_lake), random.Random(2)  # noqa: S311 - no secret
-    answered = watch_index(monkeypatch)
-    monkeypatch.setattr(rows, "ROWS_PER_RECORD", 8)  # the lake is small
-    found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(200)]
-    assert sum(answered) > 60, "few of them concern no more than an 8th of the rows"
-    assert sum(1 for count in found if count) > 60, "filters leave something to compare"
+    for name in ("READ_ROWS", "READ_VALUES"):
+        monkeypatch.setattr(rows, name, 1_000)  # many statements for a scan
+    found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(60)]
+    assert sum(1 for count in found if count) > 20, "filters leave something to compare"
 
 
-def test_messages_between_segments_are_given_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chain = Chain(3)
-    for first in range(1, 31, 3):
-        commit_chain(tmp_path, chain, first, first + 2)
-    rebuild_index(tmp_path, max_rows=1)
-    lake = tonlake.open(tmp_path)
-    assert len(open_snapshot(tmp_path).segments) > 5
-    monkeypatch.setattr(rows, "ROWS_PER_RECORD", 1)
-    monkeypatch.setattr(ends, "CHUNK_MESSAGES", 5)
-    # In a block of the made-up chain a message may be consumed at the time at which it is sent.
-    at_once = lake.sql("select msg_hash from messages group by msg_hash, tx_lt having count(*) > 1")
-    left_out = {row[0] for row in at_once.fetchall()}
-    hash_at = MESSAGES.names.index("msg_hash")
-    hashes = [row[0] for row in lake.sql("select distinct body_hash from messages").fetchall()]
-    body, found = f"body_hash = unhex('{hashes[0].hex()}')", 0
-    for opcode in (0, 0x0F8A7EA5, -1):
-        for where, condition in (
-            ({"opcode": opcode}, f"opcode = {opcode}"),
-            ({"opcode": [opcode, 0]}, f"opcode in ({opcode}, 0)"),
-            ([{"opcode": opcode}, {"body_hash": hashes[0]}], f"opcode = {opcode} or {body}"),
-        ):
-            statement = f"select * exclude (day) from messages where {condition} order by {ORDER}"
-            expected = lake.sql(statement).fetchall()
-            scanned = [row for batch in lake.scan("messages", where) for row in batch.rows]
-            expected = [row for row in expected if row[hash_at] not in left_out]
-            assert [row for row in scanned if row[hash_at] not in left_out] == expected
-            found += len(expected)
-    assert found > 100
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(0, 50_000)), max_size=9),
+    st.tuples(st.integers(0, 45), st.integers(0, 45)).map(sorted),
+)
+def test_stretches_cover_a_span(files: list[tuple[int, int, int]], span: list[int]) -> None:
+    listed = [
+        DataFile(f"blocks/day=2024-01-01/{first}-{first + more}-00.parquet", "blocks", n, 1, "", 1)
+        for first, more, n in files
+        if first <= span[1] and span[0] <= first + more
+    ]
+    stretches = list(cut_span(listed, (span[0], span[1]), 10_000))
+    assert [block for first, last in stretches for block in range(first, last + 1)] == [
+        *range(span[0], span[1] + 1)
+    ]

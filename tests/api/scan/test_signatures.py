@@ -11,11 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tonlake
-from tests.api.scan.selections import watch_index
 from tonlake.api.command.main import main
-from tonlake.api.scan.signature import read_signature_tables
-from tonlake.lake.scan import body
-from tonlake.lake.scan.body import BodyViews
+from tonlake.api.scan.opening import make_source
+from tonlake.api.scan.query import Scan, TableScan
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:
@@ -85,35 +83,14 @@ def test_all_columns(lake: Lake, signature: str, table: str) -> None:
         assert bool(found) == (table == "transfer_misfits")
 
 
-def test_a_view_has_few_threads() -> None:
-    """A scan has up to twenty views, and a service dozens of scans."""
-    table = read_signature_tables(TRANSFER)["transfer"]
+def test_a_scan_has_few_threads() -> None:
+    """A scan has up to twenty tables, and a service dozens of scans."""
     before = len(list(TASKS.iterdir()))
-    views = BodyViews(LakeSettings(duckdb_threads=1))
-    found = [views.add(table, misfits=bool(at % 2)) for at in range(5)]
+    tables = {f"a{at}{end}": TableScan() for at in range(5) for end in ("", "_misfits")}
+    signature = ";".join(f"a{at}#0f8a7ea{at} query_id:uint64 = Body" for at in range(5))
+    source = make_source(Scan(tables=tables, signature=signature), LakeSettings())
     assert len(list(TASKS.iterdir())) <= before + 1
-    assert len({view.schema for view in found}) == 2
-
-
-def test_statements_read_few_messages_by_the_index(
-    lake: Lake, demo_lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answered = watch_index(monkeypatch)
-    for signature in (TRANSFER, SEVERAL, NARROW):
-        for table in ("transfer", "transfer_misfits"):
-            statement = f"from {table} order by all"
-            monkeypatch.setattr(body, "ROWS_PER_RECORD", 1)
-            found = lake.sql(statement, signature=signature).fetchall()
-            text = run(
-                demo_lake, "sql", statement, "--signature", signature, "--format", "json"
-            ).stdout
-            monkeypatch.setattr(body, "ROWS_PER_RECORD", 1 << 40)
-            assert found == lake.sql(statement, signature=signature).fetchall()
-            assert len(json.loads(text)) == len(found)
-    count = lake.sql("select count(*) from transfer, messages", signature=TRANSFER).fetchall()
-    assert count[0][0] > 1000
-    assert True in answered
-    assert False in answered
+    assert source.schema.names == ["mc_seqno", *tables]
 
 
 def test_bodies_that_do_not_fit_are_counted(lake: Lake, demo_lake: Path) -> None:
