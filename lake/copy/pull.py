@@ -198,7 +198,8 @@ class _Copy:
 
         Files of commits in between may be gone, merged into others, so no reader may mistake one of
         those commits for the newest. The newest entry comes first, with a checkpoint that makes it
-        readable on its own; then the others, the one that a reader waits for last.
+        readable on its own; then the others, the one that a reader waits for last. Object storage
+        takes several of those between at a time.
         """
         before, state = self.reached.state, after.state
         numbers = range(before.number + 1, state.number + 1)
@@ -211,15 +212,11 @@ class _Copy:
         checkpoint = f"{LOG_FOLDER}/{checkpoint_name(state.number)}"
         if due > before.number or len(numbers) > 1:
             self.write(checkpoint, encode_entry(state)[0])
-        for number in reversed(numbers):
-            staged, name = self._locate(number), f"{LOG_FOLDER}/{entry_name(number)}"
-            if not self.storage.is_local:
-                self.write(name, staged.read_bytes())
-            else:
-                staged.replace(self.folder / name)
-                if number in (numbers[0], numbers[-1]):
-                    sync_folder(self.folder / LOG_FOLDER)
-            reach("pull.adopted" if number == state.number else "pull.filled")
+        for group in (numbers[-1:], numbers[-2:0:-1], numbers[:-1][:1]):
+            for number in work_through(self._add_entry, group, self.storage):
+                reach("pull.adopted" if number == state.number else "pull.filled")
+            if self.storage.is_local:
+                sync_folder(self.folder / LOG_FOLDER)
         surplus = [state.number]
         if due > before.number:
             surplus = list_surplus(number_names(list_log_names(self.storage))[1], due)
@@ -228,6 +225,15 @@ class _Copy:
         for path in replaced if not self.storage.is_local else ():
             self.storage.remove(path)
         self.reached, self.newest = after, state.number
+
+    def _add_entry(self, number: int) -> int:
+        """Move a staged entry to the log; an interrupted process may have done so before."""
+        staged, name = self._locate(number), f"{LOG_FOLDER}/{entry_name(number)}"
+        if self.storage.is_local:
+            staged.replace(self.folder / name)
+        else:
+            self.write(name, staged.read_bytes())
+        return number
 
     def _locate(self, number: int) -> Path:
         return self.folder / STAGING_FOLDER / entry_name(number)
