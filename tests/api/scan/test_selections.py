@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 import tonlake
 from tests.api.scan.selections import draw
 from tests.conftest import unpack
+from tests.lake.rows import commit_rows
 from tonlake.api.settings import Settings
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
+from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.scan import rows
 from tonlake.lake.scan.rows import cut_span
@@ -101,6 +103,30 @@ def test_selective_scans_equal_sql(demo_lake: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(rows, name, 1_000)  # many statements for a scan
     found = [compare(lake, draw(chance, lake, KEYS)) for _ in range(60)]
     assert sum(1 for count in found if count) > 20, "filters leave something to compare"
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_lake_in_object_storage_gives_the_same(tmp_path: Path) -> None:
+    folder, url = tmp_path / "lake", "s3://lakes/scanned"
+    for first, last in ((1, 10), (16, 20)):
+        commit_rows(folder, first, last)
+    copy_lake(folder, url)
+    here, there = tonlake.open(folder), tonlake.open(url)
+    value = here.sql("select msg_hash from messages limit 1").fetchall()[0][0]
+    for table, where in (("messages", None), ("messages", {"msg_hash": value.hex()})):
+        columns = ["mc_seqno", "msg_hash", "transaction.compute_exit_code"]
+        for stretch in ((1, 10), (16, 20)):
+            span = dict(zip(("start", "stop"), stretch, strict=True))
+            found, expected = (
+                [
+                    row
+                    for batch in lake.scan(table, where, columns=columns, **span)
+                    for row in batch.rows
+                ]
+                for lake in (there, here)
+            )
+            assert found == expected
+        assert where or found
 
 
 @given(
