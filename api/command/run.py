@@ -51,7 +51,11 @@ from tonlake.lake.notation import decode_base64, read_raw_address
 EXIT_DATA, EXIT_PARTIAL = 1, 3
 _RECURSION = 10_000
 _LIMITS = StackLimits(entries=100_000, depth=1000, boc_bytes=64 << 20)
-_BAGS = {"cell": TvmCell, "slice": TvmSlice, "builder": TvmBuilder}
+_BAGS: dict[str, type[TvmCell | TvmSlice | TvmBuilder]] = {
+    "cell": TvmCell,
+    "slice": TvmSlice,
+    "builder": TvmBuilder,
+}
 
 RUN_HELP = """
 Examples:
