@@ -8,7 +8,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from tonlake.ingest.derive.tvm.support import Versions, compare_versions
+from tonlake.ingest.derive.tvm.support import Versions, compare_versions, list_engines
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.command.argument import lake_option
 from tonlake.lake.command.cli import failing_cleanly, json_option, read_settings
@@ -31,7 +31,7 @@ def status_command(*, lake_dir: Path, as_json: bool) -> None:
         settings = read_settings(IngestSections)
         snapshot = open_snapshot(lake_dir, check_digests=False)
         status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
-        versions = compare_versions(snapshot, settings.tvm)
+        versions = compare_versions(snapshot, list_engines(settings.tvm))
     if as_json:
         click.echo(msgspec.json.encode(msgspec.structs.asdict(status) | {"versions": versions}))
         return

@@ -9,7 +9,7 @@ from litestar import Response, get
 from litestar.exceptions import ServiceUnavailableException
 
 from tonlake.api.request.call import ApiRequest, answer_json, open_call, read_arguments
-from tonlake.ingest.derive.tvm.support import compare_versions
+from tonlake.ingest.derive.tvm.support import compare_versions, list_engines
 from tonlake.lake.log.following import find_lateness, measure_lag
 
 
@@ -33,7 +33,7 @@ def answer_ready(request: ApiRequest) -> Response[bytes]:
     if late is not None:
         raise ServiceUnavailableException(late)
     body = {"snapshot": snapshot.number, "masterchain_ranges": snapshot.ranges, "lag": lag}
-    body["versions"] = compare_versions(snapshot, call.settings.tvm)
+    body["versions"] = compare_versions(snapshot, list_engines(call.settings.tvm))
     if snapshot.baseline is not None:
         body["baseline"] = snapshot.baseline
     return answer_json(msgspec.json.encode(body), call.settings.http)

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from tonlake.api.http.gate import check_key
 from tonlake.api.request.call import ApiRequest  # noqa: TC001 - Litestar reads the annotations
-from tonlake.ingest.derive.tvm.support import compare_versions
+from tonlake.ingest.derive.tvm.support import compare_versions, list_engines
 from tonlake.lake.errors import LakeError
 from tonlake.lake.log.following import measure_lag
 from tonlake.lake.log.own import read_definitions, read_own_state
@@ -110,7 +110,7 @@ def _read_lake(snapshot: Snapshot) -> Iterator[Metric]:
 def _read_versions(snapshot: Snapshot, settings: TvmSettings) -> Iterator[Metric]:
     """Yield the global versions of network and engines, and the get-methods that were not run."""
     try:
-        versions = compare_versions(snapshot, settings)
+        versions = compare_versions(snapshot, list_engines(settings))
         unanswered = count_unanswered(snapshot)
     except LakeError:
         return  # lake_damaged_tables tells it

@@ -19,7 +19,13 @@ from tonlake.api.http.address import is_own_machine
 from tonlake.ingest.assemble.chain import check_origin
 from tonlake.ingest.decode import native
 from tonlake.ingest.derive.tvm.process import HOW_TO_INSTALL
-from tonlake.ingest.derive.tvm.support import REMEDY, Versions, compare_versions, find_engine
+from tonlake.ingest.derive.tvm.support import (
+    REMEDY,
+    Versions,
+    compare_versions,
+    find_engine,
+    list_engines,
+)
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -201,7 +207,7 @@ def check_lake(lake_dir: Path, settings: Settings, *, full: bool) -> Iterator[Fi
         name_root(lake_dir)
         snapshot = open_snapshot(lake_dir, check_digests=False)
         status = read_status(snapshot, read_commit(lake_dir, snapshot.number)[0])
-        versions = compare_versions(snapshot, settings.tvm)
+        versions = compare_versions(snapshot, list_engines(settings.tvm))
     except LakeNotFound as error:
         yield Finding("lake", "problem", str(error), "tonlake ingest --node DIR --lake DIR")
         return
@@ -272,7 +278,9 @@ def _check_state(status: Status, settings: Settings) -> Iterator[Finding]:
 
 def _check_versions(versions: Versions, unanswered: Sequence[Unanswered]) -> Iterator[Finding]:
     if versions.gap:
-        yield Finding("global version", "warning", versions.gap.removesuffix(f": {REMEDY}"), REMEDY)
+        advice = REMEDY if versions.network is not None else "restore the file from a copy"
+        text = versions.gap.removesuffix(f": {REMEDY}")
+        yield Finding("global version", "warning", text, advice)
     else:
         yield Finding("global version", "ok", describe_versions(versions))
     if unanswered:

@@ -13,7 +13,7 @@ from tonlake.api.text.ranges import name_ranges
 from tonlake.api.v3.page.book import pair_addresses, read_accounts
 from tonlake.api.v3.page.coverage import check_mc_seqno, check_no_contract_missing
 from tonlake.ingest.derive.tvm.support import REMEDY as ENGINE_REMEDY
-from tonlake.ingest.derive.tvm.support import compare_versions, describe_gap, find_detector
+from tonlake.ingest.derive.tvm.support import compare_versions, find_detector
 from tonlake.lake.log.place import read_place
 from tonlake.lake.schema.contract import INTERFACES
 from tonlake.lake.unanswered import count_unanswered
@@ -119,8 +119,7 @@ def check_derived(call: Call, *tables: str) -> None:
             f"{unanswered[0].reason}; {ENGINE_REMEDY}"
         )
         return
-    network = compare_versions(snapshot, call.settings.tvm).network
-    if gap := describe_gap(network, [find_detector(call.settings.tvm)]):
+    if gap := compare_versions(snapshot, [find_detector(call.settings.tvm)]).gap:
         call.warn(f"contracts may be missing: {gap}")
 
 

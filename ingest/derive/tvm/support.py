@@ -13,6 +13,7 @@ from tonlake.ingest.derive.tvm.call import INVALID_OPCODE
 from tonlake.ingest.derive.tvm.context import VERSION_PARAM, NetworkConfig
 from tonlake.ingest.derive.tvm.machine.run import VERSION
 from tonlake.ingest.derive.tvm.probe import find_library_version
+from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.values import iter_tuples
 from tonlake.lake.log.place import read_place
@@ -62,7 +63,8 @@ class Engine(msgspec.Struct, frozen=True):
 class Versions(msgspec.Struct, frozen=True):
     """The network's global version, None if the lake does not have it, and the engines.
 
-    ``gap`` names the engines that are older, and what to do; "" if none is.
+    ``gap`` names the engines that are older, and what to do, or the file that cannot be read; "" if
+    all is well.
     """
 
     network: int | None
@@ -74,17 +76,20 @@ _networks: WeakKeyDictionary[Snapshot, int | None] = WeakKeyDictionary()
 """Versions by snapshot, while the snapshot is in use."""
 
 
-def compare_versions(snapshot: Snapshot, settings: TvmSettings) -> Versions:
-    """Return the version of a snapshot's newest configuration beside those of the engines.
-
-    Raises:
-        LakeCorrupt: the file of the newest configuration is missing or damaged.
-    """
-    if snapshot not in _networks:
-        _networks[snapshot] = read_network_version(snapshot)
+def compare_versions(snapshot: Snapshot, engines: Sequence[Engine]) -> Versions:
+    """Return the version of a snapshot's newest configuration beside those of some engines."""
+    try:
+        if snapshot not in _networks:
+            _networks[snapshot] = read_network_version(snapshot)
+    except LakeCorrupt as error:
+        return Versions(None, tuple(engines), f"the network's global version is unknown: {error}")
     network = _networks[snapshot]
-    engines = (find_engine(settings), find_emulator(settings))
-    return Versions(network, engines, describe_gap(network, engines))
+    return Versions(network, tuple(engines), _describe_gap(network, engines))
+
+
+def list_engines(settings: TvmSettings) -> tuple[Engine, ...]:
+    """Return the engines of get-methods and of emulation."""
+    return find_engine(settings), find_emulator(settings)
 
 
 def find_engine(settings: TvmSettings) -> Engine:
@@ -139,8 +144,7 @@ def _read_newest(lake_dir: Path, file: DataFile) -> bytes | None:
     return bocs[max(bocs)] if bocs else None
 
 
-def describe_gap(network: int | None, engines: Sequence[Engine]) -> str:
-    """Return which engines are older than the network, and what to do; "" if none is."""
+def _describe_gap(network: int | None, engines: Sequence[Engine]) -> str:
     if network is None:
         return ""
     older = [each for each in engines if each.version is not None and each.version < network]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,10 @@ from tonlake.ingest.derive.tvm.support import (
     TONPY_VERSION,
     Engine,
     compare_versions,
-    describe_gap,
     find_detector,
     find_emulator,
     find_engine,
+    list_engines,
     read_network_version,
 )
 from tonlake.ingest.settings import TvmSettings
@@ -42,7 +43,7 @@ def test_exit_code_6_is_unknown_on_a_later_network(
 def test_a_network_that_the_engines_support_has_no_gap(demo_lake: Path) -> None:
     snapshot = open_snapshot(demo_lake)
     assert read_network_version(snapshot) == 11
-    versions = compare_versions(snapshot, TvmSettings())
+    versions = compare_versions(snapshot, list_engines(TvmSettings()))
     assert versions.network == 11
     assert versions.gap == ""
     assert [each.use for each in versions.engines] == ["get-methods", "emulation"]
@@ -56,9 +57,18 @@ def test_a_library_that_cannot_be_loaded_has_no_version(tmp_path: Path) -> None:
     assert find_emulator(TvmSettings()).version == TONPY_VERSION
 
 
-def test_only_the_engine_that_is_older_is_named() -> None:
-    engines = Engine("get-methods", "new", 15), Engine("emulation", "old", 11)
-    gap = describe_gap(15, engines)
-    assert "emulation by old support 11: upgrade" in gap
+def test_only_the_engine_that_is_older_is_named(demo_lake: Path) -> None:
+    engines = Engine("get-methods", "new", 11), Engine("emulation", "old", 10)
+    gap = compare_versions(open_snapshot(demo_lake), engines).gap
+    assert "emulation by old support 10: upgrade" in gap
     assert "new" not in gap
-    assert describe_gap(11, engines) == describe_gap(None, engines) == ""
+
+
+def test_a_damaged_configuration_is_named(demo_lake: Path, tmp_path: Path) -> None:
+    lake_dir: Path = shutil.copytree(demo_lake, tmp_path / "lake")
+    (path,) = lake_dir.glob("config_params/**/*.parquet")
+    path.write_bytes(path.read_bytes()[:-1])
+    snapshot = open_snapshot(lake_dir, check_digests=False)
+    found = compare_versions(snapshot, [ENGINE])
+    assert found.network is None
+    assert path.name in found.gap
