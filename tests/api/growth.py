@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
@@ -16,15 +18,9 @@ from tonlake.api.http.server import StreamingServer
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.commits import CommitRows
-from tonlake.api.stream.event import TYPES, Cursor
+from tonlake.api.stream.event import TYPES, Cursor, Event
 from tonlake.api.stream.rendering import EventMaker
 from tonlake.lake.log.state import LOG_FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from tonlake.api.stream.event import Event
 
 WAIT_S = 60.0
 

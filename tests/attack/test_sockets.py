@@ -1,23 +1,18 @@
 """Thousands of hostile sockets against a service that answers others: `make attack`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.attack.crowd import Crowd, ask
 from tonlake.lake.process.limit import raise_file_limit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 pytestmark = pytest.mark.attack
 

@@ -1,7 +1,5 @@
 """Answers the fifteen questions through the functions that the API calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -4,15 +4,13 @@ The peer is an almost empty lake. ``python -m tests.bench.manyfiles LAKE`` print
 opening one in a new process, as JSON.
 """
 
-from __future__ import annotations
-
 import re
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,9 +23,6 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OPEN_MS, COMMIT_MS, STATUS_MS = 300, 10, 2_000
 COMMITS, PROCESSES = 60, 5

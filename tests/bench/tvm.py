@@ -1,10 +1,9 @@
 """Benchmarks the TVM: get-methods and emulated transactions a second, on one core."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.bench.figure import Figure
 from tests.conftest import DEMO, unpack
@@ -17,10 +16,6 @@ from tonlake.ingest.derive.tvm.worker import WorkerSettings, load_engine, pack_c
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 LIMITS = WorkerSettings(1 << 30, 8000, 100, 16 << 20)
 CALLS = 200

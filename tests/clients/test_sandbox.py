@@ -1,11 +1,11 @@
 """Drawn programs end as in the emulator of @ton/sandbox, which knows global version 13."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from tests.clients.packages import NODE, RUN_S, provide_packages
 from tests.ingest.derive.tvm.machine.drawing import draw_program
@@ -13,10 +13,6 @@ from tests.ingest.derive.tvm.machine.test_run import GAS, make_context, make_dat
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.tvm.machine.export import write_stack
 from tonlake.ingest.derive.tvm.machine.run import execute, open_bag
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 VERSION = 13
 

@@ -7,8 +7,6 @@ reference, row for row; blocks that it declines are left to the reference anyway
 is decoded to count those that the reference accepts.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections import Counter
@@ -18,15 +16,17 @@ from importlib.util import module_from_spec, spec_from_file_location
 from itertools import accumulate
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import pyarrow as pa
 
 from tests.fuzz.bag import BagRun
 from tests.fuzz.seeds import read_corpus
 from tests.ingest.decode.block.test_fuzz import spoil_cells
 from tests.ingest.decode.cell.test_fuzz import mutate
 from tests.ingest.decode.native.samples import check_equal, wrap
+from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_in_python
 from tonlake.ingest.decode.block.header import read_header
@@ -34,11 +34,6 @@ from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.exotic import ORDINARY
 from tonlake.ingest.errors import BocError, IngestError
 from tonlake.lake.account import MASTERCHAIN
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tonlake.ingest.blocks import McBundle, RawBlock
 
 CHECK_DECLINED = 16
 """One of so many declined cases goes through the reference."""

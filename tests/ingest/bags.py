@@ -1,11 +1,6 @@
 """Reads the bags of a lake's transactions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import duckdb
+import duckdb
 
 
 def read_bags(connection: duckdb.DuckDBPyConnection) -> dict[bytes, bytes]:

@@ -6,11 +6,12 @@ only the log names them. The product's own writer appends the entries, and files
 under their own digests. The same arguments give the same bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pyarrow as pa
 
 from tests.lake.rows import make_tables
 from tests.made.rows import FIRST_DAY_UTIME
@@ -24,12 +25,6 @@ from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER, Commit, DataFile, LogState
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import pyarrow as pa
 
 TABLES_MADE = (
     *("blocks", "transactions", "messages", "account_states", "state_cells"),

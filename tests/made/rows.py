@@ -6,12 +6,12 @@ lifetimes repeat as they do in a chain. Whole columns are generated, a chunk of 
 time. The same seed gives the same rows.
 """
 
-from __future__ import annotations
-
 import random
 from array import array
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,10 +19,6 @@ from tonlake.api.settings import Settings
 from tonlake.lake.commit.commit import Network, commit_range
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.schema import TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 CHUNK = 200_000
 TX_PER_MC_BLOCK = 100

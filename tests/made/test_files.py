@@ -1,16 +1,11 @@
 """The generated lake of many files passes every check of a genuine one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.made.files import TABLES_MADE, ManyFiles
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_lake_has_the_files_and_commits_asked_for(tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
 """tonlake run: get-methods of code and data, for people and for machines."""
 
-from __future__ import annotations
-
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -16,9 +15,6 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.stack import StackLimits, TvmCell
 from tonlake.ingest.derive.tvm.vmstack import read_stack
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LIMITS = StackLimits(entries=100, depth=10, boc_bytes=10_000)
 

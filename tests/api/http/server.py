@@ -1,19 +1,15 @@
 """A server of any application, in the test's event loop, and raw socket clients."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
 
 from tonlake.api.http.connection import Connections, limit_stalls
 from tonlake.api.http.server import configure_server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 REQUEST = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
 

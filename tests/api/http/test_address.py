@@ -1,7 +1,5 @@
 """Addresses: which belong to one client, and which to this machine."""
 
-from __future__ import annotations
-
 import pytest
 
 from tonlake.api.http.address import is_own_machine, name_address

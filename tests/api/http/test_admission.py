@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from litestar.testing import TestClient
@@ -24,10 +26,6 @@ from tonlake.api.http.admission import (
 )
 from tonlake.api.http.gate import REFUSAL
 from tonlake.api.v3.page import transaction_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 INFO = "/api/v3/masterchainInfo"
 WAIT_S = 2.0

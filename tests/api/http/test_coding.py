@@ -1,7 +1,5 @@
 """Content codings: the choice for any Accept-Encoding, and round-trips of any body."""
 
-from __future__ import annotations
-
 import gzip
 import io
 

@@ -1,7 +1,5 @@
 """Limits of connections, over sockets: silent clients, clients that do not read, shares."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,11 +1,11 @@
 """Keys, rates and proxies as clients see them: no form of request bypasses them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,10 +26,6 @@ from tonlake.api.http.gate import (
     read_networks,
 )
 from tonlake.lake.errors import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 INFO = "/api/v3/masterchainInfo"
 WAYS = [

@@ -1,18 +1,13 @@
 """The layers around the application, in a server over sockets: each enforces its limit."""
 
-from __future__ import annotations
-
 import socket
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.api.growth import Served, serve
 from tonlake.api.http import connection, transit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INFO = "/api/v3/masterchainInfo"
 LARGE = "/api/v3/traces?limit=1000&include_actions=true&offset=%d"

@@ -1,9 +1,9 @@
 """Cached and compressed responses, ETags and lifetimes as clients see them."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,7 +11,7 @@ from litestar.testing import TestClient
 
 import tonlake.api.http.representation
 import tonlake.api.v3.route.block
-from tests.api.growth import serve
+from tests.api.growth import Growth, serve
 from tests.api.http.test_coding import unpack
 from tests.patience import PATIENT, patient
 from tonlake.api.access.key import add_key
@@ -25,12 +25,6 @@ from tonlake.api.http.representation import (
     Representations,
     ResponseCache,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.growth import Growth
 
 INFO = "/api/v3/masterchainInfo"
 OF_MOMENT = {"server-timing", "content-length"}

@@ -1,18 +1,14 @@
 """The server's limit for the head of a request."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import uvicorn
 
 from tonlake.api.http.connection import HEAD_BYTES, Connections
 from tonlake.api.http.server import configure_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PIECE = 1 << 16
 

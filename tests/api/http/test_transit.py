@@ -1,7 +1,5 @@
 """Bytes in transit: request bodies in time, responses in pieces, and limits of both."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from typing import Any

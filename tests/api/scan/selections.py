@@ -1,18 +1,13 @@
 """Random scans, and the answers of SQL to the same questions."""
 
-from __future__ import annotations
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from tonlake.api.python.lake import Lake
 from tonlake.api.scan.opening import name_workchain
 from tonlake.lake.scan.plan import SCANNED, list_joins, name_height
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Mapping, Sequence
-
-    from tonlake.api.python.lake import Lake
-    from tonlake.lake.schema import Table
+from tonlake.lake.schema import Table
 
 MATCHED = ("int8", "int32", "int64", "hash", "text", "bool", "amount", "hashes", "texts", "ints")
 _JOINS = {

@@ -1,11 +1,11 @@
 """The programs of docs/indexer.md run as written."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,14 +13,9 @@ import pytest
 import tonlake
 from tests.conftest import ROOT
 from tests.lake.rows import make_tables
+from tonlake.api.python.lake import Lake
+from tonlake.api.python.scan import ScanBatch
 from tonlake.lake.commit.commit import Network, commit_range
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.api.python.lake import Lake
-    from tonlake.api.python.scan import ScanBatch
 
 PAGE = (ROOT / "docs" / "indexer.md").read_text(encoding="utf-8")
 VOLUME, NOTES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[:2]

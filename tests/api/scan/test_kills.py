@@ -1,19 +1,15 @@
 """A scan killed with SIGKILL resumes after the last received batch: every row comes once."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KILLS, LONG_KILLS = 5, 100
 SMALL_BATCHES = """

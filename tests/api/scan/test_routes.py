@@ -1,12 +1,12 @@
 """``POST /api/scan`` over real HTTP, and its client ``tonlake.connect``."""
 
-from __future__ import annotations
-
 import io
 import json
 import random
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pyarrow as pa
@@ -15,16 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import tonlake
-from tests.api.growth import serve
+from tests.api.growth import Growth, serve
 from tonlake.api.errors import UpstreamRefusal
 from tonlake.api.scan.frames import FOOTER, MARK, SCAN_TYPES
 from tonlake.api.scan.opening import MAX_TABLES, MAX_VALUES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.growth import Growth
 
 SCAN: dict[str, Any] = {
     "table": "messages",

@@ -1,10 +1,8 @@
 """Scans of signature tables give the same rows as SQL."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,12 +10,10 @@ from click.testing import CliRunner, Result
 
 import tonlake
 from tonlake.api.command.main import main
+from tonlake.api.python.lake import Lake
 from tonlake.api.scan.opening import make_source
 from tonlake.api.scan.query import Scan, TableScan
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from tonlake.api.python.lake import Lake
 
 # ruff: noqa: S608 - statements of names that are written here
 TASKS = Path("/proc/self/task")

@@ -1,16 +1,16 @@
 """Version 2 over a network of 2026: Simplex signatures, blocks of one second, get-methods."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from litestar.testing import TestClient
 
+from tests.api.v2.conftest import Asker
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.api.settings import Settings
@@ -21,12 +21,6 @@ from tonlake.ingest.derive.tvm.vmstack import read_stack
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
 
 WHERE = {"workchain": -1, "shard": -(1 << 63)}
 

@@ -1,23 +1,18 @@
 """Answers recorded from public services: the same fields, the same kinds of values."""
 
-from __future__ import annotations
-
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.api.v2.conftest import Asker
 from tonlake.api.v2.message import render_message
 from tonlake.api.v2.method.transaction import render_transaction
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.api.v2.conftest import Asker
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 OWN_EXTRA = {"@extra"}

@@ -1,8 +1,5 @@
 """Where commits end: at a day, at a gap, and at the configured size."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import msgspec
@@ -15,10 +12,7 @@ from tonlake.ingest.assemble.batch import Batch, measure_rows, piece_day, split_
 from tonlake.ingest.decode.piece import Piece
 from tonlake.ingest.decode.rows import make_table
 from tonlake.ingest.settings import IngestSettings
-from tonlake.lake.schema import BASE_TABLES, BLOCKS, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from tonlake.lake.schema import Table
+from tonlake.lake.schema import BASE_TABLES, BLOCKS, TRANSACTIONS, Table
 
 DAY_S = 86_400
 

@@ -1,8 +1,6 @@
 """``tonlake ingest --dataset``: days, reports, exit codes, and what is said of the rows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -13,9 +11,6 @@ from tests.ingest.dataset.generate import write_dataset
 from tonlake.api.app import create_app
 from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 """Writes a lake in the form of the public data set: its names, types and texts."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,10 +11,6 @@ import pyarrow.parquet as pq
 from tonlake.ingest.decode.cell.record import assemble_boc
 from tonlake.ingest.errors import MissingCell
 from tonlake.lake.log.state import read_state
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 Row = dict[str, Any]
 

@@ -1,7 +1,5 @@
 """Previous blocks and shard tops follow from the rows of blocks, through splits and merges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

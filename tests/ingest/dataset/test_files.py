@@ -1,11 +1,9 @@
 """Days of the data set are found in folders, object storage and on web servers."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
 from datetime import date
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import httpx
 import pytest
@@ -13,14 +11,9 @@ from pyarrow import fs
 
 from tests.ingest.dataset.generate import write_dataset
 from tests.lake.web import plain_server
-from tests.s3 import CREDENTIALS
+from tests.s3 import CREDENTIALS, S3Server
 from tonlake.ingest.dataset.files import DataSet, parse_days
 from tonlake.ingest.errors import SourceError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.s3 import S3Server
 
 DAY = date(2026, 11, 21)
 ALWAYS = (0, 1 << 40)

@@ -1,10 +1,10 @@
 """The public data set gives the lake that its blocks give, but for what its form lacks."""
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,10 +24,6 @@ from tonlake.ingest.span import Span
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import BASE_TABLES, DERIVED_TABLES, TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 LAST, BORDER = 238, 121
 """The demo network's last masterchain block; the first of the second day where there are two."""

@@ -1,10 +1,10 @@
 """A lake whose blocks are verified by its own proofs, and lakes with other blocks."""
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from tests.conftest import unpack
 from tests.patience import PATIENT
 from tonlake.api.command.main import main
+from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.proof import read_signatures
 from tonlake.ingest.errors import ChainUnproven
 from tonlake.ingest.run.pipeline import ingest
@@ -23,15 +24,9 @@ from tonlake.ingest.span import Span
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
+from tonlake.lake.log.state import LogState
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.undo import undo_after
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tonlake.ingest.blocks import BlockId
-    from tonlake.lake.log.state import LogState
 
 LAST = 238
 

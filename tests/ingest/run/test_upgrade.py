@@ -1,13 +1,12 @@
 """Lakes of earlier versions are readable, and can be upgraded to this version."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tarfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -30,9 +29,6 @@ from tonlake.lake.log.state import LOG_FOLDER, read_commit, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LAKES = Path(__file__).resolve().parents[2] / "data" / "lakes"
 NAMES = ("traces", "lookups", "actions")

@@ -1,16 +1,15 @@
 """A user's SQL: refused statements, and results in every format with complete values."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from duckdb import DuckDBPyConnection
 
 from tests.lake.rows import file_bytes
 from tonlake.lake.duck.answer import (
@@ -24,11 +23,6 @@ from tonlake.lake.duck.answer import (
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, QueryError
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from duckdb import DuckDBPyConnection
 
 EVERYTHING = """
 select

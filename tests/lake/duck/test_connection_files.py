@@ -1,22 +1,16 @@
 """How many files DuckDB reads: to create views, and to answer a query about one day."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from duckdb import DuckDBPyConnection
 
 from tests.lake.rows import commit_rows
 from tonlake.lake.duck.connection import ALL_VIEWS, connect, render_views
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.view_catalogue import MACROS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from duckdb import DuckDBPyConnection
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03")
 COMMITS_A_DAY = 2

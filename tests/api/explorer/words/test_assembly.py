@@ -1,18 +1,17 @@
 """Code as instructions: every form of operand, real contracts, the same as Fift, hostile code."""
 
-from __future__ import annotations
-
 import base64
 import re
 import subprocess
 import sys
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from litestar.testing import TestClient
 
 from tonlake.api.explorer.words.assembly import MAX_CHARACTERS, disassemble
 from tonlake.api.explorer.words.instruction import write_bits
@@ -22,9 +21,6 @@ from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.record import find_method_ids
 from tonlake.ingest.derive.tvm.machine.code import WINDOW_BITS, load_instructions
-
-if TYPE_CHECKING:
-    from litestar.testing import TestClient
 
 
 def write_code(*parts: str, refs: tuple[str, ...] = ()) -> bytes:

@@ -1,16 +1,17 @@
 """Whole blocks: genuine ones match their facts; damaged ones are refused by name."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pytest
 
 from tests.ingest.decode.block.oracle import read_transaction
+from tests.ingest.networks import Network
 from tests.ingest.packs import scan_pack
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode import native
@@ -19,13 +20,6 @@ from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 from tonlake.lake.schema import BASE_TABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.ingest.networks import Network
-
 
 SORTS = {table.name: table.sort for table in BASE_TABLES}
 

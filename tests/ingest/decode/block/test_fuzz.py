@@ -1,19 +1,17 @@
 """Valid cells with garbage in them raise only DecodeError and BlockCorrupt, quickly."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from functools import reduce
 from hashlib import sha256
 from operator import or_
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.ingest.decode.cell.samples import write_form
 from tests.ingest.decode.cell.test_fuzz import mutate
+from tests.ingest.networks import Network
 from tonlake.ingest.blocks import McBundle, RawBlock
 from tonlake.ingest.decode.block.block import decode_bundle
 from tonlake.ingest.decode.block.transaction import decode_transaction
@@ -21,9 +19,6 @@ from tonlake.ingest.decode.cell.boc import MERKLE_PROOF, MERKLE_UPDATE, parse_bo
 from tonlake.ingest.decode.cell.exotic import exotic_mask
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BlockCorrupt, BocError, DecodeError
-
-if TYPE_CHECKING:
-    from tests.ingest.networks import Network
 
 HANGS_S = 10.0
 """Processor seconds after which a case counts as a hang; a sound one takes milliseconds."""

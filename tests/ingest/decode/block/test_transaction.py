@@ -1,12 +1,11 @@
 """Transactions: every kind and phase, recorded pairs, and invalid ones."""
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -27,9 +26,6 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.rows import RowSet
 from tonlake.ingest.errors import BocError, DecodeError
 from tonlake.lake.schema import MESSAGES, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOW = 1_700_000_000
 

@@ -1,9 +1,9 @@
 """Blocks around single transactions, and the comparison of both decoders."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tests.ingest.updates import end_update
@@ -13,14 +13,8 @@ from tonlake.ingest.decode.block.account import NONEXIST_HASH
 from tonlake.ingest.decode.block.block import decode_in_python
 from tonlake.ingest.decode.cell.boc import parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from tonlake.ingest.decode.cell.tree import CellTree
 
 SHARD = -(1 << 63)
 SEQNO = 7

@@ -1,9 +1,7 @@
 """The extension parses and hashes bags of cells like the Python reference."""
 
-from __future__ import annotations
-
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,13 +9,11 @@ from hypothesis import strategies as st
 
 from tests.ingest.decode.cell.samples import GENERIC, INDEXED, INDEXED_CRC, trees, write_form
 from tests.ingest.decode.cell.test_fuzz import list_seeds, mutate
+from tests.ingest.networks import Network
 from tonlake.ingest.decode.cell import tree as cell_tree
 from tonlake.ingest.decode.cell.boc import BocError, parse_boc
 from tonlake.ingest.decode.cell.order import canonical_order
-
-if TYPE_CHECKING:
-    from tests.ingest.networks import Network
-    from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import CellTree
 
 pytestmark = pytest.mark.skipif(cell_tree.NATIVE is None, reason="the extension is not built")
 

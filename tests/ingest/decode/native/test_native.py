@@ -1,16 +1,16 @@
 """The native decoder equals the Python decoder, row for row and byte for byte."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -23,6 +23,7 @@ from tests.ingest.decode.block.test_transaction import store_transaction, transa
 from tests.ingest.decode.cell.samples import trees
 from tests.ingest.decode.cell.test_fuzz import mutate
 from tests.ingest.decode.native.samples import check_equal, compare, wrap, wrap_transaction
+from tests.ingest.networks import Network
 from tests.ingest.packs import scan_pack
 from tonlake.api.command.main import main as main_command
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
@@ -33,14 +34,6 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, append_cell
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    import pyarrow as pa
-
-    from tests.ingest.networks import Network
 
 pytestmark = pytest.mark.skipif(not native.is_used(), reason=native.describe())
 

@@ -1,7 +1,5 @@
 """SHA-256 in C, in plain C and by the processor's instructions, against OpenSSL's."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import subprocess

@@ -3,20 +3,20 @@
 Values must come from ``values``: only the checks of a cell builder apply.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
+from tonlake.ingest.decode.cell.slice import CellSlice
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite, simple
 from tonlake.ingest.derive.body.body import decode_body, decode_message_body
-from tonlake.ingest.derive.body.codec import Work
+from tonlake.ingest.derive.body.codec import Codec, Value, Work
 from tonlake.ingest.derive.body.raw import EMPTY_CELL, End, LinkedRaw, Rest
 from tonlake.ingest.derive.body.record import OPCODE_BITS, Record, Union
 from tonlake.ingest.derive.body.scheme import load_scheme
@@ -28,11 +28,6 @@ from tonlake.ingest.derive.body.text import (
     SnakeBytes,
     SnakeText,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.decode.cell.slice import CellSlice
-    from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.ingest.derive.body.codec import Codec, Value
 
 BYTES_PER_CELL = 127
 LENGTH_BITS = 8

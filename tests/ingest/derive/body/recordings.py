@@ -1,17 +1,13 @@
 """Messages of recorded TON Center responses, and the forms of their decoded bodies."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tonlake.ingest.derive.body.codec import Value
+from tonlake.ingest.derive.body.codec import Value
 
 
 class Recorded(NamedTuple):

@@ -1,11 +1,10 @@
 """Decoded bodies: against recorded responses, and for garbage."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,18 +21,12 @@ from tests.ingest.derive.body.recordings import (
 from tonlake.api.v2.message import read_text
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
-from tonlake.ingest.derive.body.body import decode_message_body, name_opcode
-from tonlake.ingest.derive.body.codec import MAX_LEVELS, MAX_PAYLOADS
+from tonlake.ingest.derive.body.body import Decoded, decode_message_body, name_opcode
+from tonlake.ingest.derive.body.codec import MAX_LEVELS, MAX_PAYLOADS, Object, Value
 from tonlake.ingest.derive.body.scheme import load_scheme
 from tonlake.ingest.errors import BocError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.decode.cell.tree import CellTree
-    from tonlake.ingest.derive.body.body import Decoded
-    from tonlake.ingest.derive.body.codec import Object, Value
 
 EXCESS = 0xD53276DB
 BOUNCE = 0xFFFFFFFF

@@ -1,9 +1,8 @@
 """Bounced bodies in both forms: TEP-503 since global version 12, and the one before."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pytoniq_core import Cell, begin_cell
@@ -11,9 +10,6 @@ from pytoniq_core import Cell, begin_cell
 from tests.ingest.derive.body.encode import show
 from tonlake.api.v3.route.balance import read_jettons
 from tonlake.ingest.decode.cell.boc import parse_boc
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRANSFER, INTERNAL, BURN_NOTE, EXCESS = 0x0F8A7EA5, 0x178D4519, 0x7BDD97DE, 0xD53276DB
 AMOUNT = 5_000_000

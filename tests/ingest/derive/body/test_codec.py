@@ -1,9 +1,5 @@
 """Codecs of simple types: values that they hold, and values and bits that they refuse."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +7,7 @@ from hypothesis import strategies as st
 from tests.ingest.derive.body.encode import encode, read
 from tests.ingest.derive.body.values import values
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.body.codec import MAX_LEVELS, Work
+from tonlake.ingest.derive.body.codec import MAX_LEVELS, Codec, Value, Work
 from tonlake.ingest.derive.body.composite import (
     Either,
     Hashmap,
@@ -34,9 +30,6 @@ from tonlake.ingest.derive.body.simple import (
 )
 from tonlake.ingest.derive.body.text import ChunkedText, ShortText, SnakeBytes, SnakeText
 from tonlake.ingest.errors import BodyError, BodyLimit, CellUnderflow
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.body.codec import Codec, Value
 
 SIMPLE = [
     Unsigned(1),

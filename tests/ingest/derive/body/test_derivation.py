@@ -1,8 +1,7 @@
 """The stage of bodies: a row for each different body of a commit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import given
@@ -19,9 +18,6 @@ from tonlake.lake.log.place import Place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def make_bag(number: int) -> bytes:

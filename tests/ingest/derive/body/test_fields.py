@@ -1,11 +1,10 @@
 """Columns of layouts against the decoded bodies of the lake."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -28,14 +27,9 @@ from tonlake.ingest.errors import BocError, BodyError, BodyLimit
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.duck.body_table import add_tables
+from tonlake.lake.duck.body_table import BodyTable, add_tables
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.lake.duck.body_table import BodyTable
 
 NAMES = sorted({each.name for layouts in load_scheme().layouts.values() for each in layouts})
 OPCODES = sorted(load_scheme().layouts)

@@ -1,7 +1,5 @@
 """The subset of TL-B that layouts are written in."""
 
-from __future__ import annotations
-
 import pytest
 
 from tonlake.ingest.derive.body.grammar import (

@@ -1,9 +1,7 @@
 """The table of decoded bodies: equal to the decoder's results, once for every range."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from click.testing import CliRunner
 
@@ -19,10 +17,6 @@ from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import MESSAGE_BODIES
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 COMMAND = find_command("rebuild bodies")
 

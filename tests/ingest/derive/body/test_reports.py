@@ -1,8 +1,7 @@
 """Bodies of public reports, and siblings of each that the SDK pytoniq-core builds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pytoniq_core import Address, Builder, Cell, HashMap, StateInit, begin_cell
@@ -12,9 +11,6 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.derive.body.body import Decoded, decode_body, decode_message_body
 from tonlake.ingest.derive.body.codec import MAX_TEXT
 from tonlake.ingest.derive.body.record import MAX_ITEMS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OWNER = Address((0, b"\x11" * 32))
 W5_EXTERNAL, W5_INTERNAL, W5_EXTENSION = 0x7369676E, 0x73696E74, 0x6578746E

@@ -1,10 +1,8 @@
 """The shipped table: every layout against the reference, and round trips."""
 
-from __future__ import annotations
-
 import csv
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, reject, settings
@@ -13,17 +11,12 @@ from hypothesis import strategies as st
 from tests.ingest.derive.body.encode import encode, read, show
 from tests.ingest.derive.body.values import records, values
 from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.derive.body.codec import Object, Value
 from tonlake.ingest.derive.body.grammar import parse_scheme
-from tonlake.ingest.derive.body.record import OPCODE_BITS
+from tonlake.ingest.derive.body.record import OPCODE_BITS, Record
 from tonlake.ingest.derive.body.scheme import MIN_HASHED, Scheme, load_scheme
 from tonlake.ingest.derive.body.simple import Unreadable
 from tonlake.ingest.errors import BocError, BodyError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.derive.body.codec import Object, Value
-    from tonlake.ingest.derive.body.record import Record
 
 LAYOUTS = [
     pytest.param(opcode, index, id=f"{opcode:08x}-{index}-{record.name}")

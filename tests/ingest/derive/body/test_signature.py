@@ -1,9 +1,8 @@
 """User-defined layouts: their results, and their errors."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,9 +16,6 @@ from tonlake.ingest.derive.body.signature import (
     parse_signature,
 )
 from tonlake.ingest.errors import SignatureInvalid
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRANSFER = """
     // TEP-74, in the notation of block.tlb

@@ -1,11 +1,9 @@
 """Hypothesis strategies for the values of the codecs of message bodies."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from functools import cache, partial, singledispatch
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -13,6 +11,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite, simple
+from tonlake.ingest.derive.body.codec import Codec, Object, Value
 from tonlake.ingest.derive.body.raw import EMPTY_CELL, End, LinkedRaw, Rest
 from tonlake.ingest.derive.body.record import Record, Union
 from tonlake.ingest.derive.body.simple import (
@@ -31,9 +30,6 @@ from tonlake.ingest.derive.body.text import (
     SnakeBytes,
     SnakeText,
 )
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.body.codec import Codec, Object, Value
 
 Values: TypeAlias = "st.SearchStrategy[Any]"
 MAX_LEVELS = 3

@@ -1,8 +1,6 @@
 """The cache of answers and programs between commits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import pytest
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.contract import cache
@@ -10,9 +8,6 @@ from tonlake.ingest.derive.contract.cache import AnswerCache
 from tonlake.ingest.derive.contract.layout import load_address_slice, store_address
 from tonlake.ingest.derive.contract.question import make_key
 from tonlake.ingest.derive.contract.stack import Address, Cell
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def make_cell(value: int, *children: Cell) -> Cell:

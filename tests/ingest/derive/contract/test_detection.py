@@ -1,22 +1,16 @@
 """Contracts of the demo node: as its lite server describes them, with and without a TVM."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
+from tests.conftest import Facts
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import duckdb
-
-    from tests.conftest import Facts
 
 GLOBAL_ID = -777
 FIRST = 1

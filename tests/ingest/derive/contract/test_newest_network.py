@@ -1,22 +1,18 @@
 """Contracts of the Tolk compiler, version 15: tables equal what the lite server answers."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 WALLETS_OF_TOLK = ("tolk5_3", "tolk5_7")
 _SLICE = re.compile(r"<Slice 267\[([0-9A-F]{68})\]")

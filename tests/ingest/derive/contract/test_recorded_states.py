@@ -1,12 +1,12 @@
 """Mainnet accounts: recorded states and deployments are detected by their recorded names."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -27,10 +27,6 @@ from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.stack import Question, load_address, parse_address
 from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.lake.log.state import LogState
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 GAS = 1_000_000
 SETTINGS = compose(tvm={"wall_ms": 60_000})

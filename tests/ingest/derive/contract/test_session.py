@@ -1,9 +1,5 @@
 """Answers equal those of tonpy on all states of the demo node and generated ones."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +7,7 @@ from pytoniq.contract.nft.nft_sale import NFT_SALE_CODE
 from pytoniq_core import Address as CoreAddress
 from pytoniq_core.tlb.custom.nft import NftItemSaleData, NftItemSaleFees
 
+from tests.ingest.derive.contract.conftest import MadeWorld
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -20,15 +17,10 @@ from tonlake.ingest.derive.contract.layout import Subject, store_address
 from tonlake.ingest.derive.contract.question import Posed, make_key
 from tonlake.ingest.derive.contract.reader import READERS, find_reader, list_readable
 from tonlake.ingest.derive.contract.session import GetMethodSession
-from tonlake.ingest.derive.contract.stack import Address, Cell, Question, from_tvm, to_tvm
-from tonlake.ingest.derive.contract.world import Network
+from tonlake.ingest.derive.contract.stack import Address, Cell, Question, Value, from_tvm, to_tvm
+from tonlake.ingest.derive.contract.world import Network, World
 from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, method_id
 from tonlake.ingest.derive.tvm.context import join_libraries
-
-if TYPE_CHECKING:
-    from tests.ingest.derive.contract.conftest import MadeWorld
-    from tonlake.ingest.derive.contract.stack import Value
-    from tonlake.ingest.derive.contract.world import World
 
 GAS = 1_000_000
 WALLET = bytes.fromhex("beb0683ebeb8927fe9fc8ec0a18bc7dd17899689825a121eab46c5a3a860d0ce")

@@ -1,23 +1,19 @@
 """Get-methods that no engine can run are noted, and neither findings nor failures."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from tests.ingest.derive.contract.conftest import MadeWorld
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.derive.contract.detection import ContractDetection
+from tonlake.ingest.derive.contract.known import AccountState
 from tonlake.ingest.derive.contract.session import GetMethodSession
 from tonlake.ingest.derive.contract.stack import Cell
 from tonlake.ingest.derive.contract.world import Network
 from tonlake.ingest.derive.tvm.context import VERSION_PARAM, make_version_param
 from tonlake.lake.schema import CONFIG_PARAMS
 from tonlake.lake.schema.contract import UNANSWERED_METHODS, WALLETS
-
-if TYPE_CHECKING:
-    from tests.ingest.derive.contract.conftest import MadeWorld
-    from tonlake.ingest.derive.contract.known import AccountState
 
 GAS = 1_000_000
 UNASSIGNED = "fe70ff"  # neither an instruction of version 15 nor a method table

@@ -1,8 +1,6 @@
 """The values that a contract sees in c7, read back by a contract, field by field."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,10 +19,8 @@ from tonlake.ingest.derive.tvm.context import (
 )
 from tonlake.ingest.derive.tvm.machine.info import MAGIC, build_info
 from tonlake.ingest.derive.tvm.machine.run import export_stack, open_bag
+from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.stack import StackLimits, TvmSlice
-
-if TYPE_CHECKING:
-    from tonlake.ingest.derive.tvm.pool import TvmPool
 
 CODE = assemble("75")
 BLOCKS = [MasterId(seqno, bytes([seqno]) * 32, bytes([seqno + 1]) * 32) for seqno in range(16)]

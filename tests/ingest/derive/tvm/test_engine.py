@@ -1,9 +1,8 @@
 """Values survive a round trip through the machine, and runs end with the right exit code."""
 
-from __future__ import annotations
-
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -21,7 +20,7 @@ from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm import pool as pools
-from tonlake.ingest.derive.tvm.call import Emulated, NotAccepted
+from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, NotAccepted
 from tonlake.ingest.derive.tvm.message import build_external_message, read_destination, read_message
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.stack import TvmBuilder, TvmCell, TvmNan, TvmOpaque, TvmSlice
@@ -30,11 +29,6 @@ from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.settings import IngestSections, TvmSettings
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.derive.tvm.call import EmulationCall
 
 
 @settings(max_examples=150, deadline=None)

@@ -1,10 +1,9 @@
 """Malicious programs: each ends, and the next one runs."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,14 +18,15 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
-from tonlake.ingest.derive.tvm.call import Emulated, EmulationCall, Outcome, join_shard_account
+from tonlake.ingest.derive.tvm.call import (
+    Emulated,
+    EmulationCall,
+    GetMethodCall,
+    Outcome,
+    join_shard_account,
+)
+from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.errors import BocError, TvmError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tonlake.ingest.derive.tvm.call import GetMethodCall
-    from tonlake.ingest.derive.tvm.pool import TvmPool
 
 INSTRUCTIONS = [
     *("00", "01", "20", "21", "30", "58", "60", "68", "70", "71", "7F", "80FF", "8212", "83FF"),

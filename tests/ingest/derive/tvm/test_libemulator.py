@@ -1,13 +1,11 @@
 """A user-supplied emulator: the same interface, the same get-methods and transactions."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -35,9 +33,6 @@ from tonlake.ingest.derive.tvm.stack import StackLimits
 from tonlake.ingest.derive.tvm.vmstack import read_stack
 from tonlake.ingest.errors import TvmMissing, TvmRefusal
 from tonlake.ingest.settings import TvmSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VARIABLE = "TONLAKE_TVM_EMULATOR_LIBRARY"
 LIMITS = StackLimits(entries=10_000, depth=1_000, boc_bytes=1 << 24)

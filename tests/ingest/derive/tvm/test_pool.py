@@ -1,15 +1,13 @@
 """The pool: time, memory, a dying process, a full queue, and a missing machine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import msgspec
@@ -22,9 +20,6 @@ from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.stack import TvmCell
 from tonlake.ingest.errors import TvmBusy, TvmCrash, TvmMissing, TvmRefusal, TvmTimeout
 from tonlake.ingest.settings import TvmSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ENDLESS_GAS = 1 << 60
 HANGS_S = 120.0

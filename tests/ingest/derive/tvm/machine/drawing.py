@@ -1,20 +1,15 @@
 """Draws programs: values are pushed, fitting ones and others, then instructions use them."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.dictionary import build_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.machine.code import Instruction, load_instructions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LEFT_OUT = (
     *("DUMP", "DEBUG", "STRDUMP", "BLS", "RIST", "SETCP"),

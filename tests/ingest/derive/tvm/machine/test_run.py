@@ -1,11 +1,10 @@
 """The machine ends as other engines do: the node's recorded emulator, and tonpy."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,9 +23,6 @@ from tonlake.ingest.derive.tvm.machine.info import replace_version
 from tonlake.ingest.derive.tvm.machine.run import execute, open_bag, run_call
 from tonlake.ingest.derive.tvm.stack import StackLimits, TvmNan, TvmOpaque
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GAS = 1_000_000
 LIMITS = StackLimits(entries=8000, depth=100, boc_bytes=16 << 20)
