@@ -21,13 +21,13 @@ from tonlake.lake.duck.engine import begin_database, lock_database
 from tonlake.lake.duck.remote import describe_files
 from tonlake.lake.duck.root import name_root
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
-from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.errors import LakeCorrupt, QueryError
 from tonlake.lake.log.place import list_files_between, read_place
 from tonlake.lake.scan.plan import HEIGHT, HELD_HEIGHT, ScannedTable
 from tonlake.lake.schema import MESSAGES, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
@@ -84,6 +84,7 @@ class ScanDatabase:
 
         ``has_bodies`` is whether the scan has a signature, whose functions belong to the database.
         """
+        self.is_local = isinstance(place, Path)
         self._storage = None if isinstance(place, Path) else place
         self._root = name_root(place) if isinstance(place, Path) else ""
         open_database = _open_database.__wrapped__ if has_bodies else _open_database
@@ -164,12 +165,11 @@ class ScanRows:
 
         Raises:
             LakeCorrupt: a file is missing or damaged, or the lake is a copy without a table.
+            QueryError: DuckDB fails otherwise, such as for memory, or because of object storage.
         """
         joins = {join for each in self._tables for join in each.joined}
-        own, near = (
-            [each.table for each in self._tables],
-            [join.table for join in joins if not join.everywhere],
-        )
+        own = [each.table for each in self._tables]
+        near = [join.table for join in joins if not join.everywhere]
         for join in joins:
             if join.everywhere:
                 every = list_files(snapshot, (0, snapshot.last_mc_seqno), join.table)
@@ -184,10 +184,17 @@ class ScanRows:
                     self._database.show(table, files)
                 rows = self._database.read(self._render(stretch))
             except (duckdb.Error, pa.ArrowException, OSError) as error:
-                paths = [file.path for files in shown.values() for file in files]
-                path = next((path for path in paths if path in str(error)), paths[0])
-                raise LakeCorrupt(path, str(error)) from error
+                self._find_damage(snapshot, shown)
+                raise QueryError(str(error)) from error
             yield Part(self._arrange(rows), stretch[1])
+
+    def _find_damage(self, snapshot: Snapshot, shown: Mapping[Table, Sequence[DataFile]]) -> None:
+        """Raise LakeCorrupt if a file that a failed statement read is missing or damaged."""
+        for table, files in shown.items():
+            for file in files if self._database.is_local else ():
+                if not (snapshot.lake_dir / file.path).exists():
+                    raise LakeCorrupt(file.path, "it is missing")
+            snapshot.watch.check(table.name, always=True)
 
     def take_misfits(self) -> dict[str, int]:
         """Return how many bodies read since the last call do not fit their signature, by table."""

@@ -19,7 +19,7 @@ from tonlake.ingest.derive.trace.derivation import reopen_traces
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.errors import BlocksLacking, CursorRefused
+from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.prune import prune_lake
@@ -196,3 +196,18 @@ def test_a_cursor_of_another_lake(many_commits: Path, demo_lake: Path) -> None:
     *_, batch = tonlake.open(demo_lake).scan("blocks")
     with pytest.raises(CursorRefused, match="is of another lake: start again"):
         next(tonlake.open(many_commits).scan("blocks", cursor=batch.cursor))
+
+
+def test_a_file_that_is_missing_or_damaged_is_named(many_commits: Path, tmp_path: Path) -> None:
+    place = shutil.copytree(many_commits, tmp_path / "lake")
+    first, *_, last = (place / file.path for file in read_state(place).by_table["blocks"])
+    data = last.read_bytes()
+    lake = tonlake.open(place)
+    last.write_bytes(data[: len(data) // 2])
+    with pytest.raises(LakeCorrupt, match=last.name):
+        list(lake.scan("blocks"))
+    last.write_bytes(data)
+    lake = tonlake.open(place)
+    first.unlink()
+    with pytest.raises(LakeCorrupt, match=first.name):
+        list(lake.scan("blocks"))
