@@ -215,12 +215,12 @@ MESSAGES = Table(
         Column("kind", "text", "int, ext_in or ext_out"),
         *optional(
             Column("source_workchain", "int32", "Workchain of the source"),
-            Column("source", "hash", "Source account id; NULL unless source_kind is std"),
+            Column("source", "hash", "Source account id; NULL unless std, or var of 256 bits"),
         ),
         Column("source_kind", "text", "std, none, extern or var (MsgAddress constructor)"),
         *optional(
             Column("destination_workchain", "int32", "Workchain of the destination"),
-            Column("destination", "hash", "Destination; NULL unless destination_kind is std"),
+            Column("destination", "hash", "Destination; NULL unless std, or var of 256 bits"),
             Column("destination_kind", "text", "std, none, extern or var (MsgAddress constructor)"),
             Column("value", "int64", "int: value in nanoton"),
             Column("value_extra_currencies", "json", "int: extra currencies, id to amount"),

@@ -65,9 +65,14 @@ def read_extra_currencies(tree: CellTree, root: int) -> str | None:
 
 
 Address = tuple[str, int | None, bytes | None, int]
-"""Constructor (std, none, extern or var), workchain and account of std, and the new position."""
+"""Constructor (std, none, extern or var), workchain and account, and the new position.
 
-_STD_BITS = 267
+The account is None for none and extern, and for var unless it has 256 bits: to the node, such an
+address is the same as std (``extract_std_address``).
+"""
+
+_STD_BITS, _ACCOUNT_BITS = 267, 256
+_STD_WORKCHAIN_BITS, _VAR_WORKCHAIN_BITS = 8, 32
 _MASK_256 = (1 << 256) - 1
 _MAX_ANYCAST_DEPTH = 30
 _PLAIN_STD = 0b100
@@ -103,12 +108,17 @@ def _read_internal(value: int, left: int, *, is_std: bool) -> Address:
             raise DecodeError(f"anycast address with a prefix of {depth} bits")
         left -= depth
         prefix = value >> left & ((1 << depth) - 1)
+    kind, workchain_bits = "std", _STD_WORKCHAIN_BITS
     if not is_std:
+        kind, workchain_bits = "var", _VAR_WORKCHAIN_BITS
         left -= 9
-        return "var", None, None, left - 32 - (value >> left & 0x1FF)
-    left -= _STD_BITS - 3
+        length = value >> left & 0x1FF
+        if length != _ACCOUNT_BITS:
+            return kind, None, None, left - workchain_bits - length
+    left -= workchain_bits + _ACCOUNT_BITS
     number = value >> left
-    workchain = number >> 256 & 0xFF
-    rest = 256 - depth
+    workchain = number >> _ACCOUNT_BITS & ((1 << workchain_bits) - 1)
+    workchain -= workchain >> (workchain_bits - 1) << workchain_bits
+    rest = _ACCOUNT_BITS - depth
     account = (number & ((1 << rest) - 1) | prefix << rest).to_bytes(32, "big")
-    return "std", workchain - (workchain >> 7 << 8), account, left
+    return kind, workchain, account, left

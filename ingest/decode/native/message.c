@@ -8,6 +8,7 @@
 
 typedef struct {
     Word kind; /* std, none, extern or var */
+    bool has_account;
     int32_t workchain;
     Hash account;
 } Address;
@@ -23,13 +24,15 @@ static void rewrite_prefix(Hash *account, uint32_t prefix, unsigned depth)
     }
 }
 
-/* Read addr_none$00, addr_extern$01, addr_std$10, addr_var$11; false for a wrong anycast depth. */
+/* Read addr_none$00, addr_extern$01, addr_std$10, addr_var$11; false for a wrong anycast depth.
+   An addr_var of 256 bits is the same to the node as addr_std (extract_std_address). */
 static bool read_address(Slice *slice, Address *to)
 {
     static const uint8_t kinds[] = {WORD_none, WORD_extern, WORD_std, WORD_var};
     uint32_t prefix = 0;
     unsigned depth = 0, tag = (unsigned)slice_uint(slice, 2);
     to->kind = kinds[tag];
+    to->has_account = false;
     if (to->kind == WORD_none)
         return true;
     if (to->kind == WORD_extern) {
@@ -42,12 +45,14 @@ static bool read_address(Slice *slice, Address *to)
             return false;
         prefix = (uint32_t)slice_uint(slice, depth);
     }
-    if (to->kind == WORD_var) {
-        unsigned bits = (unsigned)slice_uint(slice, 9);
-        slice_skip(slice, 32 + bits);
+    unsigned bits = to->kind == WORD_var ? (unsigned)slice_uint(slice, 9) : 256;
+    unsigned workchain_bits = to->kind == WORD_var ? 32 : 8;
+    if (bits != 256) {
+        slice_skip(slice, workchain_bits + bits);
         return true;
     }
-    to->workchain = (int32_t)slice_int(slice, 8);
+    to->has_account = true;
+    to->workchain = (int32_t)slice_int(slice, workchain_bits);
     to->account = slice_hash(slice);
     rewrite_prefix(&to->account, prefix, depth);
     return true;
@@ -56,7 +61,7 @@ static bool read_address(Slice *slice, Address *to)
 static void set_source(Row_messages *row, const Address *address)
 {
     SET(row, source_kind, (uint8_t)address->kind);
-    if (address->kind == WORD_std) {
+    if (address->has_account) {
         SET(row, source_workchain, address->workchain);
         SET(row, source, address->account);
     }
@@ -65,7 +70,7 @@ static void set_source(Row_messages *row, const Address *address)
 static void set_destination(Row_messages *row, const Address *address)
 {
     SET(row, destination_kind, (uint8_t)address->kind);
-    if (address->kind == WORD_std) {
+    if (address->has_account) {
         SET(row, destination_workchain, address->workchain);
         SET(row, destination, address->account);
     }

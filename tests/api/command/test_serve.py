@@ -342,3 +342,10 @@ def test_the_environment_names_lake_and_node(
     assert "name one source" not in packs.stderr
     monkeypatch.setenv("TONLAKE_ACCESS_KEYS_REQUIRED", "true")  # ends the command after this
     assert _run("serve", "--port", "0").exit_code == 1
+
+
+def test_a_reported_transaction_has_the_destination_of_its_message(shared: Path) -> None:
+    folder = shared / "data" / "reports" / "11-extin-addr-var"
+    result = _run("decode", "tx", folder / "tx.jsonl")
+    expected = (folder / "README.txt").read_text().split("in_msg.destination ")[1].split()[0]
+    assert json.loads(result.stdout)["in_msg"]["destination"] == expected

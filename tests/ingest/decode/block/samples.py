@@ -253,7 +253,10 @@ DESCRIPTIONS: dict[str, tuple[int, int, Callable[[Fields], None]]] = {
 
 
 def store_address(to: Fields, name: str) -> None:
-    """Store any MsgAddress; external and variable ones only have a column for their kind."""
+    """Store any MsgAddress; external ones only have a column for their kind.
+
+    So have variable ones, except those with as many bits as standard ones.
+    """
     kind = to.draw(st.sampled_from(["std", "std", "none", "extern", "var"]))
     to.columns[f"{name}_kind"] = kind
     builder = to.builder
@@ -273,11 +276,16 @@ def _store_internal_address(to: Fields, name: str, kind: str) -> None:
     builder.store_bit(depth > 0)
     if depth:
         builder.store_uint(depth, 5).store_uint(prefix, depth)
-    if kind == "var":
-        builder.store_uint(20, 9).store_int(-7, 32).store_uint(5, 20)
-        return
     workchain, account = to.draw(st.integers(-128, 127)), to.draw(HASH)
-    builder.store_int(workchain, 8).store_bytes(account)
+    if kind == "var":
+        bits = to.draw(st.sampled_from([20, 256]))
+        builder.store_uint(bits, 9).store_int(workchain, 32)
+        if bits < 8 * len(account):
+            builder.store_uint(5, bits)
+            return
+    else:
+        builder.store_int(workchain, 8)
+    builder.store_bytes(account)
     kept = int.from_bytes(account, "big") & ((1 << (256 - depth)) - 1)
     to.columns[f"{name}_workchain"] = workchain
     to.columns[name] = (kept | prefix << (256 - depth)).to_bytes(32, "big")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.ingest.hashmaps import build_hashmap
 from tonlake.ingest.decode.block.currency import (
+    read_address,
     read_extra_currencies,
     read_grams,
     read_maybe_grams,
@@ -62,3 +63,20 @@ def test_extra_currencies_are_sorted_by_id(amounts: dict[int, int]) -> None:
         (str(key), str(amounts[key])) for key in sorted(amounts)
     ]
     assert " " not in text
+
+
+@pytest.mark.parametrize("workchain", [0, -1, 1 << 20])
+@pytest.mark.parametrize("bits", [255, 256, 257, 20, 0])
+def test_a_variable_address_of_256_bits_is_that_of_an_account(workchain: int, bits: int) -> None:
+    number = (1 << bits) // 3
+    cell = CellBuilder().store_uint(0b110, 3).store_uint(bits, 9).store_int(workchain, 32)
+    cell.store_uint(number, bits).store_uint(1, 4)
+    found = read_address(*cell.tree.bits(cell.end()))
+    account = number.to_bytes(32, "big") if bits == 256 else None
+    assert found == ("var", None if account is None else workchain, account, 4)
+
+
+def test_a_variable_address_may_have_a_prefix() -> None:
+    cell = CellBuilder().store_uint(0b111, 3).store_uint(4, 5).store_uint(0xA, 4)
+    cell.store_uint(256, 9).store_int(0, 32).store_uint(0, 256).store_uint(1, 4)
+    assert read_address(*cell.tree.bits(cell.end()))[2] == b"\xa0" + bytes(31)
