@@ -8,7 +8,7 @@ lasts as (
     qualify lt = max(lt) over (partition by workchain, account, shard, block_seqno)
 ),
 states as (
-    select distinct on (account, hash)
+    select
         workchain_of(account) as workchain,
         account_of(account) as account,
         hash_of(hash) as hash,
@@ -68,3 +68,4 @@ select
     data_boc
 from states
 where last_trans_lt = 0 and $first = 1
+order by mc_seqno

@@ -1,6 +1,6 @@
 -- The blocks of some masterchain blocks, from the rows of several days.
 create or replace table blocks as
-select distinct on (workchain, shard, seqno)
+select
     workchain,
     shard,
     seqno,
@@ -32,3 +32,4 @@ select distinct on (workchain, shard, seqno)
     tx_count
 from incoming
 where mc_block_seqno between $first and $last
+order by mc_seqno

@@ -1,7 +1,8 @@
--- The ends of messages of the loaded transactions. Out messages are numbered by logical time.
+-- The ends of messages of the loaded transactions. Out messages are numbered by logical time, and
+-- one that comes twice has the same number.
 create or replace table messages as
 with ends as (
-    select distinct on (tx_hash, direction, msg_hash)
+    select
         hash_of(tx_hash) as tx_hash,
         direction,
         hash_of(msg_hash) as msg_hash,
@@ -32,7 +33,7 @@ select
     transactions.mc_seqno,
     transactions.now,
     ends.direction,
-    row_number() over (
+    dense_rank() over (
         partition by ends.tx_hash, ends.direction
         order by ends.created_lt
     ) - 1 as msg_index,
@@ -64,3 +65,4 @@ select
     ends.init_state_boc as init_state
 from ends
 join transactions on ends.tx_hash = transactions.hash
+order by transactions.mc_seqno

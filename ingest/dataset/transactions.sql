@@ -1,6 +1,6 @@
 -- The transactions of some masterchain blocks, from the rows of several days.
 create or replace table transactions as
-select distinct on (hash)
+select
     workchain_of(account) as workchain,
     account_of(account) as account,
     lt,
@@ -70,3 +70,4 @@ select distinct on (hash)
     hash_of(split_info_sibling_addr) as split_info_sibling_addr
 from incoming
 where mc_block_seqno between $first and $last
+order by mc_seqno
