@@ -29,7 +29,6 @@ from tonlake.lake.command.cli import describe_error
 from tonlake.lake.copy.follow import name_puller
 from tonlake.lake.errors import LakeError, LakeNotFound, SettingsError
 from tonlake.lake.log.state import read_state
-from tonlake.lake.process.memory import hold_little
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -211,7 +210,6 @@ def serve_lake(
     ``tails`` are commands by name that ingest or copy blocks: each runs as a child process.
     ``servers`` are asked for accounts that the lake does not know.
     """
-    hold_little()
     # Loading the framework takes a second, which other commands do without.
     from tonlake.api.app import create_app  # noqa: PLC0415 - as above
     from tonlake.api.http.server import StreamingServer  # noqa: PLC0415 - as above

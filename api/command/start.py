@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import Any
 
-from tonlake.lake.process.memory import share_with_arrow, without_pandas
+from tonlake.lake.process.memory import share_with_arrow
 
 
 def start(**options: Any) -> None:  # noqa: ANN401 - those of click
@@ -15,12 +15,11 @@ def start(**options: Any) -> None:  # noqa: ANN401 - those of click
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     share_with_arrow()
-    with without_pandas():
-        from tonlake.api.command.main import main  # noqa: PLC0415 - part of the loading
+    from tonlake.api.command.main import main  # noqa: PLC0415 - part of the loading
 
-        try:
-            main(**options)
-        except OSError as error:  # such as a full disk that stdout writes to
-            from tonlake.lake.command.cli import describe_error  # noqa: PLC0415 - as above
+    try:
+        main(**options)
+    except OSError as error:  # such as a full disk that stdout writes to
+        from tonlake.lake.command.cli import describe_error  # noqa: PLC0415 - as above
 
-            sys.exit(f"error: {describe_error(error)}")
+        sys.exit(f"error: {describe_error(error)}")

@@ -21,7 +21,7 @@ from tonlake.ingest.command.node import choose_node, keep_apart, node_option
 from tonlake.ingest.command.recording import replay_recording
 from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
 from tonlake.ingest.decode import native
-from tonlake.ingest.decode.heap import keep_freed_memory
+from tonlake.ingest.decode.heap import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.indexing import Indexing
@@ -127,7 +127,7 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     keep_apart(lake, node, packs)
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
-    keep_freed_memory()
+    give_arrow_its_heap()
     try:
         settings = read_settings(IngestSections)
         if traces is not None:

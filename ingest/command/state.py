@@ -13,7 +13,7 @@ from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, Tim
 from rich.progress import Progress as ProgressBar
 
 from tonlake.ingest.command.node import NODE_VARIABLE
-from tonlake.ingest.decode.heap import keep_freed_memory
+from tonlake.ingest.decode.heap import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.baseline import (
     BaselineProgress,
@@ -120,7 +120,7 @@ def bring_baseline(
     ``workers`` is the number of processes, by default one per core.
     """
     settings = read_settings(IngestSections)
-    keep_freed_memory()
+    give_arrow_its_heap()
     with (
         closing(open_node(node)) as source,
         _open_stores(node) as stores,

@@ -1,17 +1,13 @@
-"""Tunes the memory of an ingesting process: freed memory is kept for the next chunk.
+"""Tunes the memory of an ingesting process.
 
-Every chunk of blocks and every commit needs about as much memory as the previous one. By default
-large buffers go back to the kernel and return as new pages, which the kernel has to clear: a third
-of the CPU time of ingest, measured. Python's cyclic garbage collector visits all rows of a chunk
-again and again: a tenth of the time of the Python decoder.
+Python's cyclic garbage collector visits all rows of a chunk again and again: a tenth of the time of
+the Python decoder.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,28 +15,14 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-"""Parameters of mallopt (glibc, malloc.h)."""
 
-_KEPT_BYTES = 1 << 30
-"""Buffers up to this size come from the heap; as much may stay free at its end."""
+def give_arrow_its_heap() -> None:
+    """Make Arrow allocate by mimalloc, which keeps what it frees for the next chunk of blocks.
 
-
-@cache
-def keep_freed_memory() -> bool:
-    """Make this process keep the memory that it frees; return False if libc is not glibc.
-
-    Arrow then shares the decoder's heap, which never exceeds its peak use.
+    Commands share malloc with Arrow otherwise, which returns large buffers to the kernel and has
+    them cleared when they come again.
     """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except AttributeError:  # not glibc
-        return False
-    done = bool(mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES))
-    done &= bool(mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES))
-    done &= bool(mallopt(_M_ARENA_MAX, 1))  # else each thread keeps its own freed memory
-    pa.set_memory_pool(pa.system_memory_pool())
-    return done
+    pa.set_memory_pool(pa.mimalloc_memory_pool())
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.ingest.assemble.batch import measure_rows
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry
-from tonlake.ingest.decode.heap import keep_freed_memory
+from tonlake.ingest.decode.heap import give_arrow_its_heap
 from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.channel import BufferFiles, SharedValue
@@ -33,7 +33,6 @@ from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder
 from tonlake.lake.log.reader import LogReader
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.process.limit import raise_file_limit
-from tonlake.lake.process.memory import without_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -178,11 +177,10 @@ _worker: _Worker | None = None
 def _begin(lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
     """Make this process a worker, which ends with its parent."""
     global _worker  # noqa: PLW0603 - functions that a worker runs need it
-    keep_freed_memory()
+    give_arrow_its_heap()
     _worker = _Worker(lake_dir, open_source)
     # Ctrl-C is sent to all processes of a terminal; the parent ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    AT_END.enter_context(without_pandas())
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
 
 

@@ -12,22 +12,18 @@ import sys
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
-from tonlake.lake.process.memory import hold_little, without_pandas
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def run_child(work: Callable[[], int]) -> NoReturn:
     """Run ``work`` until it returns or SIGTERM arrives, and exit with its return code."""
-    hold_little()
     signal.signal(signal.SIGTERM, _end_orderly)
     # Ctrl-C may reach the whole process group; the parent sends SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch_parent, name="parent", daemon=True).start()
     try:
-        with without_pandas():
-            code = work()
+        code = work()
     except SystemExit as end:
         code = int(end.code or 0)
     # Exit without waiting: library finalizers would interfere with each other, and threads may

@@ -1,34 +1,10 @@
-"""Memory that a process keeps, set once in a separate process."""
+"""The garbage collector is off only for a while."""
 
 import gc
-import subprocess
-import sys
 
 import pytest
 
 from tonlake.ingest.decode.heap import without_collector
-
-KEPT = """
-import pyarrow as pa
-from tonlake.ingest.decode.heap import keep_freed_memory
-
-def resident_pages():
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1])
-
-told = keep_freed_memory()
-assert not told or pa.default_memory_pool().backend_name == "system"
-size = 64 << 20
-buffer = pa.allocate_buffer(size)
-memoryview(buffer).cast("B")[::4096] = bytes(size // 4096)
-full = resident_pages()
-del buffer
-assert not told or full - resident_pages() < size // 4096 // 2, "the pages went back"
-"""
-
-
-def test_freed_memory_is_kept() -> None:
-    subprocess.run([sys.executable, "-W", "error", "-c", KEPT], check=True)
 
 
 def test_the_collector_works_again_afterwards() -> None:
