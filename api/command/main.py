@@ -34,7 +34,7 @@ MODULES = {
     "query": "tonlake.queries.cli",
     "pull": "tonlake.ingest.command.pull",
     "rebuild": "tonlake.ingest.command.rebuild",
-    "run": "tonlake.api.command.run",
+    "run": "tonlake.api.python.run",
     "scan": "tonlake.api.python.cli",
     "schema": "tonlake.lake.command.cli",
     "serve": "tonlake.api.command.serve",

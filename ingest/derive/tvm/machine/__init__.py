@@ -1,5 +1,5 @@
 """The TVM in Python: codepage 0 with the semantics of each global version up to 15.
 
 ``run`` is the door. ``instructions.txt`` is the table of instructions, ``code`` decodes code cells
-with it, ``state`` runs the decoded steps, and every other module implements a group of them.
+with it, ``state`` runs the decoded steps, and the modules of ``instruction`` implement them.
 """

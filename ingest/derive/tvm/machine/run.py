@@ -9,7 +9,17 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import find_leaf
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import Outcome
-from tonlake.ingest.derive.tvm.machine import (
+from tonlake.ingest.derive.tvm.machine.cell import (
+    EMPTY_CELL,
+    Builder,
+    Cell,
+    Slice,
+    Source,
+    plant,
+)
+from tonlake.ingest.derive.tvm.machine.code import decode
+from tonlake.ingest.derive.tvm.machine.info import build_info
+from tonlake.ingest.derive.tvm.machine.instruction import (
     building,
     child,
     closure,
@@ -24,16 +34,6 @@ from tonlake.ingest.derive.tvm.machine import (
     sending,
     shuffle,
 )
-from tonlake.ingest.derive.tvm.machine.cell import (
-    EMPTY_CELL,
-    Builder,
-    Cell,
-    Slice,
-    Source,
-    plant,
-)
-from tonlake.ingest.derive.tvm.machine.code import decode
-from tonlake.ingest.derive.tvm.machine.info import build_info
 from tonlake.ingest.derive.tvm.machine.state import NAN, Machine
 from tonlake.ingest.derive.tvm.stack import (
     StackLimits,

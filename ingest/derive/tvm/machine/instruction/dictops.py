@@ -19,7 +19,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     RANGE_CHECK,
     VmError,
 )
-from tonlake.ingest.derive.tvm.machine.number import fits_signed, fits_unsigned
+from tonlake.ingest.derive.tvm.machine.instruction.number import fits_signed, fits_unsigned
 from tonlake.ingest.derive.tvm.machine.state import NAN
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonlake.ingest.derive.tvm.machine.cell import EMPTY_CELL, Slice
-from tonlake.ingest.derive.tvm.machine.closure import take_top
 from tonlake.ingest.derive.tvm.machine.code import control
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Continuation,
@@ -14,6 +13,7 @@ from tonlake.ingest.derive.tvm.machine.continuation import (
     Stop,
 )
 from tonlake.ingest.derive.tvm.machine.fault import RANGE_CHECK, STACK_UNDERFLOW, VmError
+from tonlake.ingest.derive.tvm.machine.instruction.closure import take_top
 from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     TYPE_CHECK,
     VmError,
 )
-from tonlake.ingest.derive.tvm.machine.shuffle import extend_tuple
+from tonlake.ingest.derive.tvm.machine.instruction.shuffle import extend_tuple
 from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN
 
 if TYPE_CHECKING:

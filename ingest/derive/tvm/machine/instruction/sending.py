@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice
 from tonlake.ingest.derive.tvm.machine.code import step
-from tonlake.ingest.derive.tvm.machine.environment import (
-    get_forward_prices,
-    get_parameter,
-    round_up,
-)
 from tonlake.ingest.derive.tvm.machine.fault import (
     RANGE_CHECK,
     TYPE_CHECK,
     UNKNOWN_ERROR,
     VmError,
 )
-from tonlake.ingest.derive.tvm.machine.message import (
+from tonlake.ingest.derive.tvm.machine.instruction.environment import (
+    get_forward_prices,
+    get_parameter,
+    round_up,
+)
+from tonlake.ingest.derive.tvm.machine.instruction.message import (
     Measure,
     install_message,
     parse_address,

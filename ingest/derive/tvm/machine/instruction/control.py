@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tonlake.ingest.derive.tvm.machine.closure import save_alternative
 from tonlake.ingest.derive.tvm.machine.code import control, maker, step
 from tonlake.ingest.derive.tvm.machine.continuation import (
     Again,
@@ -23,6 +22,7 @@ from tonlake.ingest.derive.tvm.machine.fault import (
     TYPE_CHECK,
     VmError,
 )
+from tonlake.ingest.derive.tvm.machine.instruction.closure import save_alternative
 
 if TYPE_CHECKING:
     from tonlake.ingest.derive.tvm.machine.cell import Cell, Slice

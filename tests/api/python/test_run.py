@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tonlake.api.command.run import run_command
+from tonlake.api.python.run import run_command
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree

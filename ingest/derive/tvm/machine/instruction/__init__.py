@@ -1,0 +1,1 @@
+"""The instructions, by groups; importing a group registers what runs them in module ``code``."""
