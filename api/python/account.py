@@ -18,10 +18,11 @@ from tonlake.api.errors import AddressInvalid, AnswerNotFound, NotCovered, Reque
 from tonlake.api.explorer.words.form import NANO_DIGITS
 from tonlake.api.explorer.words.names import Names, load_labels
 from tonlake.api.python.history import read_history
-from tonlake.api.python.method import MethodResult, read_argument
+from tonlake.api.python.method import MethodResult
 from tonlake.api.python.result import Result
 from tonlake.api.text.address import Address, WrittenAddress, parse_address
 from tonlake.api.text.encoding import decode_currencies
+from tonlake.api.text.stack import read_argument
 from tonlake.api.v3.page.transaction_page import TransactionsQuery, check_covered, find_keys
 from tonlake.api.v3.route.jetton import WalletsQuery, get_wallets
 from tonlake.api.v3.route.name import DOMAIN, RecordsQuery, get_records

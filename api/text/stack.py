@@ -12,12 +12,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tonlake.api.errors import RequestInvalid, StackTypeUnknown
+from tonlake.api.text.address import parse_address
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.decode.cell.boc import ORDINARY, parse_boc, serialize_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.derive.contract import stack as parsed
+from tonlake.ingest.derive.contract.layout import store_address
 from tonlake.ingest.derive.tvm.pool import STACK_DEPTH, STACK_ENTRIES
 from tonlake.ingest.derive.tvm.stack import (
+    INTEGER_BITS,
     NAN_TEXT,
     StackValue,
     TvmBuilder,
@@ -219,3 +223,29 @@ def _write_typed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
 
 def _write_hex(value: int | TvmNan) -> str:
     return NAN_TEXT if isinstance(value, TvmNan) else f"{value:#x}"
+
+
+def read_argument(value: object) -> StackValue:
+    """Convert an argument of a get-method to a stack value.
+
+    Raises:
+        TypeError, AddressInvalid: ``value`` cannot be converted.
+        RequestInvalid: an integer has more than 257 bits.
+    """
+    if isinstance(value, str):
+        found = parse_address(value)
+        tree = CellTree()
+        address = parsed.Address(found.workchain, found.account)
+        return TvmSlice(serialize_boc(tree, [store_address(CellBuilder(tree), address).end()]))
+    if isinstance(value, bytes):
+        return TvmCell(value)
+    if isinstance(value, tuple | list):
+        return type(value)(map(read_argument, value))
+    if isinstance(value, int) and not fits_integer(value):
+        raise RequestInvalid(f"{value:#x} has more than the {INTEGER_BITS} bits of a TVM integer")
+    if value is None or isinstance(value, int | TvmCell | TvmSlice | TvmBuilder):
+        return value
+    raise TypeError(
+        f"a get-method does not take {type(value).__name__}: pass an int, None, an address as "
+        "text, a bag of cells as bytes, or a stack value"
+    )
