@@ -15,7 +15,7 @@ from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body import codec as codecs
 from tonlake.ingest.derive.body import composite, simple
-from tonlake.ingest.derive.body.body import decode_body, decode_message_body
+from tonlake.ingest.derive.body.body import SIGNED, WALLET, decode_body, decode_message_body
 from tonlake.ingest.derive.body.codec import Codec, Value, Work
 from tonlake.ingest.derive.body.raw import EMPTY_CELL, End, LinkedRaw, Rest
 from tonlake.ingest.derive.body.record import OPCODE_BITS, Record, Union
@@ -32,6 +32,19 @@ from tonlake.ingest.derive.body.text import (
 BYTES_PER_CELL = 127
 LENGTH_BITS = 8
 ADDRESSES = (simple.NONE, simple.EXTERN, simple.STD, simple.VAR)
+
+
+def rebuild(value: Any, tree: CellTree) -> int:
+    """Build the cell of a decoded body or payload; return it."""
+    target = CellBuilder(tree)
+    for opcode, records in load_scheme().layouts.items():
+        for record in records:
+            if holds(record, value):
+                encode(record, value, target.store_uint(opcode, OPCODE_BITS))
+                return target.end()
+    union = load_scheme().union(SIGNED if "request" in value else WALLET)
+    encode(union, value, target)
+    return target.end()
 
 
 def encode_body(name: str, **fields: Value) -> tuple[CellTree, int]:
@@ -229,9 +242,11 @@ def _(codec: LinkedRaw, value: Any, target: CellBuilder) -> None:
 
 
 def plant(value: Any, tree: CellTree) -> int:
-    """Copy the cell of a value, base64 or the empty cell, into a tree."""
+    """Build the cell of a value in a tree: a payload, base64 or the empty cell."""
     if value == json.loads(EMPTY_CELL):
         return CellBuilder(tree).end()
+    if isinstance(value, dict):
+        return rebuild(value, tree)
     return graft(tree, parse_boc(b64decode(value)))
 
 
