@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("lake", "ingest", "queries", "api")
 ROOT_MODULES = 8
 FOLDER_MODULES = 20
-CATALOGUES = {"ingest/derive/action/protocol", "ingest/derive/tvm/machine"}
-"""Folders with a module for each protocol or group of instructions: they grow with the chain."""
+CATALOGUES = {"ingest/derive/action/protocol"}
+"""Folders with one module for each protocol: they grow with the chain, not with the code."""
 
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
