@@ -151,11 +151,10 @@ static unsigned measure_exotic(const Cell *cell, unsigned below)
     return size == shapes[kind].bytes && refs == shapes[kind].refs ? below >> 1 : 8;
 }
 
-/* From the last cell to the first: check level, depth and kind, count parents, weigh subtrees. */
+/* From the last cell to the first: check level, depth and kind, weigh subtrees. */
 static Status measure_cells(Tree *tree)
 {
     uint16_t *heights = (uint16_t *)tree->memory.heights.data;
-    uint8_t *parents = tree->memory.parents.data;
     for (uint32_t index = tree->count; index-- > 0;) {
         Cell *cell = &tree->cells[index];
         unsigned mask = 0, weight = 1, height = 0;
@@ -163,7 +162,6 @@ static Status measure_cells(Tree *tree)
             const Cell *kid = &tree->cells[cell->refs[i]];
             mask |= cell_mask(kid);
             weight += kid->weight;
-            parents[cell->refs[i]] += parents[cell->refs[i]] < UINT8_MAX;
             if (heights[cell->refs[i]] >= height)
                 height = heights[cell->refs[i]] + 1u;
         }
@@ -196,20 +194,18 @@ static Status check_stored(const Tree *tree)
     return DONE;
 }
 
-/* Clear the tree, and allocate `count` cells without parents. */
+/* Clear the tree, and allocate `count` cells. */
 static Status make_room(Tree *tree, uint32_t count)
 {
     tree->cells = heap_renew(&tree->memory.cells, count, sizeof *tree->cells);
     tree->heights = heap_renew(&tree->memory.heights, count, sizeof *tree->heights);
-    tree->parents = heap_renew(&tree->memory.parents, count, sizeof *tree->parents);
     tree->hash_count = MAX_LEVEL + 1;
     tree->is_distinct = false;
     tree->memory.stored.size = 0;
     tree->hashes = heap_renew(&tree->memory.hashes, tree->hash_count, sizeof *tree->hashes);
     tree->depths = heap_renew(&tree->memory.depths, tree->hash_count, sizeof *tree->depths);
-    if (!tree->cells || !tree->heights || !tree->parents || !tree->hashes || !tree->depths)
+    if (!tree->cells || !tree->heights || !tree->hashes || !tree->depths)
         return NO_MEMORY;
-    memset(tree->memory.parents.data, 0, count);
     memset(tree->hashes, 0, tree->hash_count * sizeof *tree->hashes);
     memset(tree->depths, 0, tree->hash_count * sizeof *tree->depths);
     return DONE;

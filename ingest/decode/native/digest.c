@@ -238,7 +238,6 @@ void tree_free(Tree *tree)
     heap_free(&tree->memory.hashes);
     heap_free(&tree->memory.depths);
     heap_free(&tree->memory.heights);
-    heap_free(&tree->memory.parents);
     heap_free(&tree->memory.stored);
     heap_free(&tree->memory.found);
 }

@@ -1,6 +1,5 @@
 /* Finds the distinct cells of a bag, the locals, numbered in the order of visits. */
 #include "order.h"
-#include "run.h"
 
 /* Return the slot of a hash, or the free one to use for it. */
 static uint32_t *find_slot(const Writer *writer, const Tree *tree, uint32_t mask, const Hash *hash)
@@ -72,23 +71,9 @@ static Status find_by_hash(Writer *writer, const Tree *tree, uint32_t root, uint
     return DONE;
 }
 
-/* Let the local added last also represent the run below it; false if it is unknown whether there is
-   one. */
-static bool take_run(Writer *writer, const Tree *tree, uint32_t cell)
-{
-    bool is_known;
-    Local *local = (Local *)(writer->locals.data + writer->locals.size - sizeof *local);
-    local->run = run_find(writer, tree, cell, &is_known);
-    if (local->run)
-        local->ref_count = 0;
-    return is_known;
-}
-
 /* Number the cells under `root` of a tree without duplicates. An appended root cannot equal any of
-   them: it would be its own descendant. The descendants of cells with a run are skipped; `*unknown`
-   becomes a cell for which it is unknown whether it has one, if any. */
-static Status find_by_index(Writer *writer, const Tree *tree, uint32_t root, uint32_t *unknown,
-                            uint32_t *count)
+   them: it would be its own descendant. */
+static Status find_by_index(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
 {
     uint32_t found = 1, *stamps = writer_stamps(writer, tree, tree->count);
     uint32_t first = writer->first_stamp;
@@ -101,12 +86,8 @@ static Status find_by_index(Writer *writer, const Tree *tree, uint32_t root, uin
                 stamps[kid] = first + found++;
                 if (!add_local(writer, tree, kid))
                     return NO_MEMORY;
-                if (unknown && !take_run(writer, tree, kid))
-                    *unknown = kid;
             }
-            uint32_t number = stamps[kid] - first;
-            ((Local *)writer->locals.data)[i].refs[ref] = number;
-            ((Local *)writer->locals.data)[number].parents++;
+            ((Local *)writer->locals.data)[i].refs[ref] = stamps[kid] - first;
         }
     }
     writer->next_stamp = first + found;
@@ -114,11 +95,10 @@ static Status find_by_index(Writer *writer, const Tree *tree, uint32_t root, uin
     return DONE;
 }
 
-Status find_locals(Writer *writer, const Tree *tree, uint32_t root, uint32_t *unknown,
-                          uint32_t *count)
+Status find_locals(Writer *writer, const Tree *tree, uint32_t root, uint32_t *count)
 {
     writer->locals.size = 0;
     if (tree->is_distinct)
-        return find_by_index(writer, tree, root, unknown, count);
+        return find_by_index(writer, tree, root, count);
     return find_by_hash(writer, tree, root, count);
 }

@@ -1,7 +1,5 @@
 #include "order.h"
 
-#include "run.h"
-
 #define SHARED_WEIGHT 63
 /* Below a cell of weight 48 no cell is special: see ingest/decode/cell/order.py. */
 #define LIGHT 48
@@ -11,17 +9,14 @@ enum { SEARCH = 0, VISIT = 1, PLACE_KIDS = 3 };
 
 /* Every step of a walk is pushed by a cell that is visited once: at most ten for each. */
 #define STEPS_PER_CELL 10
-/* A cell, and the two parts of a run. */
-#define ITEMS_PER_CELL 3
 
 typedef struct {
     Local *locals;
     uint32_t count;
     uint32_t *stack;
     uint32_t *listed, listed_count;
-    uint32_t *placed, item_count, place_count;
-    const Writer *writer;
-    bool has_special, has_runs;
+    uint32_t *placed, place_count;
+    bool has_special;
 } Placing;
 
 /* List the cells heavier than `least`, children before parents. */
@@ -91,11 +86,6 @@ static void find_special(Placing *placing)
     for (uint32_t i = 0; i < placing->listed_count; i++) {
         Local *local = &locals[placing->listed[i]];
         int total = 1;
-        if (local->run) {
-            const Run *run = run_at(placing->writer, local->run);
-            total = run->total;
-            placing->has_special |= run->has_special;
-        }
         for (unsigned ref = 0; ref < local->ref_count; ref++) {
             const Local *kid = &locals[local->refs[ref]];
             total += kid->marks & SPECIAL ? 0 : cut_weight(kid);
@@ -114,36 +104,8 @@ static void place(Placing *placing, uint32_t number)
     if (local->marks & PLACED)
         return;
     local->marks |= PLACED;
-    local->place = placing->place_count++;
-    placing->placed[placing->item_count++] = number;
-}
-
-/* Place a part of the run below a local. */
-static void place_part(Placing *placing, uint32_t number, unsigned part)
-{
-    Local *local = &placing->locals[number];
-    placing->has_runs = true;
-    local->parts[part] = placing->place_count;
-    placing->place_count += run_at(placing->writer, local->run)->parts[part].count;
-    placing->placed[placing->item_count++] = number | (part + 1u) << PART_SHIFT;
-}
-
-/* A search places the first part of a run, a visit the second; a search always comes first. */
-static void step_run(Placing *placing, uint32_t step)
-{
-    Local *local = &placing->locals[step >> 2];
-    if (!(local->marks & SEARCHED))
-        place_part(placing, step >> 2, 0);
-    local->marks |= SEARCHED;
-    if ((step & 3) == VISIT) {
-        place_part(placing, step >> 2, 1);
-        local->marks |= VISITED;
-    }
-}
-
-static bool has_kids(const Local *local)
-{
-    return local->ref_count || local->run;
+    local->place = placing->place_count;
+    placing->placed[placing->place_count++] = number;
 }
 
 /* Push the first steps of a visit of one cell; it ends with placing the children. */
@@ -152,7 +114,7 @@ static uint32_t push_visit(Placing *placing, uint32_t top, uint32_t step)
     const Local *local = &placing->locals[step >> 2];
     placing->stack[top++] = step | PLACE_KIDS;
     for (unsigned ref = 0; ref < local->ref_count; ref++)
-        if (has_kids(&placing->locals[local->refs[ref]]))
+        if (placing->locals[local->refs[ref]].ref_count)
             placing->stack[top++] = local->refs[ref] << 2 | VISIT;
     if (local->marks & SPECIAL)
         placing->stack[top++] = (step >> 2) << 2 | SEARCH;
@@ -168,23 +130,20 @@ static uint32_t push_search(Placing *placing, uint32_t top, uint32_t step)
     local->marks |= SEARCHED;
     for (unsigned ref = 0; ref < local->ref_count; ref++) {
         const Local *kid = &placing->locals[local->refs[ref]];
-        if (has_kids(kid))
+        if (kid->ref_count)
             placing->stack[top++] =
                 local->refs[ref] << 2 | (kid->marks & SPECIAL ? VISIT : SEARCH);
     }
     return top;
 }
 
-/* Return how many cells the search placed before the root was visited. */
-static uint32_t place_all(Placing *placing)
+static void place_all(Placing *placing)
 {
-    uint32_t top = 0, searched = 0;
+    uint32_t top = 0;
     placing->stack[top++] = VISIT;
     placing->stack[top++] = SEARCH;
     while (top) {
         uint32_t step = placing->stack[--top];
-        if (step == VISIT)
-            searched = placing->place_count;
         Local *local = &placing->locals[step >> 2];
         if ((step & 3) == PLACE_KIDS) {
             for (unsigned ref = local->ref_count; ref-- > 0;)
@@ -192,8 +151,6 @@ static uint32_t place_all(Placing *placing)
             local->marks |= VISITED;
         } else if (local->marks & VISITED) {
             continue;
-        } else if (local->run) {
-            step_run(placing, step);
         } else if ((step & 3) == VISIT) {
             top = push_visit(placing, top, step);
         } else {
@@ -201,20 +158,21 @@ static uint32_t place_all(Placing *placing)
         }
     }
     place(placing, 0);
-    return searched;
 }
 
-/* Order the numbered locals. */
-static Status order_locals(Writer *writer, uint32_t count, Order *order)
+Status order_tree(Writer *writer, const Tree *tree, uint32_t root, Order *order)
 {
+    uint32_t count;
+    Status status = find_locals(writer, tree, root, &count);
+    if (status != DONE)
+        return status;
     writer->stack.size = writer->listed.size = writer->placed.size = 0;
     size_t steps = (size_t)count * STEPS_PER_CELL + 2;
     if (!heap_reserve(&writer->stack, steps * sizeof(uint32_t)) ||
         !heap_reserve(&writer->listed, count * sizeof(uint32_t)) ||
-        !heap_reserve(&writer->placed, ITEMS_PER_CELL * count * sizeof(uint32_t)))
+        !heap_reserve(&writer->placed, count * sizeof(uint32_t)))
         return NO_MEMORY;
     Placing placing = {
-        .writer = writer,
         .locals = (Local *)writer->locals.data,
         .count = count,
         .stack = (uint32_t *)writer->stack.data,
@@ -222,35 +180,7 @@ static Status order_locals(Writer *writer, uint32_t count, Order *order)
         .placed = (uint32_t *)writer->placed.data,
     };
     find_special(&placing);
-    uint32_t searched = place_all(&placing);
-    *order = (Order){placing.locals, placing.placed, placing.item_count, placing.place_count,
-                     searched, placing.has_special, placing.has_runs};
-    return placing.item_count >= count ? DONE : NOT_MINE;
-}
-
-Status order_plainly(Writer *writer, const Tree *tree, uint32_t root, Order *order)
-{
-    uint32_t count;
-    Status status = find_locals(writer, tree, root, NULL, &count);
-    return status == DONE ? order_locals(writer, count, order) : status;
-}
-
-Status order_tree(Writer *writer, const Tree *tree, uint32_t root, Order *order)
-{
-    const uint32_t none = UINT32_MAX;
-    for (;;) {
-        uint32_t unknown = none, count;
-        Status status = find_locals(writer, tree, root, &unknown, &count);
-        if (status == DONE && unknown != none) {
-            status = run_make(writer, tree, unknown);
-            if (status == DONE)
-                continue;
-        }
-        if (status == DONE)
-            status = order_locals(writer, count, order);
-        /* The number of items is not a criterion: a run below 12 references may have two cells. */
-        if (status != DONE || !order->has_runs || order->count <= MAX_RUN_BAG)
-            return status;
-        return order_plainly(writer, tree, root, order);
-    }
+    place_all(&placing);
+    *order = (Order){placing.locals, placing.placed, placing.place_count};
+    return placing.place_count == count ? DONE : NOT_MINE;
 }

@@ -34,11 +34,10 @@ typedef struct {
     uint16_t *depths;
     uint32_t hash_count;
     const uint16_t *heights; /* depths of the cells of the bag, by links alone */
-    const uint8_t *parents;  /* number of references to each cell of the bag, at most 255 */
     Chunk *chunks;
     bool is_distinct; /* the cells of the bag all differ, as found by writer_open */
     struct {
-        Heap cells, hashes, depths, heights, parents, stored, found;
+        Heap cells, hashes, depths, heights, stored, found;
     } memory; /* of the arrays, reused from tree to tree */
 } Tree;
 

@@ -3,7 +3,6 @@
 #include "writer.h"
 
 #include "order.h"
-#include "run.h"
 
 #define MAGIC 0xb5ee9c72
 #define MAX_HEAD_BYTES 32
@@ -78,7 +77,7 @@ Status writer_open(Writer *writer, Tree *tree)
         tags[at] = tag;
     }
     tree->is_distinct = true;
-    return runs_open(writer, tree);
+    return DONE;
 }
 
 uint32_t *writer_stamps(Writer *writer, const Tree *tree, uint32_t count)
@@ -177,26 +176,16 @@ static Status write_ordered_bag(Writer *writer, const Tree *tree, uint32_t root,
         return status;
     unsigned width = count_bytes(order.count);
     size_t size = 0;
-    for (uint32_t i = 0; i < order.item_count; i++) {
-        const Local *local = &order.locals[item_local(order.placed[i])];
-        unsigned part = item_part(order.placed[i]);
-        const Cell *cell = &tree->cells[local->cell];
-        size += part ? run_at(writer, local->run)->parts[part - 1].size
-                     : 2 + cell_bytes(cell) + width * cell_ref_count(cell);
+    for (uint32_t i = 0; i < order.count; i++) {
+        const Cell *cell = &tree->cells[order.locals[i].cell];
+        size += 2 + cell_bytes(cell) + width * cell_ref_count(cell);
     }
     if (!heap_reserve(to, MAX_HEAD_BYTES + size))
         return NO_MEMORY;
     uint8_t *out = write_head(to->data + to->size, order.count, width, size);
-    for (uint32_t i = order.item_count; i-- > 0;) {
-        const Local *local = &order.locals[item_local(order.placed[i])];
-        unsigned part = item_part(order.placed[i]);
-        if (part) {
-            out = write_part(writer, local, part - 1, order.count, out);
-            continue;
-        }
+    for (uint32_t i = order.count; i-- > 0;) {
+        const Local *local = &order.locals[order.placed[i]];
         out = write_cell(out, &tree->cells[local->cell]);
-        if (local->run)
-            out = write_kids(writer, local, order.count, out);
         for (unsigned ref = 0; ref < local->ref_count; ref++, out += width)
             store_be(out, order.count - 1 - order.locals[local->refs[ref]].place, width);
     }
@@ -224,8 +213,4 @@ void writer_free(Writer *writer)
     heap_free(&writer->placed);
     heap_free(&writer->tags);
     heap_free(&writer->stamps);
-    heap_free(&writer->runs);
-    heap_free(&writer->run_of);
-    heap_free(&writer->run_bytes);
-    heap_free(&writer->patches);
 }

@@ -13,7 +13,6 @@ typedef struct {
     Heap stamps;     /* cell -> first_stamp + local cell; smaller ones belong to earlier bags */
     uint32_t first_stamp, next_stamp;
     uint64_t seed;
-    Heap runs, run_of, run_bytes, patches; /* see run.h */
 } Writer;
 
 /* Determine whether all cells hashed so far differ, as in blocks of nodes: then bags of subtrees
