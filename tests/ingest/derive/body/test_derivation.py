@@ -1,5 +1,6 @@
 """The stage of bodies: a row for each different body of a commit."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.ingest.derive.body.derivation import COLUMNS, decode_bodies, derive_bodies
+from tonlake.ingest.derive.body.record import MAX_ITEMS
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.place import Place
 from tonlake.lake.log.snapshot import open_snapshot
@@ -105,3 +107,19 @@ def test_an_ingested_lake_has_the_body_of_every_message(demo_lake: Path) -> None
         " and message_bodies.mc_seqno = messages.mc_seqno and external_in = (kind = 'ext_in'))"
     ).fetchone()
     assert missing == (0,)
+
+
+def test_a_row_names_the_limit_that_was_met() -> None:
+    tree = CellBuilder().tree
+    out = CellBuilder(tree).end()
+    for _ in range(MAX_ITEMS + 1):
+        code = CellBuilder(tree).end()
+        out = CellBuilder(tree).store_ref(out).store_uint(0xAD4DE08E, 32).store_ref(code).end()
+    body = CellBuilder(tree).store_uint(0xAE42E5A4, 32).store_uint(1, 64).store_ref(out).end()
+    row = {"body_hash": bytes(32), "kind": "int", "mc_seqno": 1}
+    row["body"] = serialize_boc(tree, [body])
+    schema = pa.schema([MESSAGES.arrow.field(name) for name in COLUMNS])
+    [found] = decode_bodies(pa.Table.from_pylist([row], schema=schema)).to_pylist()
+    assert found["decoded_opcode"] == "highload_v3_internal_request"
+    limit = f"a list of the body has more than {MAX_ITEMS} items"
+    assert json.loads(found["decoded"]) == {"@type": "undecoded", "limit": limit}
